@@ -1,0 +1,45 @@
+"""Margin classifiers whose every fit carries a duality-gap certificate."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public names and the module each lives in; nothing is imported before it is asked for, so that
+# `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.
+_HOMES = {
+    "HuberizedSVC": "estimators.elastic_net",
+    "SquaredHingeSVC": "estimators.elastic_net",
+    "SparseLogisticRegression": "estimators.elastic_net",
+    "MarginClassifier": "estimators.custom",
+    "alpha_max": "paths",
+    "margin_path": "paths",
+    "Path": "paths",
+    "Certificate": "certificate",
+    "CertificateList": "certificate",
+    "History": "callbacks",
+    "Progress": "callbacks",
+    "Checkpoint": "callbacks",
+    "save_model": "files.model",
+    "load_model": "files.model",
+    "read_data": "files.table",
+    "compare": "compare",
+    "Comparison": "compare",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'proxmargin' has no attribute {name!r}")
+    module = importlib.import_module(f"proxmargin.{_HOMES[name]}")
+    value = getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
