@@ -1,0 +1,1 @@
+"""Reading data, and writing models that execute nothing when they are read."""

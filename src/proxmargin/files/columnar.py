@@ -1,0 +1,70 @@
+"""Parquet, Arrow and Feather files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from proxmargin.files.column import Column, series_column
+from proxmargin.files.columns import NamedColumns
+from proxmargin.files.errors import DataError
+from proxmargin.files.extras import pandas, pyarrow
+from proxmargin.files.wording import listed
+
+
+def read_parquet(path: Path) -> NamedColumns:
+    """A Parquet file."""
+    # the file alone: `read_table` would also read columns from folder names such as `year=2020`
+    return _read(path, "Parquet", lambda: pyarrow("parquet").ParquetFile(str(path)).read())
+
+
+def read_arrow(path: Path) -> NamedColumns:
+    """An Arrow file, Arrow stream or Feather file."""
+    return _read(path, "Arrow or Feather", lambda: _arrow_table(path))
+
+
+def _arrow_table(path: Path) -> Any:
+    pa = pyarrow()
+    try:
+        return pyarrow("feather").read_table(str(path), memory_map=False)
+    except pa.ArrowInvalid:
+        with pa.OSFile(str(path), "rb") as stream:
+            return pyarrow("ipc").open_stream(stream).read_all()
+
+
+def _read(path: Path, kind: str, load_table: Callable[[], Any]) -> NamedColumns:
+    pa = pyarrow()
+    pandas()
+    try:
+        table = load_table()
+        table.validate(full=True)  # offsets of a damaged file may point anywhere
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
+    if not table.num_columns:
+        raise DataError(f"{path}: the file has no columns.")
+    if not table.num_rows:
+        raise DataError(f"{path}: there are columns but no data rows.")
+
+    def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
+        # a type knows whether it is text, so `text` needs no second reading here
+        return _columns(path, table.select(list(wanted)))
+
+    return NamedColumns(str(path), _names(table), load)
+
+
+def _names(table: Any) -> list[str]:
+    """The columns, without a row index that pandas wrote along."""
+    metadata = table.schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+    return [name for name in table.column_names if name not in index]
+
+
+def _columns(path: Path, table: Any) -> list[Column]:
+    types = pyarrow().types
+    nested = [field.name for field in table.schema if types.is_nested(field.type)]
+    if nested:
+        raise DataError(f"{path}: columns of lists or records cannot be used: {listed(nested)}.")
+    columns = (table.column(j).to_pandas() for j in range(table.num_columns))
+    return [series_column(str(n), c) for n, c in zip(table.column_names, columns, strict=True)]

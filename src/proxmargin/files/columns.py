@@ -1,0 +1,203 @@
+"""Data files with named columns: which is the target, which are features."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from proxmargin.files.column import Column
+from proxmargin.files.contents import Request, Table, Wanted
+from proxmargin.files.encoding import (
+    Feature,
+    feature_matrix,
+    features_of,
+    refuse_text,
+    refuse_unusable_cells,
+)
+from proxmargin.files.errors import DataError
+from proxmargin.files.labels import class_labels
+from proxmargin.files.matrices import same_width
+from proxmargin.files.wording import listed, plural
+
+# What a target column is usually called; used when the caller names none.
+TARGET_NAMES = frozenset({"target", "label", "class", "y"})
+
+_USE_ENCODE = "encode them as one feature per level (encode=True, --encode) or remove them"
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """A table with a header, read when it is known which columns are needed.
+
+    Attributes
+    ----------
+    source : str
+    names : list of str
+        The header, in the file's order.
+    load : callable (names, text) -> list of Column
+        Reads the named columns; those also in `text` come as the text they are in the file.
+    """
+
+    source: str
+    names: list[str]
+    load: Callable[[Sequence[str], Collection[str]], list[Column]]
+
+    def __post_init__(self) -> None:
+        repeated = [name for name, count in Counter(self.names).items() if count > 1]
+        if repeated:
+            raise DataError(
+                f"{self.source}: column names must differ; used more than once: {listed(repeated)}."
+            )
+
+    def table(self, request: Request) -> Table:
+        """All columns but the target as features, and the target as labels."""
+        target = self._target(request.target, last_by_default=request.labelled)
+        columns, labels = self._load([name for name in self.names if name != target], target)
+        if not request.encode:
+            refuse_text(columns, self.source, way_out=_USE_ENCODE)
+        features = features_of(columns)
+        _refuse_clashes(features, self.source)
+        y = self._labels(labels, required=request.labelled)
+        return self._table(features, columns, target, y)
+
+    def for_model(self, wanted: Wanted) -> Table:
+        """The model's features, found by name; other columns are ignored."""
+        if wanted.feature_names is None:
+            table = self.table(Request(wanted.target, labelled=False))
+            return same_width(table, wanted, may_pad=False)
+        features = matching_features(wanted.feature_names, self.names, self.source)
+        levelled = {feature.column for feature in features if feature.level is not None}
+        used = list(dict.fromkeys(feature.column for feature in features))
+        target = self._target(wanted.target, last_by_default=False, taken=used)
+        columns, labels = self._load(used, target, text=levelled)
+        refuse_text(
+            [column for column in columns if column.name not in levelled],
+            self.source,
+            way_out="the model was fitted on numbers there",
+        )
+        return self._table(features, columns, target, self._labels(labels, required=False))
+
+    def _load(
+        self, names: Sequence[str], target: str | None, text: Collection[str] = ()
+    ) -> tuple[list[Column], Column | None]:
+        """The feature columns, and the target where there is one, from one reading."""
+        if not names:
+            raise DataError(
+                f"{self.source}: no feature columns; found only {listed(self.names)}"
+                f"{_separator_hint(self.names)}."
+            )
+        if target is None:
+            return self.load(names, text), None
+        *columns, labels = self.load([*names, target], text)
+        return columns, labels
+
+    def _table(
+        self,
+        features: Sequence[Feature],
+        columns: Sequence[Column],
+        target: str | None,
+        y: NDArray[Any] | None,
+    ) -> Table:
+        refuse_unusable_cells(columns, self.source)
+        X = feature_matrix(features, {column.name: column for column in columns})
+        names = [feature.name for feature in features]
+        return Table(X, y, names, target if y is not None else None, self.source)
+
+    def _labels(self, column: Column | None, *, required: bool) -> NDArray[Any] | None:
+        if column is None or (column.missing.all() and not required):
+            return None  # an empty target column waits for its predictions
+        return class_labels(column, self.source)
+
+    def _target(
+        self, target: str | int | None, *, last_by_default: bool, taken: Collection[str] = ()
+    ) -> str | None:
+        if target is not None:
+            name = _column_called(target, self.names, self.source)
+            if name in taken:
+                raise DataError(
+                    f"{self.source}: the target {name!r} is a feature of the model; "
+                    "name another column, or none."
+                )
+            return name
+        usual = [n for n in self.names if n.lower() in TARGET_NAMES and n not in taken]
+        if len(usual) == 1:
+            return usual[0]
+        return self.names[-1] if last_by_default else None
+
+
+def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
+    """The features called `wanted` in terms of the columns `names` of a file.
+
+    A name that is a column is that column; ``column=level`` is the indicator of a level.
+
+    Raises
+    ------
+    DataError
+        Columns are missing; the message names them.
+    """
+    wanted = list(wanted)
+    present, whole = set(names), set(wanted)
+    features = [_matching_feature(name, present, whole) for name in wanted]
+    missing = dict.fromkeys(
+        name.partition("=")[0] or name
+        for name, feature in zip(wanted, features, strict=True)
+        if feature is None
+    )
+    if missing:
+        raise DataError(
+            f"{source}: {plural(len(missing), 'column')} of the model not in the file: "
+            f"{listed(missing)}; the file has {listed(names)}."
+        )
+    return [feature for feature in features if feature is not None]
+
+
+def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature | None:
+    if name in present:
+        return Feature(name)
+    # The level may itself contain '=': any split at one whose left side is a column will do,
+    # except a column that the model uses as numbers.
+    for at in reversed([match.start() for match in re.finditer("=", name)]):
+        if name[:at] in present and name[:at] not in whole:
+            return Feature(name[:at], name[at + 1 :])
+    return None
+
+
+def _column_called(target: str | int, names: Sequence[str], source: str) -> str:
+    if isinstance(target, str) and target in names:
+        return target
+    try:
+        position = int(target)
+    except ValueError:
+        raise DataError(
+            f"{source}: there is no column {target!r}; the columns are {listed(names)}."
+        ) from None
+    if not -len(names) <= position < len(names):
+        raise DataError(
+            f"{source}: there is no column at position {position}; the file has "
+            f"{plural(len(names), 'column')}: 0 is the first, -1 the last."
+        )
+    return names[position]
+
+
+def _refuse_clashes(features: Sequence[Feature], source: str) -> None:
+    seen: set[str] = set()
+    clashes = [f.name for f in features if f.name in seen or seen.add(f.name)]  # type: ignore[func-returns-value]
+    if clashes:
+        raise DataError(
+            f"{source}: encoding gives the name {listed(clashes)} twice; rename the column."
+        )
+
+
+def _separator_hint(names: Sequence[str]) -> str:
+    found = [mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]]
+    if not found:
+        return ""
+    return (
+        f" (the header looks separated by {found[0]!r}; .csv files are separated by commas "
+        "and .tsv files by tabs)"
+    )

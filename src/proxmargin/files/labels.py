@@ -1,0 +1,63 @@
+"""From a target column to class labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+from proxmargin.files.column import Column
+from proxmargin.files.errors import DataError
+from proxmargin.files.wording import listed, plural
+
+# Beyond this, float64 no longer tells neighbouring integers apart.
+_EXACT_INTEGERS = 2.0**53
+
+
+def class_labels(column: Column, source: str) -> NDArray[Any]:
+    """The labels, one per sample: str, bool or integers; other numbers stay as they are.
+
+    Whole numbers stored as floats (svmlight's ``+1.0``) become integers.
+
+    Raises
+    ------
+    DataError
+        A label is missing or infinite, or the column holds measurements and not classes.
+    """
+    _refuse_missing(column, source)
+    if not column.is_numeric:
+        return column.values.astype(str)
+    labels = column.values
+    if _is_continuous(labels):
+        raise DataError(
+            f"{source}: the target {column.name!r} holds {plural(len(np.unique(labels)), 'value')} "
+            "that are not whole numbers, which looks like a measurement and not like classes; "
+            "choose another target column, or turn the values into classes first."
+        )
+    if labels.dtype.kind == "f" and _is_whole(labels):
+        return labels.astype(np.int64)
+    return labels
+
+
+def _refuse_missing(column: Column, source: str) -> None:
+    unusable = np.flatnonzero(column.missing | column.infinite())
+    if unusable.size:
+        raise DataError(
+            f"{source}: the target {column.name!r} is missing or infinite in "
+            f"{plural(unusable.size, 'row')} (row {listed(unusable + 1, quote=False)}, counting "
+            "data rows from 1); remove these rows or fill in their labels."
+        )
+
+
+def _is_continuous(labels: NDArray[Any]) -> bool:
+    with warnings.catch_warnings():
+        # scikit-learn warns when most labels are distinct; small tables are allowed to be
+        warnings.simplefilter("ignore", UserWarning)
+        return bool(type_of_target(labels) == "continuous")
+
+
+def _is_whole(labels: NDArray[Any]) -> bool:
+    return bool(np.all(np.abs(labels) < _EXACT_INTEGERS) and np.all(labels == np.trunc(labels)))
