@@ -1,0 +1,244 @@
+"""Duality gaps: how far a point can be from the optimum, at most.
+
+For any dual point q, with v = -X'q and c = -1'q,
+
+    gap = [L(z) + L*(q) - <z, q>] + [G(w) + G*(v) - <v, w>] + [B(b) + B*(c) - <c, b>]
+
+bounds the suboptimality of (w, b). Every bracket is a sum of non-negative Fenchel-Young terms,
+computed in closed form: subtracting a dual from a primal value would lose the last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+
+__all__ = ["Certificate", "CertificateList", "Gap", "certify"]
+
+# below this objective value the relative gap is taken relative to this number
+SMALLEST_OBJECTIVE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """What one certificate computation found.
+
+    Attributes
+    ----------
+    point : Point
+        The point it speaks of: the given coefficients with their best intercept.
+    primal, dual, gap, relative_gap, kkt_residual : float
+        ``dual`` is a lower bound of the optimum and ``gap = primal - dual``;
+        ``kkt_residual`` is the largest entry of ``violations``.
+    violations : (n_features,)
+        Distance of each feature from optimality, before the dual point is scaled.
+    """
+
+    point: Point
+    primal: float
+    gap: float
+    kkt_residual: float
+    violations: Array
+
+    @property
+    def dual(self) -> float:
+        return self.primal - self.gap
+
+    @property
+    def relative_gap(self) -> float:
+        scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
+        return self.gap / max(scale, SMALLEST_OBJECTIVE)
+
+
+def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> Gap:
+    """Certify the coefficients of ``point`` together with their best intercept.
+
+    The dual point is the gradient of the loss at the exact intercept, so that it meets the
+    constraint of a free intercept by optimality; it is then clipped into the domain, balanced to
+    remove rounding, and scaled into the domain of the penalty's conjugate. It is therefore exactly
+    feasible whatever the coefficients are.
+
+    Parameters
+    ----------
+    scores : (n_samples, n_outputs), optional
+        ``X @ coef + intercept`` when known, which saves one of the two products with X.
+    """
+    coef = point.coef
+    if scores is None:
+        scores = problem.design.scores(coef) + point.intercept
+    bare = scores - point.intercept
+    intercept = problem.loss.best_intercept(bare, problem.intercept, point.intercept)
+    scores = bare + intercept
+    value, gradient = problem.loss.value_and_gradient(scores)
+    dual = problem.loss.balanced(gradient, problem.intercept)
+    pulled = -problem.design.adjoint(dual)
+    violations = problem.penalty.violations(coef, pulled)
+    scale = problem.penalty.domain_scale(pulled)
+    b = intercept[None, :]
+    c = -scale * dual.sum(axis=0, keepdims=True)
+    gap = (
+        problem.loss.fenchel_young(scores, scale * dual)
+        + float(problem.penalty.fenchel_young(coef, scale * pulled).sum())
+        + float(problem.intercept.fenchel_young(b, c).sum())
+    )
+    primal = value + problem.penalty.value(coef) + problem.intercept.value(b)
+    residual = max(
+        float(violations.max(initial=0.0)),
+        float(problem.intercept.violations(b, -gradient.sum(axis=0, keepdims=True)).max()),
+    )
+    return Gap(Point(coef, intercept), primal, gap, residual, violations)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a fit can prove about itself.
+
+    Attributes
+    ----------
+    primal : float
+        Objective value of the fitted model.
+    dual : float
+        A lower bound of the optimal objective value.
+    gap : float
+        ``primal - dual``: the model is at most this far from the optimum.
+    relative_gap : float
+        ``gap / max(|primal|, |dual|)``.
+    kkt_residual : float
+        Largest violation of the optimality conditions, in units of the gradient.
+    converged : bool
+        Whether ``relative_gap`` is at most the tolerance asked for.
+    stop_reason : str
+    n_iter : int
+    n_passes : float
+        Products with the data, in units of one full product.
+    seconds : float
+    solver : str
+    because : str
+        Why this solver was chosen.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_residual: float
+    converged: bool
+    stop_reason: str
+    n_iter: int
+    n_passes: float
+    seconds: float
+    solver: str
+    because: str = ""
+
+    def __str__(self) -> str:
+        verdict = "converged" if self.converged else "not converged"
+        return (
+            f"{verdict}: objective {self.primal:.10g} is within {self.gap:.2e} "
+            f"(relative {self.relative_gap:.1e}) of the optimum; {self.solver}, "
+            f"{self.n_iter} iterations, {self.n_passes:.4g} passes over the data, "
+            f"{self.seconds:.3g} s; {self.stop_reason}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def scaled(self, factor: float) -> Certificate:
+        """The same certificate for the objective times ``factor > 0``."""
+        return replace(
+            self,
+            primal=factor * self.primal,
+            dual=factor * self.dual,
+            gap=factor * self.gap,
+            kkt_residual=factor * self.kkt_residual,
+        )
+
+
+class CertificateList(Sequence[Certificate]):
+    """Certificates of several fits that make up one model, with the fields in aggregate.
+
+    Values, gaps, iterations, passes and seconds add up; relative gap and residual are the worst.
+    """
+
+    def __init__(self, certificates: Sequence[Certificate]) -> None:
+        self._all = tuple(certificates)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CertificateList) and self._all == other._all
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def primal(self) -> float:
+        return sum(c.primal for c in self)
+
+    @property
+    def dual(self) -> float:
+        return sum(c.dual for c in self)
+
+    @property
+    def gap(self) -> float:
+        return sum(c.gap for c in self)
+
+    @property
+    def relative_gap(self) -> float:
+        return max(c.relative_gap for c in self)
+
+    @property
+    def kkt_residual(self) -> float:
+        return max(c.kkt_residual for c in self)
+
+    @property
+    def converged(self) -> bool:
+        return all(c.converged for c in self)
+
+    @property
+    def stop_reason(self) -> str:
+        return self._worst().stop_reason
+
+    @property
+    def n_iter(self) -> int:
+        return sum(c.n_iter for c in self)
+
+    @property
+    def n_passes(self) -> float:
+        return sum(c.n_passes for c in self)
+
+    @property
+    def seconds(self) -> float:
+        return sum(c.seconds for c in self)
+
+    @property
+    def solver(self) -> str:
+        return self._worst().solver
+
+    @property
+    def because(self) -> str:
+        return self._worst().because
+
+    def __str__(self) -> str:
+        return f"worst of {len(self)} class problems: {self._worst()}"
+
+    def __repr__(self) -> str:
+        return f"CertificateList({list(self._all)!r})"
+
+    def _worst(self) -> Certificate:
+        return max(self, key=lambda c: (not c.converged, c.relative_gap))

@@ -1,0 +1,146 @@
+"""Fused passes over the scores for losses of a margin.
+
+A loss of a margin t = sign * score is one of two shapes, told by a `Shape`: the *capped quadratic*
+with u = 1 - t
+
+    0 for u <= 0,   (h/2) u^2 for u < cap,   h cap (u - cap/2) beyond
+
+(huberized hinge: h = 1/delta, cap = delta; squared hinge: h = 2, cap infinite), or the logistic
+loss. Everything is over arrays of shape (n_samples, n_outputs) with `weights` that sum the
+samples (sample weights over their total; zero where an output does not count).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+__all__ = ["Shape", "bregman_sum", "slope_and_curvature", "value_and_gradient"]
+
+
+class Shape(NamedTuple):
+    """Which loss a kernel evaluates: logistic, or the capped quadratic (curvature, cap)."""
+
+    logistic: bool
+    curvature: float
+    cap: float
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _value(shape, t):  # type: ignore[no-untyped-def]
+    if shape.logistic:
+        return math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t)) - t
+    u = 1.0 - t
+    if u <= 0.0:
+        return 0.0
+    if u < shape.cap:
+        return 0.5 * shape.curvature * u * u
+    return shape.curvature * shape.cap * (u - 0.5 * shape.cap)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _descent(shape, t):  # type: ignore[no-untyped-def]
+    """Minus the derivative: the dual coordinate a >= 0."""
+    if shape.logistic:
+        if t > 0:
+            e = math.exp(-t)
+            return e / (1.0 + e)
+        return 1.0 / (1.0 + math.exp(t))
+    return shape.curvature * min(max(1.0 - t, 0.0), shape.cap)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _curvature(shape, t):  # type: ignore[no-untyped-def]
+    if shape.logistic:
+        e = math.exp(-abs(t))
+        return e / ((1.0 + e) * (1.0 + e))
+    u = 1.0 - t
+    return shape.curvature if 0.0 < u < shape.cap else 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _log_excess(x):  # type: ignore[no-untyped-def]
+    """``x - log(1 + x) >= 0`` without cancellation."""
+    if abs(x) > 1e-2:
+        return x - math.log1p(x)
+    return x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
+    """``phi(t) + phi*(-a) + a t >= 0`` in closed form, no cancellation."""
+    if shape.logistic:
+        p = _descent(shape, t)
+        other = _descent(shape, -t)
+        if a <= 0.0:
+            return _value(shape, t)
+        if a >= 1.0:
+            return _value(shape, -t)
+        return a * _log_excess((p - a) / a) + (1.0 - a) * _log_excess((other - (1.0 - a)) / (1.0 - a))
+    u = 1.0 - t
+    half = 0.5 / shape.curvature
+    if u <= 0.0:
+        return -a * u + half * a * a
+    if u < shape.cap:
+        difference = shape.curvature * u - a
+        return half * difference * difference
+    top = shape.curvature * shape.cap
+    return (top - a) * (u - half * (top + a))
+
+
+@njit(cache=True, nogil=True)
+def value_and_gradient(shape, scores, signs, weights, gradient):  # type: ignore[no-untyped-def]
+    """Sum of weighted losses; their derivative in each score is written into ``gradient``."""
+    total = 0.0
+    for i in range(scores.shape[0]):
+        for k in range(scores.shape[1]):
+            weight = weights[i, k]
+            if weight == 0.0:
+                gradient[i, k] = 0.0
+                continue
+            t = signs[i, k] * scores[i, k]
+            total += weight * _value(shape, t)
+            gradient[i, k] = -weight * signs[i, k] * _descent(shape, t)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def bregman_sum(shape, scores, signs, weights, dual):  # type: ignore[no-untyped-def]
+    """Fenchel-Young sum of the scores against ``dual`` (a gradient at some other scores).
+
+    When ``dual`` is the gradient at scores Z0, this is ``L(Z) - L(Z0) - <L'(Z0), Z - Z0>``.
+    """
+    total = 0.0
+    for i in range(scores.shape[0]):
+        for k in range(scores.shape[1]):
+            weight = weights[i, k]
+            if weight == 0.0:
+                continue
+            t = signs[i, k] * scores[i, k]
+            total += weight * _fenchel_young(shape, t, -signs[i, k] * dual[i, k] / weight)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def slope_and_curvature(shape, scores, signs, weights, shift):  # type: ignore[no-untyped-def]
+    """First and second derivative of the loss in one shift per output, at ``scores + shift``.
+
+    Returns
+    -------
+    slope, curvature : (n_outputs,)
+    """
+    outputs = scores.shape[1]
+    slope = np.zeros(outputs)
+    curvature = np.zeros(outputs)
+    for i in range(scores.shape[0]):
+        for k in range(outputs):
+            weight = weights[i, k]
+            if weight == 0.0:
+                continue
+            t = signs[i, k] * (scores[i, k] + shift[k])
+            slope[k] -= weight * signs[i, k] * _descent(shape, t)
+            curvature[k] += weight * _curvature(shape, t)
+    return slope, curvature

@@ -1,0 +1,73 @@
+"""Products with compressed sparse matrices, accumulated in float64 whatever the data's dtype.
+
+SciPy would first copy float32 data to float64 for a float64 vector; these read the data as they
+are. `gather` multiplies along the compressed axis (CSR times coefficients, CSC transposed times a
+dual), `scatter` across it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["gather", "scatter", "squares_across", "squares_along"]
+
+
+@njit(cache=True, nogil=True)
+def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
+    """``out[i] = sum_j data_ij right[j]`` over the entries of each compressed line i."""
+    outputs = right.shape[1]
+    if outputs == 1:
+        column = right[:, 0]
+        for i in range(out.shape[0]):
+            total = 0.0
+            for entry in range(indptr[i], indptr[i + 1]):
+                total += data[entry] * column[indices[entry]]
+            out[i, 0] = total
+        return
+    for i in range(out.shape[0]):
+        for k in range(outputs):
+            out[i, k] = 0.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            value = data[entry]
+            j = indices[entry]
+            for k in range(outputs):
+                out[i, k] += value * right[j, k]
+
+
+@njit(cache=True, nogil=True)
+def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
+    """``out[j] += sum_i data_ij right[i]`` over the entries of each compressed line i."""
+    outputs = right.shape[1]
+    for i in range(right.shape[0]):
+        live = False
+        for k in range(outputs):
+            if right[i, k] != 0.0:
+                live = True
+        if not live:
+            continue
+        for entry in range(indptr[i], indptr[i + 1]):
+            value = data[entry]
+            j = indices[entry]
+            for k in range(outputs):
+                out[j, k] += value * right[i, k]
+
+
+@njit(cache=True, nogil=True)
+def squares_along(data, indices, indptr, weights, out):  # type: ignore[no-untyped-def]
+    """``out[i] = sum_j weights[j] data_ij^2`` over the entries of each compressed line i."""
+    for i in range(out.size):
+        total = 0.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[entry])
+            total += weights[indices[entry]] * value * value
+        out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def squares_across(data, indices, indptr, weights, out):  # type: ignore[no-untyped-def]
+    """``out[j] += sum_i weights[i] data_ij^2`` over the entries of each compressed line i."""
+    for i in range(weights.size):
+        for entry in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[entry])
+            out[indices[entry]] += weights[i] * value * value

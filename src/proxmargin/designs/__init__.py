@@ -1,0 +1,17 @@
+"""Designs: how coefficients become scores. Only these modules see the data."""
+
+from proxmargin.designs.base import Design, Ledger
+from proxmargin.designs.convert import as_design
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.sparse import SparseDesign
+from proxmargin.designs.standardized import StandardizedDesign, moments
+
+__all__ = [
+    "DenseDesign",
+    "Design",
+    "Ledger",
+    "SparseDesign",
+    "StandardizedDesign",
+    "as_design",
+    "moments",
+]

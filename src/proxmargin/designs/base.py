@@ -1,0 +1,88 @@
+"""What every design answers: how coefficients become scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Design", "Ledger"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class Ledger:
+    """Counts passes over the data; a design and its restrictions write into the same one."""
+
+    def __init__(self) -> None:
+        self.passes = 0.0
+
+    def charge(self, share: float) -> None:
+        """Add one product that touched ``share`` of the data."""
+        self.passes += share
+
+
+class Design(ABC):
+    """A linear map from coefficients (n_features, n_outputs) to scores (n_samples, n_outputs).
+
+    Products take and return float64 whatever the precision of the data; the data are never
+    copied or converted as a whole.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+    ledger : Ledger
+        Passes over the data so far.
+    share : float
+        The part of the original data that one product touches (1 unless restricted).
+    """
+
+    n_samples: int
+    n_features: int
+    ledger: Ledger
+    share: float
+
+    @abstractmethod
+    def scores(self, coef: Array) -> Array:
+        """``X @ coef``."""
+
+    @abstractmethod
+    def adjoint(self, dual: Array) -> Array:
+        """``X.T @ dual``."""
+
+    @abstractmethod
+    def row_squares(self, weights: Array | None = None) -> Array:
+        """``sum_j weights_j x_ij^2`` for each sample, (n_samples,); weights 1 by default."""
+
+    @abstractmethod
+    def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
+        """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
+
+    @abstractmethod
+    def columns(self, index: Index) -> Design:
+        """The design of some of the features, kept by columns; shares this one's ledger."""
+
+    @abstractmethod
+    def rows(self, index: Index) -> Design:
+        """The design of some of the samples."""
+
+    @abstractmethod
+    def sweep_data(self) -> tuple[Any, ...] | None:
+        """What coordinate descent reads columns from; None if columns cannot be read cheaply.
+
+        ``(matrix, centre, scale)`` for a dense matrix, or the arrays ``(data, indices, indptr)``
+        of a matrix compressed by columns.
+        """
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Size of the data, in bytes."""
+
+    @property
+    @abstractmethod
+    def density(self) -> float:
+        """Share of entries that are stored: 1 for a dense design."""

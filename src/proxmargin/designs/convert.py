@@ -1,0 +1,37 @@
+"""From the user's data to a design: one registry from type to class."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from proxmargin.designs.base import Design
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.sparse import SparseDesign
+
+__all__ = ["as_design"]
+
+
+@singledispatch
+def as_design(data: Any) -> Design:
+    """The design over ``data``, without a copy. Register further types with ``as_design.register``."""
+    raise TypeError(f"no design is known for data of type {type(data).__name__}")
+
+
+@as_design.register
+def _(data: np.ndarray) -> Design:
+    return DenseDesign(data)
+
+
+@as_design.register(sparse.spmatrix)
+@as_design.register(sparse.sparray)
+def _(data: Any) -> Design:
+    return SparseDesign(data)
+
+
+@as_design.register
+def _(data: Design) -> Design:
+    return data

@@ -1,0 +1,104 @@
+"""Sparse data compressed by rows or by columns, with 32- or 64-bit indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxmargin.compiled import products
+from proxmargin.designs.base import Array, Design, Index, Ledger
+
+__all__ = ["SparseDesign"]
+
+
+class SparseDesign(Design):
+    """A CSR or CSC matrix, read as it is.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse CSR or CSC, matrix or array
+        Not copied, not converted, not sorted.
+    """
+
+    def __init__(self, matrix: Any, ledger: Ledger | None = None, share: float = 1.0) -> None:
+        if matrix.format not in ("csr", "csc"):
+            raise TypeError(f"a sparse design is CSR or CSC, not {matrix.format.upper()}")
+        self.matrix = matrix
+        self.n_samples, self.n_features = matrix.shape
+        self.ledger = ledger or Ledger()
+        self.share = share
+        self._by_rows = matrix.format == "csr"
+
+    def scores(self, coef: Array) -> Array:
+        return self._product(coef, self.n_samples, gather=self._by_rows)
+
+    def adjoint(self, dual: Array) -> Array:
+        return self._product(dual, self.n_features, gather=not self._by_rows)
+
+    def row_squares(self, weights: Array | None = None) -> Array:
+        weights = np.ones(self.n_features) if weights is None else weights
+        if self._by_rows:
+            return self._squares_along(self.n_samples, weights)
+        return self._squares_across(weights, self.n_samples)
+
+    def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
+        squares = self._squares(weights)
+        if centre is None or not centre.any():
+            return squares
+        cross = self.adjoint(weights[:, None])[:, 0]
+        return np.maximum(squares - centre * (2.0 * cross - centre * weights.sum()), 0.0)
+
+    def _squares(self, weights: Array) -> Array:
+        if self._by_rows:
+            return self._squares_across(weights, self.n_features)
+        return self._squares_along(self.n_features, weights)
+
+    def columns(self, index: Index) -> SparseDesign:
+        if index.size == self.n_features and not self._by_rows:
+            return self
+        picked = self.matrix[:, index].tocsc()
+        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
+
+    def rows(self, index: Index) -> SparseDesign:
+        picked = self.matrix[index]
+        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
+
+    def sweep_data(self) -> tuple[Any, ...]:
+        by_columns = self.matrix.tocsc()
+        return by_columns.data, by_columns.indices, by_columns.indptr
+
+    @property
+    def nbytes(self) -> int:
+        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+        return int(sum(part.nbytes for part in parts))
+
+    @property
+    def density(self) -> float:
+        return float(self.matrix.nnz / max(1, self.n_samples * self.n_features))
+
+    def _product(self, right: Array, length: int, *, gather: bool) -> Array:
+        self.ledger.charge(self.share)
+        out = np.zeros((length, right.shape[1]))
+        kernel = products.gather if gather else products.scatter
+        kernel(self.matrix.data, self.matrix.indices, self.matrix.indptr, right, out)
+        return out
+
+    def _squares_along(self, length: int, weights: Array) -> Array:
+        out = np.empty(length)
+        products.squares_along(
+            self.matrix.data, self.matrix.indices, self.matrix.indptr, weights, out
+        )
+        return out
+
+    def _squares_across(self, weights: Array, length: int) -> Array:
+        out = np.zeros(length)
+        products.squares_across(
+            self.matrix.data, self.matrix.indices, self.matrix.indptr, weights, out
+        )
+        return out
+
+
+def _share(part: Any, whole: Any) -> float:
+    return float(part.nnz / max(whole.nnz, 1))
+

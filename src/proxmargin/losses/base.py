@@ -1,0 +1,75 @@
+"""What every loss answers: a convex function of the scores, and of nothing else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.penalties.base import Penalty
+from proxmargin.traits import Trait
+
+__all__ = ["Array", "Loss"]
+
+Array = NDArray[np.float64]
+
+
+class Loss(ABC):
+    """A convex function L of scores of shape (n_samples, n_outputs), targets and weights inside.
+
+    Dual points have the shape of the scores; at the optimum the dual is the gradient of L.
+    """
+
+    traits: Trait = Trait.NONE
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of columns of the scores."""
+
+    @property
+    @abstractmethod
+    def sample_count(self) -> float:
+        """Total sample weight, the n of the papers: integer weights count repeated rows."""
+
+    @abstractmethod
+    def value(self, scores: Array) -> float:
+        """L(scores)."""
+
+    @abstractmethod
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        """L and its gradient, (n_samples, n_outputs), in one pass."""
+
+    @abstractmethod
+    def curvature_bound(self, row_weights: Array) -> float:
+        """A Lipschitz constant of the gradient in the coefficients.
+
+        Parameters
+        ----------
+        row_weights : (n_samples,)
+            ``1 + |x_i|^2`` (or ``|x_i|^2`` without intercept) of each sample.
+        """
+
+    @abstractmethod
+    def fenchel_young(self, scores: Array, dual: Array) -> float:
+        """``L(scores) + L*(dual) - <scores, dual> >= 0``, computed without cancellation."""
+
+    @abstractmethod
+    def conjugate(self, dual: Array) -> float:
+        """``L*(dual)``; infinite outside its domain."""
+
+    @abstractmethod
+    def balanced(self, dual: Array, intercept: Penalty) -> Array:
+        """A dual point near ``dual`` whose column sums the intercept's conjugate allows.
+
+        The result lies exactly in the domain of the conjugate of the loss.
+        """
+
+    @abstractmethod
+    def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
+
+    @abstractmethod
+    def on_rows(self, index: NDArray[np.intp]) -> Loss:
+        """The loss of some of the samples, with weights that keep their total at one."""

@@ -1,0 +1,90 @@
+"""The exact intercept: a convex problem in as many variables as outputs, without touching X.
+
+The certificate leans on it: at the minimiser the dual point ``L'(scores)`` meets the constraint
+that a free intercept puts on the dual, by optimality and not by repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.penalties.base import Penalty
+
+__all__ = ["minimise_shift"]
+
+# relative to sample weights that sum to one: the rounding of the sum of n terms of that size
+RESIDUAL = 1e-15
+NEWTON_STEPS = 100
+SEARCH_STEPS = 60
+TINY_STEP = 1e-300
+
+
+class Slope(NamedTuple):
+    """What is known at one point of the line search."""
+
+    slope: float
+    point: Array
+    gradient: Array
+    curvature: Array
+
+
+def minimise_shift(
+    derivatives: Callable[[Array], tuple[Array, Array]],
+    intercept: Penalty,
+    start: Array,
+    curvature_floor: float,
+) -> Array:
+    """Newton with a derivative line search on ``b -> f(b) + intercept(b)``.
+
+    Parameters
+    ----------
+    derivatives : callable
+        Gradient and (diagonal) second derivative of f at b, each of shape (n_outputs,).
+    intercept : Penalty
+        Penalty of b: `Ridge`, `Pinned` or their sum-to-zero form.
+    start : (n_outputs,)
+    curvature_floor : float > 0
+        Replaces smaller curvatures, where every sample sits on a flat or linear piece.
+
+    Notes
+    -----
+    The pieces are convex, so a step is good when the slope along it has at least halved; it is
+    found by doubling while the slope is still negative, then bisection. Piecewise quadratic
+    losses end after finitely many steps.
+    """
+    at = intercept.prox(start[None, :], TINY_STEP)[0]  # into the domain, otherwise unmoved
+    gradient, curvature = derivatives(at)
+    for _ in range(NEWTON_STEPS):
+        if intercept.violations(at[None, :], -gradient[None, :])[0] <= RESIDUAL:
+            break
+        direction = intercept.newton_direction(gradient, np.maximum(curvature, curvature_floor), at)
+
+        def along(step: float, at: Array = at, direction: Array = direction) -> Slope:
+            point = at + step * direction
+            gradient, curvature = derivatives(point)
+            slope = float((gradient + intercept.l2 * point) @ direction)
+            return Slope(slope, point, gradient, curvature)
+
+        start_slope = float((gradient + intercept.l2 * at) @ direction)
+        found = _search(along, start_slope)
+        if np.array_equal(found.point, at):
+            break
+        at, gradient, curvature = found.point, found.gradient, found.curvature
+    return at
+
+
+def _search(along: Callable[[float], Slope], start_slope: float) -> Slope:
+    """A step along which the (increasing) slope has at least halved: doubling, then bisection."""
+    low, high, step = 0.0, np.inf, 1.0
+    found = along(step)
+    for _ in range(SEARCH_STEPS):
+        if abs(found.slope) <= 0.5 * abs(start_slope):
+            break
+        low, high = (step, high) if found.slope < 0 else (low, step)
+        step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        found = along(step)
+    return found

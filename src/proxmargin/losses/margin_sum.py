@@ -1,0 +1,123 @@
+"""A weighted sum of losses of margins: binary, one-vs-rest and wrong-class losses alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled import margins as compiled
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.intercept import minimise_shift
+from proxmargin.losses.margin import MarginLoss
+from proxmargin.penalties.base import Penalty
+from proxmargin.traits import Trait
+
+__all__ = ["MarginSum"]
+
+# share of the largest curvature that replaces a vanishing one in the intercept's Newton steps
+CURVATURE_FLOOR = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class MarginSum(Loss):
+    """``L(Z) = sum_ik weights_ik phi(signs_ik z_ik)``.
+
+    Parameters
+    ----------
+    phi : MarginLoss
+    signs : (n_samples, n_outputs) array of -1 and +1
+    weights : (n_samples, n_outputs) array >= 0
+        Sample weights divided by their sum; zero where a score does not count.
+    sample_count : float
+        The sum that the weights were divided by.
+    """
+
+    phi: MarginLoss
+    signs: Array
+    weights: Array
+    sample_count: float = 0.0  # type: ignore[assignment]
+
+    @property
+    def traits(self) -> Trait:  # type: ignore[override]
+        smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
+        outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
+        return smooth | outputs | Trait.OUTPUTWISE
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.signs.shape[1])
+
+    def value(self, scores: Array) -> float:
+        return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
+
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        if self.phi.shape is None:
+            dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)
+            return self.value(scores), dual
+        gradient = np.empty(scores.shape)
+        value = compiled.value_and_gradient(
+            self.phi.shape, scores, self.signs, self.weights, gradient
+        )
+        return value, gradient
+
+    def curvature_bound(self, row_weights: Array) -> float:
+        return self.phi.smoothness * float((row_weights @ self.weights).max())
+
+    def fenchel_young(self, scores: Array, dual: Array) -> float:
+        if self.phi.shape is None:
+            terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
+            return float(np.vdot(self.weights, terms))
+        return float(
+            compiled.bregman_sum(self.phi.shape, scores, self.signs, self.weights, dual)
+        )
+
+    def conjugate(self, dual: Array) -> float:
+        if np.any(dual[self.weights == 0]):
+            return np.inf
+        terms = self.phi.conjugate(self._coordinates(dual))
+        return float(np.vdot(self.weights, terms))
+
+    def balanced(self, dual: Array, intercept: Penalty) -> Array:
+        """Clip into the box, then shrink the heavier side of each column to the allowed sum.
+
+        Shrinking keeps every entry in the box because zero is in it, and at the exact intercept
+        it changes rounding only.
+        """
+        coordinates = np.clip(self._coordinates(dual), 0.0, self.phi.dual_bound)
+        inside = -self.signs * self.weights * coordinates
+        high = np.maximum(inside, 0.0).sum(axis=0)
+        low = np.minimum(inside, 0.0).sum(axis=0)
+        target = intercept.feasible_sums(high + low, low, high)
+        up = np.divide(target - low, high, out=np.ones_like(high), where=high > 0)
+        down = np.divide(target - high, low, out=np.ones_like(low), where=low < 0)
+        factor = np.where(inside > 0, np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0))
+        return inside * factor
+
+    def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
+        return minimise_shift(
+            lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor
+        )
+
+    def on_rows(self, index: NDArray[np.intp]) -> MarginSum:
+        weights = self.weights[index]
+        total = weights.max(axis=1).sum()
+        return MarginSum(self.phi, self.signs[index], weights / total, total * self.sample_count)
+
+    def _coordinates(self, dual: Array) -> Array:
+        """The dual coordinates a of ``dual = -weights * signs * a``; zero where weights are."""
+        return np.divide(
+            -self.signs * dual, self.weights, out=np.zeros(dual.shape), where=self.weights > 0
+        )
+
+    def _shift_derivatives(self, scores: Array, shift: Array) -> tuple[Array, Array]:
+        if self.phi.shape is not None:
+            slope, curvature = compiled.slope_and_curvature(
+                self.phi.shape, scores, self.signs, self.weights, shift
+            )
+            return slope, curvature
+        t = self.signs * (scores + shift)
+        slope = -(self.weights * self.signs * self.phi.descent(t)).sum(axis=0)
+        return slope, (self.weights * self.phi.curvature(t)).sum(axis=0)

@@ -1,0 +1,222 @@
+"""The only loop: step, check, report, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from proxmargin.certificate import Certificate, Gap, certify
+from proxmargin.outcome import Solution, Status
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import Solver, State
+from proxmargin.stopping import Stop
+
+__all__ = ["Report", "minimize"]
+
+# a solver that has not cut its best gap by this factor over half of its iterations (and no fewer
+# than STALL_ITERATIONS) has reached the limits of floating point
+STALL_FACTOR = 0.99
+STALL_ITERATIONS = 2_000
+# products with less data than this are faster on one thread than the threads' wake-up costs
+ONE_THREAD_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What callbacks are told after each certificate."""
+
+    n_iter: int
+    n_passes: float
+    seconds: float
+    gap: Gap
+    state: State
+    solver: str
+    tol: float
+
+
+class _Run:
+    """The bookkeeping of one minimisation: clock, passes, best bound, stall counter."""
+
+    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop) -> None:
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.started = perf_counter()
+        self.first_pass = problem.design.ledger.passes
+        self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
+        self.best: Gap | None = None
+        self.lower = -np.inf
+        self.last_progress = 0
+        self.settled = 0
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    @property
+    def passes(self) -> float:
+        return self.problem.design.ledger.passes - self.first_pass
+
+    def check(self, state: State) -> Gap:
+        """Certify the current point; remember the best one and the highest lower bound."""
+        point = self.solver.point(self.problem, state)
+        gap = certify(self.problem, point, scores=self.solver.scores(self.problem, state))
+        self.lower = max(self.lower, gap.dual) if np.isfinite(gap.dual) else self.lower
+        gap = _tightened(gap, self.lower)
+        if self.best is None or gap.gap < self.best.gap:
+            if self.best is None or gap.gap < STALL_FACTOR * self.best.gap:
+                self.last_progress = state.n_iter
+            self.best = gap
+        return gap
+
+    def verdict(self, state: State, gap: Gap) -> Status | None:
+        """The status that ends the run after a check, or None to go on."""
+        if not np.isfinite(gap.primal):
+            return Status.DIVERGED
+        if self.stop.change is None and gap.relative_gap <= self.stop.tol:
+            return Status.CONVERGED
+        idle = state.n_iter - self.last_progress
+        if state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2):
+            return Status.STALLED
+        return None
+
+    def limits(self, state: State) -> Status | None:
+        """The status that ends the run after any iteration, or None to go on."""
+        change = self.stop.change
+        if change is not None:
+            met = change.met(state.objective_change, state.point_change)
+            self.settled = self.settled + 1 if met else 0
+            if self.settled >= change.times:
+                return Status.SETTLED
+        if state.n_iter >= self.limit:
+            return Status.ITERATION_LIMIT
+        if self.stop.time_limit is not None and self.seconds >= self.stop.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+    def report(self, state: State, gap: Gap) -> Report:
+        return Report(
+            state.n_iter, self.passes, self.seconds, gap, state, self.solver.name, self.stop.tol
+        )
+
+
+def minimize(
+    problem: Problem,
+    solver: Solver[Any],
+    *,
+    stop: Stop | None = None,
+    callbacks: Sequence[Callable[[Report], object]] = (),
+    start: Point | State | None = None,
+    because: str = "",
+) -> Solution:
+    """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver
+        Must accept the problem (`Solver.objection`).
+    stop : Stop, optional
+    callbacks : sequence of callables
+        Called with a `Report` after each certificate.
+    start : Point or State, optional
+        A point to start from (default: zero), or a state to resume from.
+    because : str
+        Why this solver; kept in the certificate.
+
+    Returns
+    -------
+    Solution
+        After an interruption (Ctrl-C) too, with `Status.INTERRUPTED`.
+
+    Raises
+    ------
+    UnsuitableSolverError
+        The solver cannot take the problem.
+    """
+    stop = stop or Stop()
+    _require_suitable(solver, problem)
+    run = _Run(problem, solver, stop)
+    with _quiet_threads(problem.design.nbytes):
+        if isinstance(start, State):
+            state: Any = start
+        else:
+            state = solver.init(problem, start or problem.origin(), stop)
+        status, state = _loop(run, state, callbacks)
+        best = run.best
+        assert best is not None
+    certificate = Certificate(
+        primal=best.primal,
+        dual=best.dual,
+        gap=best.gap,
+        relative_gap=best.relative_gap,
+        kkt_residual=best.kkt_residual,
+        converged=bool(best.relative_gap <= stop.tol),
+        stop_reason=status.value,
+        n_iter=state.n_iter,
+        n_passes=run.passes,
+        seconds=run.seconds,
+        solver=solver.name,
+        because=because,
+    )
+    return Solution(best.point, best, status, certificate, state)
+
+
+def _loop(
+    run: _Run, state: Any, callbacks: Sequence[Callable[[Report], object]]
+) -> tuple[Status, Any]:
+    problem, solver = run.problem, run.solver
+    last_check = -1
+    try:
+        status: Status | None = None
+        while True:
+            due = state.n_iter - max(last_check, 0) >= solver.check_every or last_check < 0
+            if due or status is not None or state.finished:
+                gap = run.check(state)
+                last_check = state.n_iter
+                for callback in callbacks:
+                    callback(run.report(state, gap))
+                state = solver.observe(problem, state, gap)
+                status = run.verdict(state, gap) or status
+            if status is not None:
+                return status, state
+            state = solver.step(problem, state)
+            status = run.limits(state)
+    except KeyboardInterrupt:
+        if last_check != state.n_iter:
+            run.check(state)
+        return Status.INTERRUPTED, state
+
+
+def _tightened(gap: Gap, lower: float) -> Gap:
+    """The gap against the highest lower bound seen so far, with room for rounding."""
+    against = max(gap.primal - lower, 0.0) + 4 * np.finfo(float).eps * abs(gap.primal)
+    return replace(gap, gap=against) if against < gap.gap else gap
+
+
+def _require_suitable(solver: Solver[Any], problem: Problem) -> None:
+    from proxmargin.solvers.base import UnsuitableSolverError
+
+    objection = solver.objection(problem)
+    if objection:
+        raise UnsuitableSolverError(f"solver {solver.name!r} cannot take this problem: {objection}")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def _quiet_threads(nbytes: int) -> Iterator[None]:
+    """One BLAS thread while the data are small."""
+    if nbytes >= ONE_THREAD_BYTES:
+        yield
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        yield

@@ -1,0 +1,40 @@
+"""What came of a minimisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from proxmargin.certificate import Certificate, Gap
+from proxmargin.problem import Point
+
+__all__ = ["Solution", "Status"]
+
+
+class Status(Enum):
+    """Why a minimisation ended: a closed set, a sentence each."""
+
+    CONVERGED = "the certified gap met the tolerance"
+    SETTLED = "the relative change rule was met"
+    STALLED = "no further progress was possible in floating point"
+    ITERATION_LIMIT = "the iteration limit was reached"
+    TIME_LIMIT = "the time limit was reached"
+    DIVERGED = "the iterates stopped being finite numbers"
+    INTERRUPTED = "it was interrupted"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The best point found, what it proves, and the status.
+
+    Attributes
+    ----------
+    state : object
+        The solver's last state, from which it can go on.
+    """
+
+    point: Point
+    gap: Gap
+    status: Status
+    certificate: Certificate
+    state: object

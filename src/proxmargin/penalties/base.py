@@ -1,0 +1,77 @@
+"""What every penalty answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.traits import Trait
+
+__all__ = ["Penalty"]
+
+Array = NDArray[np.float64]
+
+
+class Penalty(ABC):
+    """A convex function G of coefficients of shape (n_features, n_outputs).
+
+    Penalties are immutable; the same objects penalise coefficients and, with one row, intercepts.
+    """
+
+    traits: Trait = Trait.NONE
+    l2: float = 0.0
+    """Strength of the ridge part: the modulus of strong convexity."""
+
+    @abstractmethod
+    def value(self, coef: Array) -> float:
+        """G(coef)."""
+
+    @abstractmethod
+    def prox(self, coef: Array, step: float) -> Array:
+        """``argmin_u  G(u) + |u - coef|^2 / (2 step)``, same shape as ``coef``."""
+
+    @abstractmethod
+    def conjugate(self, dual: Array) -> float:
+        """``G*(dual) = sup_u <dual, u> - G(u)``; infinite outside its domain."""
+
+    @abstractmethod
+    def domain_scale(self, dual: Array) -> float:
+        """The largest factor c in [0, 1] for which ``c * dual`` is in the domain of G*."""
+
+    @abstractmethod
+    def fenchel_young(self, coef: Array, dual: Array) -> Array:
+        """Terms of ``G(coef) + G*(dual) - <dual, coef>``, one a feature, each >= 0.
+
+        ``dual`` must lie in the domain of G* (see `domain_scale`). Written without cancellation,
+        because these terms are the penalty's share of the duality gap.
+        """
+
+    @abstractmethod
+    def violations(self, coef: Array, dual: Array) -> Array:
+        """How far ``dual`` is from the subdifferential of G at ``coef``, one number a feature.
+
+        Zero for every feature is the optimality condition when ``dual`` is minus the gradient
+        of the loss; features at zero with a positive violation want to enter the support.
+        """
+
+    @abstractmethod
+    def critical_strength(self, dual: Array) -> float:
+        """The smallest factor on the l1 part for which ``coef = 0`` is optimal at ``dual``."""
+
+    @abstractmethod
+    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
+        """The Newton step of ``f + G`` at ``at`` where G is twice differentiable on its domain.
+
+        ``gradient`` and ``curvature`` (> 0) are those of f, one an output; G is penalising an
+        intercept here, ``at`` has shape (n_outputs,). Penalties with a kink raise TypeError.
+        """
+
+    def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
+        """Column sums of the dual that an intercept with this penalty allows, near ``sums``.
+
+        ``low`` and ``high`` bound what can be reached by shrinking entries of the dual towards
+        zero (``low <= 0 <= high``). A penalty whose conjugate is finite allows any sum.
+        """
+        return sums

@@ -1,0 +1,43 @@
+"""The indicator of zero: coefficients that are not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxmargin.penalties.base import Array, Penalty
+from proxmargin.traits import Trait
+
+__all__ = ["Pinned"]
+
+
+@dataclass(frozen=True)
+class Pinned(Penalty):
+    """``G(w) = 0`` at ``w = 0``, infinite elsewhere; ``G* = 0``. A model without intercept."""
+
+    traits = Trait.SEPARABLE
+
+    def value(self, coef: Array) -> float:
+        return np.inf if np.any(coef) else 0.0
+
+    def prox(self, coef: Array, step: float) -> Array:
+        return np.zeros_like(coef)
+
+    def conjugate(self, dual: Array) -> float:
+        return 0.0
+
+    def domain_scale(self, dual: Array) -> float:
+        return 1.0
+
+    def fenchel_young(self, coef: Array, dual: Array) -> Array:
+        return np.zeros(coef.shape[0])
+
+    def violations(self, coef: Array, dual: Array) -> Array:
+        return np.zeros(coef.shape[0])
+
+    def critical_strength(self, dual: Array) -> float:
+        return 0.0
+
+    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
+        return -at

@@ -1,0 +1,57 @@
+"""Half the squared norm; of strength zero it is no penalty at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxmargin.penalties.base import Array, Penalty
+from proxmargin.traits import Trait
+
+__all__ = ["Ridge"]
+
+
+@dataclass(frozen=True)
+class Ridge(Penalty):
+    """``G(w) = (l2 / 2) |w|^2``, ``G*(v) = |v|^2 / (2 l2)``.
+
+    With ``l2 = 0`` this is the zero function, the penalty of a free intercept: its conjugate is
+    the indicator of ``v = 0``, which is the dual constraint that a free intercept brings.
+    """
+
+    l2: float = 0.0
+    traits = Trait.SEPARABLE
+
+    def value(self, coef: Array) -> float:
+        return 0.5 * self.l2 * float(np.vdot(coef, coef))
+
+    def prox(self, coef: Array, step: float) -> Array:
+        return coef / (1.0 + step * self.l2)
+
+    def conjugate(self, dual: Array) -> float:
+        if self.l2 > 0:
+            return float(np.vdot(dual, dual)) / (2.0 * self.l2)
+        return np.inf if np.any(dual) else 0.0
+
+    def domain_scale(self, dual: Array) -> float:
+        return 1.0 if self.l2 > 0 or not np.any(dual) else 0.0
+
+    def fenchel_young(self, coef: Array, dual: Array) -> Array:
+        if self.l2 > 0:
+            residual = self.l2 * coef - dual
+            return (residual * residual).sum(axis=1) / (2.0 * self.l2)
+        # dual is zero up to rounding: the product bounds what that rounding can hide
+        return np.abs(coef * dual).sum(axis=1)
+
+    def violations(self, coef: Array, dual: Array) -> Array:
+        return np.abs(dual - self.l2 * coef).max(axis=1)
+
+    def critical_strength(self, dual: Array) -> float:
+        return 0.0
+
+    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
+        return -(gradient + self.l2 * at) / (curvature + self.l2)
+
+    def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
+        return sums if self.l2 > 0 else np.zeros_like(sums)

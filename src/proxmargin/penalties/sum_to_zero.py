@@ -1,0 +1,125 @@
+"""The elastic net on coefficients whose rows sum to zero over the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxmargin.compiled.rows import sum_to_zero_rows
+from proxmargin.penalties.base import Array, Penalty
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.traits import Trait
+
+__all__ = ["SumToZero", "sum_to_zero_shift"]
+
+
+def sum_to_zero_shift(rows: Array, threshold: float) -> Array:
+    """A root sigma of ``sum_k soft(z_k - sigma, threshold) = 0`` for each row z.
+
+    The function is non-increasing and piecewise linear with breakpoints ``z_k +- threshold``
+    (Xu et al. 2015, Algorithm 2). Where it is flat at zero the root is an interval: the row's
+    solution is zero and the midrange is returned.
+
+    Parameters
+    ----------
+    rows : (n_rows, n_classes)
+    threshold : float >= 0
+
+    Returns
+    -------
+    (n_rows, 1)
+    """
+    breaks = np.sort(np.concatenate([rows - threshold, rows + threshold], axis=1), axis=1)
+    low, high = breaks[:, :1], breaks[:, -1:]
+    for column in range(breaks.shape[1]):
+        candidate = breaks[:, column : column + 1]
+        total = _soft_sum(rows, candidate, threshold)
+        low = np.where(total > 0, np.maximum(low, candidate), low)
+        high = np.where(total < 0, np.minimum(high, candidate), high)
+    at_low, at_high = _soft_sum(rows, low, threshold), _soft_sum(rows, high, threshold)
+    share = np.divide(at_low, at_low - at_high, out=np.full_like(low, 0.5), where=at_low > at_high)
+    inside = low + share * (high - low)
+    midrange = 0.5 * (rows.max(axis=1, keepdims=True) + rows.min(axis=1, keepdims=True))
+    spread = rows.max(axis=1, keepdims=True) - rows.min(axis=1, keepdims=True)
+    return np.where(spread <= 2.0 * threshold, midrange, inside)
+
+
+def _soft_sum(rows: Array, shift: Array, threshold: float) -> Array:
+    shifted = rows - shift
+    total: Array = (shifted - np.clip(shifted, -threshold, threshold)).sum(axis=1, keepdims=True)
+    return total
+
+
+@dataclass(frozen=True)
+class SumToZero(Penalty):
+    """``G(W) = elastic net (W)`` where every row of W sums to zero, infinite elsewhere.
+
+    Parameters
+    ----------
+    inner : ElasticNet
+        With ``l1 = 0`` (and any l2, zero included) it is also the penalty of intercepts that
+        sum to zero over the classes.
+
+    Notes
+    -----
+    The prox of a row is (17) of Xu et al. (2015): ``soft(z - sigma, l1)`` with the sigma that
+    makes the row sum to zero. For the conjugate only the deviations from a common shift of each
+    row matter: with ``l2 = 0`` the domain is ``(max - min) / 2 <= l1`` for each row.
+    """
+
+    inner: ElasticNet
+
+    @property
+    def l2(self) -> float:  # type: ignore[override]
+        return self.inner.l2
+
+    def value(self, coef: Array) -> float:
+        return self.inner.value(coef)
+
+    def prox(self, coef: Array, step: float) -> Array:
+        l1, l2 = self.inner.l1, self.inner.l2
+        return sum_to_zero_rows(coef / (1.0 + step * l2), step * l1 / (1.0 + step * l2))
+
+    def conjugate(self, dual: Array) -> float:
+        if self.inner.l2 > 0:
+            excess = sum_to_zero_rows(dual, self.inner.l1)
+            return float(np.vdot(excess, excess)) / (2.0 * self.inner.l2)
+        return np.inf if self._half_range(dual) > self.inner.l1 else 0.0
+
+    def domain_scale(self, dual: Array) -> float:
+        largest = self._half_range(dual)
+        return 1.0 if self.inner.l2 > 0 or largest <= self.inner.l1 else self.inner.l1 / largest
+
+    def fenchel_young(self, coef: Array, dual: Array) -> Array:
+        # any shift of a row of the dual leaves <dual, coef> as it is; the best one is the root
+        # for which soft(dual - sigma, l1) sums to zero
+        return self.inner.fenchel_young(coef, dual - sum_to_zero_shift(dual, self.inner.l1))
+
+    def violations(self, coef: Array, dual: Array) -> Array:
+        l1, l2 = self.inner.l1, self.inner.l2
+        live = coef != 0
+        needed = dual - l2 * coef - l1 * np.sign(coef)
+        count = live.sum(axis=1, keepdims=True)
+        shift = (needed * live).sum(axis=1, keepdims=True) / np.maximum(count, 1)
+        off = np.where(live, np.abs(needed - shift), np.maximum(np.abs(dual - shift) - l1, 0.0))
+        at_zero = np.maximum(0.5 * np.ptp(dual, axis=1) - l1, 0.0)
+        return np.where(count[:, 0] > 0, off.max(axis=1), at_zero)
+
+    def critical_strength(self, dual: Array) -> float:
+        return self._half_range(dual)
+
+    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
+        free = self.inner.newton_direction(gradient, curvature, at)
+        pull = 1.0 / (curvature + self.inner.l2)
+        target = -at.sum()  # zero once the intercepts sum to zero
+        return free + pull * (target - free.sum()) / pull.sum()
+
+    def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
+        if self.inner.l2 > 0:
+            return sums
+        return np.full_like(sums, np.clip(sums.mean(), low.max(), high.min()))
+
+    @staticmethod
+    def _half_range(dual: Array) -> float:
+        return 0.5 * float(np.ptp(dual, axis=1).max(initial=0.0))

@@ -1,0 +1,131 @@
+"""The one problem that every solver sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.designs.base import Design
+from proxmargin.losses.base import Array, Loss
+from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.traits import Trait
+
+__all__ = ["Point", "PrimalSide", "Problem"]
+
+
+class Point(NamedTuple):
+    """Coefficients (n_features, n_outputs) and intercept (n_outputs,)."""
+
+    coef: Array
+    intercept: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """``minimise over (W, b)  loss(X W + b) + penalty(W) + intercept(b)``.
+
+    Parameters
+    ----------
+    loss : Loss
+        Targets and weights inside.
+    penalty : Penalty
+        Of the coefficients.
+    design : Design
+        The data, X.
+    intercept : Penalty
+        Of the intercept: `Ridge(0)` for a free one, `Pinned` for none, and their sum-to-zero
+        form when classes are fitted together.
+    """
+
+    loss: Loss
+    penalty: Penalty
+    design: Design
+    intercept: Penalty
+
+    @property
+    def traits(self) -> Trait:
+        """What solvers can rely on: properties of the loss, and of the penalty."""
+        return self.loss.traits | self.penalty.traits
+
+    @property
+    def fits_intercept(self) -> bool:
+        return not isinstance(self.intercept, Pinned)
+
+    def origin(self) -> Point:
+        """Zero coefficients and intercept."""
+        outputs = self.loss.n_outputs
+        return Point(np.zeros((self.design.n_features, outputs)), np.zeros(outputs))
+
+    def null_point(self) -> Point:
+        """Zero coefficients with the best intercept: where a regularisation path starts."""
+        origin = self.origin()
+        scores = np.zeros((self.design.n_samples, self.loss.n_outputs))
+        best = self.loss.best_intercept(scores, self.intercept, origin.intercept)
+        return Point(origin.coef, best)
+
+    def value(self, point: Point) -> float:
+        """The objective at ``point``."""
+        scores = self.design.scores(point.coef) + point.intercept
+        return (
+            self.loss.value(scores)
+            + self.penalty.value(point.coef)
+            + self.intercept.value(point.intercept[None, :])
+        )
+
+    def critical_strength(self) -> float:
+        """The least l1 strength for which zero coefficients are optimal."""
+        scores = np.broadcast_to(
+            self.null_point().intercept, (self.design.n_samples, self.loss.n_outputs)
+        )
+        _, dual = self.loss.value_and_gradient(np.ascontiguousarray(scores))
+        return self.penalty.critical_strength(self.design.adjoint(dual))
+
+    def on_columns(self, index: NDArray[np.intp]) -> Problem:
+        """The same problem with only some of the features."""
+        return replace(self, design=self.design.columns(index))
+
+    def primal_side(self) -> PrimalSide:
+        return PrimalSide(self)
+
+
+class PrimalSide:
+    """The problem as ``f(u) + g(u)`` with f smooth and g proxable.
+
+    ``u`` stacks the coefficients and, as its last row, the intercept: (n_features + 1, n_outputs).
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.loss = problem.loss
+        self.design = problem.design
+
+    def pack(self, point: Point) -> Array:
+        return np.vstack([point.coef, point.intercept[None, :]])
+
+    def unpack(self, u: Array) -> Point:
+        return Point(u[:-1], u[-1])
+
+    def scores(self, u: Array) -> Array:
+        """One product with X."""
+        return self.design.scores(u[:-1]) + u[-1]
+
+    def pull_back(self, dual: Array) -> Array:
+        """Gradient of f in u from its gradient in the scores: one product with X'."""
+        return np.vstack([self.design.adjoint(dual), dual.sum(axis=0, keepdims=True)])
+
+    def prox(self, u: Array, step: float) -> Array:
+        coef = self.problem.penalty.prox(u[:-1], step)
+        return np.vstack([coef, self.problem.intercept.prox(u[-1:], step)])
+
+    def penalty_value(self, u: Array) -> float:
+        """g(u); the constraints in it hold for whatever `prox` returned."""
+        return self.problem.penalty.value(u[:-1]) + self.problem.intercept.value(u[-1:])
+
+    def curvature_bound(self) -> float:
+        """A Lipschitz constant of f's gradient in u, from the row norms ((8), (13) of [X])."""
+        rows = self.design.row_squares() + float(self.problem.fits_intercept)
+        return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)

@@ -1,0 +1,79 @@
+"""What every solver is: settings, a first state, and one step. The loop is in `proxmargin.minimize`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from proxmargin.certificate import Gap
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["Solver", "State", "UnsuitableSolverError"]
+
+
+class UnsuitableSolverError(ValueError):
+    """The solver cannot take this problem."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a solver stands: arrays and numbers only, so that it can be saved and resumed.
+
+    Attributes
+    ----------
+    n_iter : int
+    objective_change, point_change : float
+        The two quantities of `proxmargin.stopping.RelativeChange`, of the last iteration.
+    finished : bool
+        The solver has nothing left to do: another step would not move the point.
+    """
+
+    n_iter: int = 0
+    objective_change: float = np.inf
+    point_change: float = np.inf
+    finished: bool = False
+
+
+S = TypeVar("S", bound=State)
+
+
+class Solver(ABC, Generic[S]):
+    """An algorithm with its settings; it holds no data and no loop."""
+
+    name: ClassVar[str] = ""
+    needs: ClassVar[Trait] = Trait.NONE
+    check_every: ClassVar[int] = 10
+    """Iterations between two certificates."""
+    max_iter: ClassVar[int] = 100_000
+    """Iterations after which the solver gives up unless told otherwise."""
+
+    @abstractmethod
+    def init(self, problem: Problem, start: Point, stop: Stop) -> S:
+        """The first state, at ``start``."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: S) -> S:
+        """One iteration. The old state stays valid, so that an interruption loses nothing."""
+
+    @abstractmethod
+    def point(self, problem: Problem, state: S) -> Point:
+        """The coefficients and intercept that the state stands for."""
+
+    def scores(self, problem: Problem, state: S) -> Array | None:
+        """Scores of `point` when the state has them."""
+        return None
+
+    def observe(self, problem: Problem, state: S, gap: Gap) -> S:
+        """Take note of a certificate of the current point."""
+        return state
+
+    def objection(self, problem: Problem) -> str | None:
+        """A sentence that says why this solver cannot take the problem, or None."""
+        missing = self.needs & ~problem.traits
+        return f"it needs {missing.sentence()}" if missing else None

@@ -1,0 +1,45 @@
+"""When to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RelativeChange", "Stop"]
+
+
+@dataclass(frozen=True)
+class RelativeChange:
+    """Rule (20) of Xu et al. (2015): small relative changes, several times in a row.
+
+    With F the objective and u the stacked coefficients and intercept, both
+    ``(F_old - F_new) / (1 + F_old)`` and ``|u_old - u_new| / (1 + |u_old|)`` are at most ``tol``.
+    It proves nothing about the distance from the optimum; it is here to reproduce the paper.
+    """
+
+    tol: float
+    times: int = 3
+
+    def met(self, objective_change: float, point_change: float) -> bool:
+        return objective_change <= self.tol and point_change <= self.tol
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Limits of a minimisation; the first that is reached ends it.
+
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap.
+    max_iter : int, optional
+        Iterations of the solver; None leaves the solver's own limit.
+    time_limit : float, optional
+        Seconds.
+    change : RelativeChange, optional
+        Ends with the paper's rule instead of the gap.
+    """
+
+    tol: float = 1e-6
+    max_iter: int | None = None
+    time_limit: float | None = None
+    change: RelativeChange | None = None

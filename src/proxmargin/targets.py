@@ -1,0 +1,89 @@
+"""From labels to what losses need, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array
+
+__all__ = ["Targets"]
+
+ClassWeight = Mapping[Any, float] | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Labels as class indices, with the weight of every sample.
+
+    Attributes
+    ----------
+    classes : (n_classes,)
+        The labels, sorted.
+    codes : (n_samples,) integers in [0, n_classes)
+    weights : (n_samples,)
+        Sample weight times class weight.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    weights: Array
+
+    @classmethod
+    def encode(
+        cls, y: NDArray[Any], sample_weight: Array | None, class_weight: ClassWeight
+    ) -> Targets:
+        """Encode ``y``; raises ValueError unless two classes have positive weight."""
+        classes, codes = np.unique(y, return_inverse=True)
+        weights = np.ones(codes.size) if sample_weight is None else np.asarray(sample_weight, float)
+        weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
+        present = classes[np.bincount(codes, weights, minlength=classes.size) > 0]
+        if present.size < 2:
+            kept = f"the one class {present[0]!r}" if present.size else "no class"
+            raise ValueError(
+                f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
+            )
+        return cls(classes, codes, weights)
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def shares(self) -> Array:
+        """Weights that sum to one, (n_samples,)."""
+        return self.weights / self.total
+
+    def signs(self, positive: int) -> Array:
+        """+1 where the class is ``positive``, -1 elsewhere; (n_samples, 1)."""
+        return np.where(self.codes == positive, 1.0, -1.0)[:, None]
+
+
+def _class_factors(
+    classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
+) -> Array:
+    """The factor of each class: 1, given by a dict, or inverse to its total weight."""
+    if class_weight is None:
+        return np.ones(classes.size)
+    if class_weight == "balanced":
+        totals = np.bincount(codes, weights, minlength=classes.size)
+        live = totals > 0
+        return np.divide(weights.sum() / live.sum(), totals, out=np.zeros(totals.size), where=live)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
+    known = {_plain(label) for label in classes}
+    unknown = [label for label in class_weight if _plain(label) not in known]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown}, which are not among the labels in y")
+    factors = np.array([float(class_weight.get(_plain(label), 1.0)) for label in classes])
+    if not np.all(np.isfinite(factors) & (factors >= 0)):
+        raise ValueError("class_weight: weights must be finite and >= 0")
+    return factors
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
