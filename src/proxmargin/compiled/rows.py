@@ -9,46 +9,37 @@ __all__ = ["sum_to_zero_rows"]
 
 
 @njit(cache=True, nogil=True)
-def _soft_sum(row, shift, threshold):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for value in row:
-        moved = value - shift
-        if moved > threshold:
-            total += moved - threshold
-        elif moved < -threshold:
-            total += moved + threshold
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _root(row, threshold):  # type: ignore[no-untyped-def]
-    """The shift for which the soft-thresholded row sums to zero: bisection on the breakpoints."""
-    count = row.size
-    breaks = np.empty(2 * count)
-    breaks[:count] = row - threshold
-    breaks[count:] = row + threshold
-    breaks.sort()
-    left, right = 0, 2 * count - 1
-    while right - left > 1:
-        middle = (left + right) // 2
-        if _soft_sum(row, breaks[middle], threshold) > 0.0:
-            left = middle
+    """The shift for which the soft-thresholded row sums to zero.
+
+    The sum is non-increasing and piecewise linear in the shift. Newton steps solve the piece they
+    stand on exactly, so they end when the piece no longer changes; bisection guards them.
+    """
+    low, high = row.min() - threshold, row.max() + threshold
+    shift = 0.5 * (low + high)
+    for _ in range(200):
+        total, active = 0.0, 0
+        for value in row:
+            moved = value - shift
+            if moved > threshold:
+                total += moved - threshold
+                active += 1
+            elif moved < -threshold:
+                total += moved + threshold
+                active += 1
+        if total > 0.0:
+            low = shift
+        elif total < 0.0:
+            high = shift
         else:
-            right = middle
-    # inside one interval the active set is fixed: solve the linear equation
-    inside = 0.5 * (breaks[left] + breaks[right])
-    total = 0.0
-    active = 0
-    for value in row:
-        if value - inside > threshold:
-            total += value - threshold
-            active += 1
-        elif value - inside < -threshold:
-            total += value + threshold
-            active += 1
-    if active == 0:
-        return inside
-    return min(max(total / active, breaks[left]), breaks[right])
+            break
+        candidate = shift + total / active
+        if not low < candidate < high:
+            candidate = 0.5 * (low + high)
+        if candidate == shift:
+            break
+        shift = candidate
+    return shift
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,56 @@
+"""The names that users give solvers by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from proxmargin.problem import Problem
+from proxmargin.solvers.base import Solver, UnsuitableSolverError
+from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.fapg import FastProximalGradient
+from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
+from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
+from proxmargin.solvers.working_set import WorkingSet
+
+__all__ = ["SOLVERS", "named_solver", "suitable"]
+
+
+def _coordinate_descent() -> Solver[Any]:
+    return WorkingSet(CoordinateDescent())
+
+
+SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
+    "b-pgh": ProximalGradient,
+    "b-pgh-2": TwoStage,
+    "m-pgh": MulticlassProximalGradient,
+    "m-pgh-2": MulticlassTwoStage,
+    "gcd": _coordinate_descent,
+    "fapg": FastProximalGradient,
+}
+
+
+def suitable(problem: Problem) -> list[str]:
+    """Names of the solvers that take ``problem``."""
+    return [name for name, make in SOLVERS.items() if make().objection(problem) is None]
+
+
+def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver[Any]:
+    """The solver called ``name`` with ``options``; errors say what would work instead."""
+    if name not in SOLVERS:
+        raise ValueError(f"unknown solver {name!r}: known are 'auto' and {_listed(SOLVERS)}")
+    try:
+        solver = SOLVERS[name](**options)
+    except TypeError as error:
+        raise ValueError(f"solver_options for {name!r}: {error}") from None
+    objection = solver.objection(problem)
+    if objection:
+        raise UnsuitableSolverError(
+            f"solver {name!r} cannot take this problem: {objection}; these can: 'auto', "
+            f"{_listed(suitable(problem))}"
+        )
+    return solver
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,147 @@
+"""Solve on few features, price all of them, take in those that violate optimality, repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.losses.base import Array
+from proxmargin.minimize import minimize
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import Solver, State
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["Restricted", "WorkingSet"]
+
+
+@dataclass(frozen=True, eq=False)
+class Restricted(State):
+    """The state of a working-set method.
+
+    Attributes
+    ----------
+    coef, intercept : arrays
+        The point, on all features.
+    members : (n_members,) integers
+        Features of the working set, sorted.
+    violations : (n_features,) or None
+        Of the point, on all features; None when not known.
+    relative_gap : float
+        Of the point, on all features.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    intercept: Array = None  # type: ignore[assignment]
+    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    violations: Array | None = None
+    relative_gap: float = np.inf
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class WorkingSet(Solver[Restricted]):
+    """Wraps a solver for problems whose solution uses few features.
+
+    Each iteration restricts the problem to a working set (the support and the features whose
+    optimality conditions are violated most), solves it with ``inner`` to a gap well below the
+    current one, and leaves the pricing of all features to the certificate of the whole problem,
+    which needs the same product. No support is ever final: a wrong one is found and repaired.
+
+    Parameters
+    ----------
+    inner : Solver
+    smallest : int
+        Features taken in at least, if as many violate.
+    forcing : float
+        The restricted problem is solved to this share of the current relative gap.
+    """
+
+    inner: Solver[Any]
+    smallest: int = 64
+    forcing: float = 0.03
+
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 1_000_000
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.inner.name.removesuffix("-sweeps")
+
+    @property
+    def needs(self) -> Trait:  # type: ignore[override]
+        return self.inner.needs
+
+    def objection(self, problem: Problem) -> str | None:
+        return self.inner.objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
+        members = np.flatnonzero(start.coef.any(axis=1))
+        return Restricted(
+            coef=start.coef, intercept=start.intercept, members=members, stop=stop
+        )
+
+    def step(self, problem: Problem, state: Restricted) -> Restricted:
+        state = self._priced(problem, state)
+        members = self._grown(problem, state)
+        restricted = problem if members.size == state.coef.shape[0] else None
+        restricted = restricted or problem.on_columns(members)
+        solution = minimize(
+            restricted,
+            self.inner,
+            stop=self._inner_stop(state),
+            start=Point(state.coef[members], state.intercept),
+        )
+        coef = np.zeros_like(state.coef)
+        coef[members] = solution.point.coef
+        unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
+        return replace(
+            state,
+            n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
+            coef=coef,
+            intercept=solution.point.intercept,
+            members=members,
+            violations=None,
+            finished=bool(unmoved),
+        )
+
+    def observe(self, problem: Problem, state: Restricted, gap: Gap) -> Restricted:
+        return replace(
+            state,
+            intercept=gap.point.intercept,
+            violations=gap.violations,
+            relative_gap=gap.relative_gap,
+        )
+
+    def point(self, problem: Problem, state: Restricted) -> Point:
+        return Point(state.coef, state.intercept)
+
+    def _priced(self, problem: Problem, state: Restricted) -> Restricted:
+        if state.violations is not None:
+            return state
+        return self.observe(problem, state, certify(problem, self.point(problem, state)))
+
+    def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
+        """The support, recent members that still matter, and the worst violators."""
+        assert state.violations is not None
+        size = max(self.smallest, 2 * int(np.count_nonzero(state.coef.any(axis=1))))
+        total = state.violations.size
+        if total <= 2 * self.smallest:
+            return np.arange(total)
+        outside = state.violations.copy()
+        outside[state.members] = 0.0
+        worst = np.argpartition(outside, total - min(size, total))[total - min(size, total) :]
+        worst = worst[outside[worst] > 0]
+        return np.union1d(state.members, worst).astype(np.intp)
+
+    def _inner_stop(self, state: Restricted) -> Stop:
+        outer = state.stop
+        if outer.change is not None:
+            return Stop(change=outer.change, max_iter=outer.max_iter, time_limit=outer.time_limit)
+        target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
+        left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
+        return Stop(tol=target, max_iter=left, time_limit=outer.time_limit)
