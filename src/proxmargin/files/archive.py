@@ -37,10 +37,12 @@ _DAMAGE = (
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     """Write the members so that `path` holds the whole new archive or what it held before."""
     try:
-        with _replaced(Path(os.path.realpath(path))) as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                for name, content in members.items():
-                    archive.writestr(zipfile.ZipInfo(name, _NO_DATE), content)
+        with (
+            _replaced(Path(os.path.realpath(path))) as stream,
+            zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive,
+        ):
+            for name, content in members.items():
+                archive.writestr(zipfile.ZipInfo(name, _NO_DATE), content)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be written: {error.strerror or error}.") from error
 

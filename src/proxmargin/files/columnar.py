@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +35,33 @@ def _arrow_table(path: Path) -> Any:
 
 
 def _read(path: Path, kind: str, load_table: Callable[[], Any]) -> NamedColumns:
-    pa = pyarrow()
     pandas()
-    try:
+    with _readable(path, kind):
         table = load_table()
         table.validate(full=True)  # offsets of a damaged file may point anywhere
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
-    if not table.num_columns:
+        names = _names(table)
+    if not names:
         raise DataError(f"{path}: the file has no columns.")
     if not table.num_rows:
         raise DataError(f"{path}: there are columns but no data rows.")
 
     def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
         # a type knows whether it is text, so `text` needs no second reading here
-        return _columns(path, table.select(list(wanted)))
+        with _readable(path, kind):
+            return _columns(path, table.select(list(wanted)))
 
-    return NamedColumns(str(path), _names(table), load)
+    return NamedColumns(str(path), names, load)
+
+
+@contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # damage surfaces as anything, down to decimal.InvalidOperation
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
 
 
 def _names(table: Any) -> list[str]:
@@ -67,4 +77,4 @@ def _columns(path: Path, table: Any) -> list[Column]:
     if nested:
         raise DataError(f"{path}: columns of lists or records cannot be used: {listed(nested)}.")
     columns = (table.column(j).to_pandas() for j in range(table.num_columns))
-    return [series_column(str(n), c) for n, c in zip(table.column_names, columns, strict=True)]
+    return [series_column(n, c) for n, c in zip(table.column_names, columns, strict=True)]

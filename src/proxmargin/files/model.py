@@ -7,6 +7,7 @@ fixed list of classes and calls nothing but their constructors: there is no pick
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Iterator
@@ -159,7 +160,7 @@ def _unfitted(name: Any, plain: Any) -> Any:
     if kind is None:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
     settings = named_settings(plain, "settings")
-    unknown = sorted(set(settings) - set(kind().get_params(deep=False)))
+    unknown = sorted(set(settings) - set(inspect.signature(kind).parameters))
     if unknown:
         raise ModelFileError(f"{name} has no parameters {listed(unknown)} in this version")
     return kind(**settings)

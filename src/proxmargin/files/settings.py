@@ -62,9 +62,10 @@ def _(value: float, where: str) -> Any:
 
 @to_plain.register
 def _(value: np.bool_ | np.integer | np.floating, where: str) -> Any:
-    if isinstance(value, np.longdouble) and type(value.item()) is np.longdouble:
-        raise ModelFileError(f"The parameter {where!r} cannot be stored: use a Python float.")
-    return to_plain(value.item(), where)
+    plain = value.item()
+    if isinstance(plain, np.generic):  # a long double has no Python counterpart
+        raise ModelFileError(f"The parameter {where!r} cannot be stored: use a Python number.")
+    return to_plain(plain, where)
 
 
 @to_plain.register

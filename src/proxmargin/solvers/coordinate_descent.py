@@ -104,10 +104,6 @@ class CoordinateDescent(Solver[Sweeping]):
     def scores(self, problem: Problem, state: Sweeping) -> Array:
         return state.scores[:, None]
 
-    def observe(self, problem: Problem, state: Sweeping, gap: object) -> Sweeping:
-        """Take the certificate's exact intercept."""
-        return state
-
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:
         """The majorised step of the intercept: its column is all ones."""
         loss = _margins(problem)

@@ -1,0 +1,310 @@
+"""The scikit-learn face: an estimator is a recipe for a loss, a penalty and an intercept."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.callbacks import History, Progress
+from proxmargin.certificate import CertificateList
+from proxmargin.designs import Design, StandardizedDesign, as_design, moments
+from proxmargin.estimators.validation import (
+    check_choice,
+    check_flag,
+    check_number,
+    validated,
+    validated_features,
+    validated_weights,
+)
+from proxmargin.losses import MarginLoss, MarginSum, wrong_classes
+from proxmargin.minimize import Report, minimize
+from proxmargin.outcome import Solution, Status
+from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.auto import Choice, choose
+from proxmargin.solvers.base import Solver
+from proxmargin.solvers.names import named_solver
+from proxmargin.stopping import RelativeChange, Stop
+from proxmargin.targets import Targets
+
+__all__ = ["Assembly", "MarginEstimator"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """A data set turned into the problems whose solutions make up the model.
+
+    Attributes
+    ----------
+    targets : Targets
+    problems : one problem, or one a class for one-vs-rest; they share the design
+    centre, scale : (n_features,)
+        Of the standardisation; zeros and ones without.
+    """
+
+    targets: Targets
+    problems: tuple[Problem, ...]
+    centre: Array
+    scale: Array
+
+    def with_penalty(self, penalty: Penalty) -> Assembly:
+        """The same problems under another penalty."""
+        return replace(self, problems=tuple(replace(p, penalty=penalty) for p in self.problems))
+
+    def published(self, points: Sequence[Point]) -> tuple[Array, Array]:
+        """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data."""
+        coef = np.vstack([point.coef.T for point in points]) / self.scale
+        intercept = np.concatenate([point.intercept for point in points])
+        return coef, intercept - coef @ self.centre
+
+    def points(self, coef: Array, intercept: Array) -> list[Point]:
+        """The inverse of `published`."""
+        shifted = intercept + coef @ self.centre
+        rows = np.split(coef * self.scale, len(self.problems))
+        return [
+            Point(np.ascontiguousarray(part.T), b)
+            for part, b in zip(rows, np.split(shifted, len(self.problems)), strict=True)
+        ]
+
+
+class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the linear margin classifiers. Subclasses say which loss and which penalty.
+
+    Every subclass takes the parameters ``fit_intercept, standardize, class_weight, solver,
+    solver_options, stopping, tol, max_iter, time_limit, warm_start, callbacks, verbose,
+    random_state``.
+    """
+
+    multi_class: str
+    fit_intercept: bool
+    standardize: bool
+    class_weight: Any
+    solver: Any
+    solver_options: Any
+    stopping: str
+    tol: float
+    max_iter: int | None
+    time_limit: float | None
+    warm_start: bool
+    callbacks: Sequence[Callable[[Report], object]]
+    verbose: int
+    random_state: Any
+    _joint_allowed = True
+
+    @abstractmethod
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin; checks its own parameters."""
+
+    @abstractmethod
+    def _elastic_net(self) -> ElasticNet:
+        """The penalty of the coefficients; checks its own parameters."""
+
+    def _intercept_strength(self) -> float:
+        return 0.0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model and certify it.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+            Float32 and float64 are used as they are; other types are converted to float64.
+        y : (n_samples,) labels of any type
+        sample_weight : (n_samples,), optional
+            Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A bad parameter or bad data, named in the message.
+        KeyboardInterrupt
+            After an interruption; the model found so far is published first.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, when the fit ended before its gap met ``tol``; with the gap reached.
+        """
+        assembly = self._assemble(X, y, sample_weight)
+        solutions = self._solve(assembly)
+        self._publish(assembly, solutions)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class."""
+        check_is_fitted(self)
+        design = as_design(validated_features(self, X))
+        scores = design.scores(np.ascontiguousarray(self.coef_.T)) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score, (n_samples,)."""
+        scores = self.decision_function(X)
+        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return np.asarray(self.classes_[codes])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- assembling the problem -------------------------------------------------------------
+
+    def _assemble(self, X: Any, y: Any, sample_weight: Any) -> Assembly:
+        """Check everything, then turn data and parameters into problems."""
+        self._check_parameters()
+        phi, penalty = self._margin_loss(), self._elastic_net()
+        X, y = validated(self, X, y)
+        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        design, centre, scale = self._design(as_design(X), targets)
+        joint = targets.classes.size > 2 and self.multi_class == "joint"
+        losses = self._losses(phi, targets, joint)
+        problems = tuple(
+            Problem(loss, SumToZero(penalty) if joint else penalty, design, self._intercept(joint))
+            for loss in losses
+        )
+        return Assembly(targets, problems, centre, scale)
+
+    def _check_parameters(self) -> None:
+        allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
+        check_choice("multi_class", self.multi_class, allowed)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("standardize", self.standardize)
+        check_flag("warm_start", self.warm_start)
+        check_choice("stopping", self.stopping, ("gap", "relative-change"))
+        check_number("tol", self.tol, low=0.0)
+        check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
+        check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
+        check_number("verbose", int(self.verbose), low=0, integer=True)
+        if not all(callable(callback) for callback in self.callbacks):
+            raise ValueError("callbacks must be callables that take a report")
+
+    def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
+        if not self.standardize:
+            return design, np.zeros(design.n_features), np.ones(design.n_features)
+        centre, scale = moments(design, targets.shares)
+        centre = centre if self.fit_intercept else np.zeros_like(centre)
+        return StandardizedDesign(design, centre, scale), centre, scale
+
+    @staticmethod
+    def _losses(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
+        if joint:
+            return [
+                wrong_classes(
+                    phi, targets.codes, targets.shares, targets.classes.size, targets.total
+                )
+            ]
+        positives = [1] if targets.classes.size == 2 else range(targets.classes.size)
+        shares = targets.shares[:, None]
+        return [MarginSum(phi, targets.signs(k), shares, targets.total) for k in positives]
+
+    def _intercept(self, joint: bool) -> Penalty:
+        if not self.fit_intercept:
+            return Pinned()
+        strength = self._intercept_strength()
+        return SumToZero(ElasticNet(0.0, strength)) if joint else Ridge(strength)
+
+    # -- solving ----------------------------------------------------------------------------
+
+    def _choice(self, problem: Problem) -> Choice:
+        options = self.solver_options or {}
+        if isinstance(self.solver, Solver):
+            return Choice(self.solver, self.solver.name, "given as an object")
+        if self.solver != "auto":
+            solver = named_solver(self.solver, options, problem)
+            return Choice(solver, self.solver, "asked for by name")
+        if options:
+            raise ValueError("solver_options need a solver asked for by name, not 'auto'")
+        return choose(problem)
+
+    def _stop(self, time_left: float | None) -> Stop:
+        change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
+        return Stop(self.tol, self.max_iter, time_left, change)
+
+    def _solve(self, assembly: Assembly) -> list[Solution]:
+        """Solve the problems one after the other; after an interruption, only certify the rest."""
+        started = perf_counter()
+        starts = self._starts(assembly)
+        callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
+        solutions: list[Solution] = []
+        for problem, start in zip(assembly.problems, starts, strict=True):
+            choice = self._choice(problem)
+            left = None
+            if self.time_limit is not None:
+                left = max(self.time_limit - (perf_counter() - started), 0.0)
+            stop = self._stop(left)
+            if solutions and solutions[-1].status is Status.INTERRUPTED:
+                stop = replace(stop, max_iter=0)
+            solution = minimize(
+                problem,
+                choice.solver,
+                stop=stop,
+                callbacks=callbacks,
+                start=start,
+                because=choice.because,
+            )
+            solutions.append(solution)
+        return solutions
+
+    def _starts(self, assembly: Assembly) -> list[Point | None]:
+        """The previous solution with ``warm_start``, where it has the right shape."""
+        shape = (
+            sum(problem.loss.n_outputs for problem in assembly.problems),
+            assembly.scale.size,
+        )
+        if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != shape:
+            return [None] * len(assembly.problems)
+        return list(assembly.points(self.coef_, self.intercept_))
+
+    def _progress(self, count: int) -> Iterator[Callable[[Report], object]]:
+        if self.verbose:
+            yield Progress(label=type(self).__name__, fits=count)
+
+    # -- publishing -------------------------------------------------------------------------
+
+    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        self.classes_ = assembly.targets.classes
+        self.coef_, self.intercept_ = assembly.published([s.point for s in solutions])
+        certificates = [solution.certificate for solution in solutions]
+        self.certificate_ = (
+            certificates[0] if len(certificates) == 1 else CertificateList(certificates)
+        )
+        self.n_iter_ = max(self.certificate_.n_iter, 1)
+        histories = [c for c in self.callbacks if isinstance(c, History)]
+        if histories:
+            self.history_ = histories[0]
+        if any(solution.status is Status.INTERRUPTED for solution in solutions):
+            raise KeyboardInterrupt(str(self.certificate_))
+        self._warn(solutions)
+
+    def _warn(self, solutions: list[Solution]) -> None:
+        short = [
+            s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED
+        ]
+        if short:
+            which = f" in {len(short)} of {len(solutions)} class problems" if len(solutions) > 1 else ""
+            worst = max(short, key=lambda s: s.certificate.relative_gap).certificate
+            warnings.warn(
+                f"{type(self).__name__} stopped before its tolerance was met{which}: "
+                f"{worst.stop_reason} after {worst.n_iter} iterations of {worst.solver!r}; the "
+                f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
+                f"of the optimum (tol={self.tol:g})",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

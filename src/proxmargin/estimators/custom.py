@@ -1,0 +1,87 @@
+"""Any loss of a margin with any penalty, given as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.losses import HuberizedHinge, MarginLoss
+from proxmargin.minimize import Report
+from proxmargin.penalties import ElasticNet
+
+__all__ = ["MarginClassifier"]
+
+
+class MarginClassifier(MarginEstimator):
+    """``minimise mean loss(y (x'w + b)) + penalty(w)`` for a loss and a penalty of your choice.
+
+    Parameters
+    ----------
+    loss : MarginLoss, optional
+        From `proxmargin.losses`; default ``HuberizedHinge()``.
+    penalty : ElasticNet, optional
+        From `proxmargin.penalties`; default ``ElasticNet(l1=0.005, l2=0.005)``.
+    multi_class : {'joint', 'ovr'}
+        More than two classes: the loss summed over the wrong classes with coefficients that sum
+        to zero, or one problem a class.
+    fit_intercept, standardize, class_weight, solver, solver_options, stopping, tol, max_iter, \
+time_limit, warm_start, callbacks, verbose, random_state
+        As in `proxmargin.HuberizedSVC`, which also lists the fitted attributes.
+
+    Examples
+    --------
+    >>> from proxmargin import MarginClassifier
+    >>> from proxmargin.losses import SquaredHinge
+    >>> from proxmargin.penalties import ElasticNet
+    >>> model = MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(l1=0.02, l2=0.001))
+    """
+
+    def __init__(
+        self,
+        loss: MarginLoss | None = None,
+        penalty: ElasticNet | None = None,
+        multi_class: str = "joint",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.solver = solver
+        self.solver_options = solver_options
+        self.stopping = stopping
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _margin_loss(self) -> MarginLoss:
+        loss = HuberizedHinge() if self.loss is None else self.loss
+        if not isinstance(loss, MarginLoss):
+            raise ValueError(f"loss must be a MarginLoss object or None, got {loss!r}")
+        return loss
+
+    def _elastic_net(self) -> ElasticNet:
+        penalty = ElasticNet(0.005, 0.005) if self.penalty is None else self.penalty
+        if not isinstance(penalty, ElasticNet):
+            raise ValueError(f"penalty must be an ElasticNet object or None, got {penalty!r}")
+        return penalty

@@ -1,0 +1,189 @@
+"""Bad input gets one clear sentence, before any work starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+__all__ = [
+    "check_choice",
+    "check_flag",
+    "check_number",
+    "validated",
+    "validated_features",
+    "validated_weights",
+]
+
+# squares of larger entries, summed over a data set, would leave the range of float64
+LARGEST_ENTRY = 1e100
+# rows looked at together when searching for the one bad entry
+SEARCH_ROWS = 4096
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = np.inf,
+    low_open: bool = False,
+    integer: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise unless ``value`` is a number in the range; the message names the parameter."""
+    if value is None and optional:
+        return
+    kind = Integral if integer else Real
+    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    good = good and np.isfinite(value) and value <= high and (value > low or (not low_open and value == low))
+    if not good:
+        least = f"{'>' if low_open else '>='} {low:g}"
+        most = f" and <= {high:g}" if np.isfinite(high) else ""
+        what = "an integer" if integer else "a finite number"
+        raise ValueError(
+            f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got {value!r}"
+        )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise unless ``value`` is one of ``choices``."""
+    known = tuple(choices)
+    if not (isinstance(value, str) and value in known):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Features and labels fit for fitting: no copy where none is needed.
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, fewer than two samples, no features, entries that are not finite numbers
+        (with their row and column), labels that are not classes.
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    _check_lengths(X, y)
+    X, y = _converted(estimator, X, y, ensure_min_samples=2)
+    check_classification_targets(y)
+    return _checked_entries(estimator, X), y
+
+
+def validated_features(estimator: Any, X: Any) -> Any:
+    """Features fit for prediction by a fitted estimator."""
+    return _checked_entries(estimator, _converted(estimator, X, None, reset=False))
+
+
+def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """Sample weights: finite, non-negative, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        row = int(np.argmax(weights < 0))
+        raise ValueError(
+            f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
+        )
+    if not np.any(weights):
+        raise ValueError("sample_weight is zero for every sample: at least one must be positive")
+    return weights
+
+
+def _check_lengths(X: Any, y: Any) -> None:
+    rows = X.shape[0] if hasattr(X, "shape") and len(X.shape) > 0 else None
+    labels = np.shape(y)[0] if np.ndim(y) > 0 else None
+    if rows is not None and labels is not None and rows != labels:
+        raise ValueError(
+            f"y has {labels} labels but X has {rows} rows: inconsistent numbers of samples"
+        )
+
+
+def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+    arguments = {"X": X} if y is None else {"X": X, "y": y}
+    try:
+        return validate_data(
+            estimator,
+            **arguments,
+            accept_sparse=["csr", "csc"],
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            accept_large_sparse=True,
+            **options,
+        )
+    except ValueError as error:
+        raise _located(error, X) from error
+
+
+def _located(error: ValueError, X: Any) -> ValueError:
+    """For an entry that is not a number, the same error with its row and column."""
+    if "could not convert" not in str(error) or sparse.issparse(X):
+        return error
+    cells = np.asarray(X, dtype=object)
+    for row, line in enumerate(cells if cells.ndim == 2 else []):
+        for column, cell in enumerate(line):
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                where = f"row {row}, column {_column_name(X, column)} (counted from 0)"
+                return ValueError(f"X holds {cell!r} in {where}: could not convert it to a number")
+    return error
+
+
+def _column_name(X: Any, column: int) -> str:
+    names = getattr(X, "columns", None)
+    return f"{column} ({str(names[column])!r})" if names is not None else str(column)
+
+
+def _checked_entries(estimator: Any, X: Any) -> Any:
+    if sparse.issparse(X):
+        X.check_format(full_check=True)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        entries = X.data
+    else:
+        entries = X
+    if entries.size:
+        # two reductions without temporaries; NaN and infinities reach the result
+        low, high = float(entries.min()), float(entries.max())
+        if not (np.isfinite(low) and np.isfinite(high)) or max(-low, high) > LARGEST_ENTRY:
+            raise ValueError(_first_bad_entry(estimator, X))
+    return X
+
+
+def _first_bad_entry(estimator: Any, X: Any) -> str:
+    row, column, value = _search(X)
+    names = getattr(estimator, "feature_names_in_", None)
+    name = f" ({names[column]!r})" if names is not None and column < len(names) else ""
+    kind = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
+    advice = "" if not np.isfinite(value) else f", beyond {LARGEST_ENTRY:g}: rescale that feature"
+    return f"Input X contains {kind} in row {row}, column {column}{name} (counted from 0){advice}"
+
+
+def _search(X: Any) -> tuple[int, int, float]:
+    """Row, column and value of the first entry that cannot be used."""
+    if sparse.issparse(X):
+        listed = X.tocsr().tocoo()
+        entry = int(np.argmax(~(np.abs(listed.data) <= LARGEST_ENTRY)))
+        return int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry])
+    for start in range(0, X.shape[0], SEARCH_ROWS):
+        bad = ~(np.abs(X[start : start + SEARCH_ROWS]) <= LARGEST_ENTRY)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            return start + int(row), int(column), float(X[start + row, column])
+    raise AssertionError("called without a bad entry")
