@@ -1,0 +1,267 @@
+"""CSV and TSV files: what is read, what is refused, and how the refusal reads."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from proxmargin import read_data
+from proxmargin.files.errors import DataError
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content: str | bytes, name: str = "data.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def test_a_table_has_features_labels_and_names(written):
+    table = read_data(written("a,b,y\n1,2.5,0\n3,4,1\n"))
+    np.testing.assert_array_equal(table.X, [[1, 2.5], [3, 4]])
+    assert table.X.dtype == np.float64
+    np.testing.assert_array_equal(table.y, [0, 1])
+    assert table.feature_names == ["a", "b"]
+    assert table.target_name == "y"
+
+
+def test_tab_separated_files_keep_empty_first_cells_apart(written):
+    path = written("a\tb\ty\n\t2\t0\n3\t4\t1\n", "data.tsv")
+    with pytest.raises(DataError, match="row 1, column 'a'"):
+        read_data(path)
+
+
+def test_compressed_files_are_read(written):
+    table = read_data(written(gzip.compress(b"a,y\n1,u\n2,v\n"), "data.csv.gz"))
+    assert table.y.tolist() == ["u", "v"]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_data(written):
+    table = read_data(written(b"\xef\xbb\xbfa,b,y\r\n1,2,0\r\n3,4,1\r\n"))
+    assert table.feature_names == ["a", "b"]
+
+
+def test_blanks_around_names_and_labels_are_dropped(written):
+    table = read_data(written("a, b ,Y\n1, 2, p\n3, 4, q\n"))
+    assert table.feature_names == ["a", "b"]
+    assert table.y.tolist() == ["p", "q"]
+
+
+def test_booleans_are_numbers(written):
+    table = read_data(written("flag,y\nTrue,0\nFalse,1\n"))
+    np.testing.assert_array_equal(table.X, [[1.0], [0.0]])
+
+
+def test_unlabelled_data_keeps_every_column(written):
+    table = read_data(written("a,b\n1,2\n3,4\n"), labelled=False)
+    assert table.y is None
+    assert table.target_name is None
+    assert table.X.shape == (2, 2)
+
+
+class TestTarget:
+    @pytest.mark.parametrize("usual", ["target", "Label", "CLASS", "y"])
+    def test_a_usual_name_is_found_anywhere(self, written, usual):
+        table = read_data(written(f"a,{usual},b\n1,0,5\n2,1,6\n"))
+        assert table.target_name == usual
+        assert table.feature_names == ["a", "b"]
+
+    def test_the_last_column_stands_in(self, written):
+        assert read_data(written("a,b,c\n1,2,0\n3,4,1\n")).target_name == "c"
+
+    def test_two_usual_names_leave_the_last_column(self, written):
+        assert read_data(written("y,label,c\n1,2,0\n3,4,1\n")).target_name == "c"
+
+    @pytest.mark.parametrize("target", ["b", 1, "1", -2, "-2"])
+    def test_name_and_position_both_choose(self, written, target):
+        assert read_data(written("a,b,c\n1,2,0\n3,4,1\n"), target=target).target_name == "b"
+
+    def test_a_column_named_like_a_number_goes_by_its_name(self, written):
+        assert read_data(written("1,0,y\n1,2,0\n3,4,1\n"), target="1").target_name == "1"
+
+    def test_an_unknown_name_lists_the_columns(self, written):
+        with pytest.raises(DataError, match=r"no column 'z'; the columns are 'a', 'b'"):
+            read_data(written("a,b\n1,2\n3,4\n"), target="z")
+
+    @pytest.mark.parametrize("target", [2, -3, "7"])
+    def test_a_position_outside_is_refused(self, written, target):
+        with pytest.raises(DataError, match="2 columns"):
+            read_data(written("a,b\n1,2\n3,4\n"), target=target)
+
+    def test_measurements_are_no_classes(self, written):
+        with pytest.raises(DataError, match="looks like a measurement"):
+            read_data(written("a,y\n1,0.5\n2,1.25\n3,7.5\n"))
+
+    def test_whole_numbers_written_as_decimals_are_classes(self, written):
+        y = read_data(written("a,y\n1,-1.0\n2,1.0\n")).y
+        assert y.dtype == np.int64
+        assert y.tolist() == [-1, 1]
+
+    def test_missing_labels_are_refused_by_row(self, written):
+        with pytest.raises(DataError, match=r"target 'y' is missing or infinite in 1 row \(row 2"):
+            read_data(written("a,y\n1,u\n2,\n3,v\n"))
+
+    def test_an_empty_target_column_is_absent_where_labels_are_not_needed(self, written):
+        table = read_data(written("a,y\n1,\n2,\n"), labelled=False)
+        assert table.y is None
+        assert table.feature_names == ["a"]
+
+
+class TestEncoding:
+    CONTENT = "size,colour,y\n1,red,0\n2,blue,1\n3,red,1\n"
+
+    def test_text_is_refused_by_name_with_an_example(self, written):
+        with pytest.raises(DataError, match=r"'colour' \(row 1 holds 'red'\).*encode=True"):
+            read_data(written(self.CONTENT))
+
+    def test_text_becomes_one_feature_per_level(self, written):
+        table = read_data(written(self.CONTENT), encode=True)
+        assert table.feature_names == ["size", "colour=blue", "colour=red"]
+        np.testing.assert_array_equal(table.X, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
+
+    def test_many_levels_give_a_sparse_matrix_with_the_same_entries(self, written):
+        rows = [f"{j % 3},w{j:02d},{j % 2}" for j in range(60)]
+        table = read_data(written("\n".join(["n,word,y", *rows])), encode=True)
+        assert sp.issparse(table.X)
+        dense = table.X.toarray()
+        np.testing.assert_array_equal(dense[:, 0], np.arange(60) % 3)
+        np.testing.assert_array_equal(dense[:, 1:], np.eye(60))
+
+    def test_a_level_that_makes_an_existing_name_is_refused(self, written):
+        with pytest.raises(DataError, match="'a=b' twice"):
+            read_data(written("a=b,a,y\n1,b,0\n2,c,1\n"), encode=True)
+
+    def test_missing_text_is_refused_too(self, written):
+        with pytest.raises(DataError, match="row 2, column 'colour'"):
+            read_data(written("size,colour,y\n1,red,0\n2,,1\n"), encode=True)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "N/A", "null"])
+    def test_missing_cells_are_named_by_row_and_column(self, written, cell):
+        with pytest.raises(DataError, match=r"1 missing value: row 2, column 'b'"):
+            read_data(written(f"a,b,y\n1,2,0\n3,{cell},1\n"))
+
+    @pytest.mark.parametrize("cell", ["inf", "-inf", "1e999"])
+    def test_infinite_cells_are_named_by_row_and_column(self, written, cell):
+        with pytest.raises(DataError, match=r"1 infinite value: row 1, column 'b'"):
+            read_data(written(f"a,b,y\n1,{cell},0\n3,4,1\n"))
+
+    def test_many_missing_cells_are_counted(self, written):
+        rows = "\n".join(f",{j},{j % 2}" for j in range(100))
+        with pytest.raises(DataError, match=r"100 missing values: row 1.* and 95 more"):
+            read_data(written(f"a,b,y\n{rows}\n"))
+
+    def test_blank_lines_count_as_no_row(self, written):
+        with pytest.raises(DataError, match="row 2, column 'a'"):
+            read_data(written("a,y\n1,0\n\n\nNA,1\n"))
+
+    def test_repeated_names_are_refused_by_name(self, written):
+        with pytest.raises(DataError, match="more than once: 'a'"):
+            read_data(written("a,b,a,y\n1,2,3,0\n"))
+
+    @pytest.mark.parametrize("rows", ["1,2,0,9\n3,4,1,9\n", "1,2,0\n3,4,1,9\n"])
+    def test_rows_longer_than_the_header_are_refused(self, written, rows):
+        with pytest.raises(DataError, match="3 columns of the header"):
+            read_data(written("a,b,y\n" + rows))
+
+    def test_a_short_row_is_a_missing_value(self, written):
+        with pytest.raises(DataError, match="row 2"):
+            read_data(written("a,b,y\n1,2,0\n3,4\n"))
+
+    @pytest.mark.parametrize(
+        ("content", "sentence"),
+        [
+            ("", "is empty"),
+            ("\n\n\n", "is empty"),
+            ("a,b,y\n", "no data rows"),
+            ("a,b,y", "no data rows"),
+            ("a;b;y\n1;2;3\n", "separated by ';'"),
+            ("5.1,3.5,0\n4.9,3.0,1\n", "add a header line"),
+            (",a,y\n0,1,0\n1,2,1\n", "column 1 has no name"),
+            ('a,b,y\n1,"2,0\n3,4,1\n', "columns of the header"),
+            (bytes(range(256)), "not a text file in UTF-8"),
+            ("a,b,y\n1,é,0\n".encode("latin-1"), "not a text file in UTF-8"),
+        ],
+    )
+    def test_what_is_no_table_gets_a_sentence(self, written, content, sentence):
+        with pytest.raises(DataError, match=sentence):
+            read_data(written(content))
+
+    @pytest.mark.parametrize(
+        "content", [b"no gzip", gzip.compress(b"a,y\n1,2\n" * 50, mtime=0)[:-9]]
+    )
+    def test_damaged_compression_gets_a_sentence(self, written, content):
+        with pytest.raises(DataError, match="cannot be read"):
+            read_data(written(content, "data.csv.gz"))
+
+    def test_a_header_of_counts_is_a_header(self, written):
+        assert read_data(written("0,1,2\n7,8,0\n9,1,1\n")).feature_names == ["0", "1"]
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_numbers_survive_a_csv_file_to_the_last_bit(tmp_path, data):
+    names = data.draw(st.lists(NAMES.map("x{}".format), min_size=1, max_size=4, unique=True))
+    row = st.lists(NUMBERS, min_size=len(names), max_size=len(names))
+    rows = data.draw(st.lists(row, min_size=1, max_size=6))
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow([*names, "target"])
+    writer.writerows([*map(repr, values), f"c{j % 2}"] for j, values in enumerate(rows))
+    path = tmp_path / "data.csv"
+    path.write_text(stream.getvalue(), encoding="utf-8", newline="")
+
+    table = read_data(path)
+
+    np.testing.assert_array_equal(table.X, np.array(rows, dtype=float))
+    assert table.feature_names == names
+    assert table.y.tolist() == [f"c{j % 2}" for j in range(len(rows))]
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=6)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(words=st.lists(WORDS.map("w{}".format), min_size=1, max_size=12))
+def test_every_row_of_an_encoded_column_has_exactly_its_level(tmp_path, words):
+    path = tmp_path / "data.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([("word", "y"), *((w, j % 2) for j, w in enumerate(words))])
+    table = read_data(path, encode=True)
+    X = table.X.toarray() if sp.issparse(table.X) else table.X
+    assert [table.feature_names[j] for j in X.argmax(axis=1)] == [f"word={w}" for w in words]
+    np.testing.assert_array_equal(X.sum(axis=1), 1.0)
+
+
+@settings(
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(content=st.binary(min_size=1, max_size=200))
+def test_arbitrary_bytes_are_read_or_refused_with_a_sentence(tmp_path, content):
+    for name in ("data.csv", "data.tsv", "data.svm"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with suppress(DataError):
+            table = read_data(path, encode=True)
+            assert len(table.y) == table.X.shape[0] > 0
