@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import inspect
 import io
 import json
 import math
@@ -14,41 +17,19 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_iris
 
-from proxmargin import load_model, save_model
+import proxmargin
+from proxmargin import MarginClassifier, load_model, save_model
 from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.files import archive, known
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.model import describe_model
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import ElasticNet, Ridge
-
-
-class Stand(ClassifierMixin, BaseEstimator):
-    """A linear classifier that learns nothing: what is stored is up to the test."""
-
-    def __init__(
-        self,
-        alpha=0.1,
-        loss=None,
-        penalty=None,
-        class_weight=None,
-        solver_options=None,
-        callbacks=(),
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.loss = loss
-        self.penalty = penalty
-        self.class_weight = class_weight
-        self.solver_options = solver_options
-        self.callbacks = callbacks
-        self.random_state = random_state
-
-    def decision_function(self, X):
-        return X @ self.coef_.T + self.intercept_
-
+from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.working_set import WorkingSet
 
 CERTIFICATE = Certificate(
     primal=0.1 + 0.2,
@@ -66,13 +47,9 @@ CERTIFICATE = Certificate(
 )
 
 
-@pytest.fixture(autouse=True)
-def _stand_is_known(monkeypatch):
-    monkeypatch.setitem(known.ESTIMATORS, "Stand", (__name__, "Stand"))
-
-
 def learned(classes=("no", "yes"), n_features=4, names=True, dtype=np.float64, **settings):
-    model = Stand(**settings)
+    """A model with attributes set by hand: what is stored is up to the test."""
+    model = MarginClassifier(**settings)
     rng = np.random.default_rng(3)
     outputs = 1 if len(classes) == 2 else len(classes)
     model.classes_ = np.array(classes)
@@ -119,7 +96,7 @@ class TestRoundTrip:
         again = there_and_back(model, tmp_path)
         assert again.coef_.dtype == np.dtype(dtype).newbyteorder("=")
         X = np.random.default_rng(0).standard_normal((5, 4))
-        np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+        np.testing.assert_array_equal(X @ model.coef_.T, X @ again.coef_.T)
         again.coef_[0, 0] = 1.0  # writable, as after a fit
 
     def test_names_of_features_are_optional(self, tmp_path):
@@ -142,9 +119,9 @@ class TestRoundTrip:
         assert_same(model, again)
 
     def test_numbers_of_numpy_count_as_numbers(self, tmp_path):
-        model = learned(alpha=np.float32(0.1), random_state=np.int64(4))
+        model = learned(tol=np.float32(0.1), random_state=np.int64(4))
         again = there_and_back(model, tmp_path)
-        assert again.alpha == float(np.float32(0.1))
+        assert again.tol == float(np.float32(0.1))
         assert again.random_state == 4
 
     def test_parts_come_back_as_objects(self, tmp_path):
@@ -152,6 +129,10 @@ class TestRoundTrip:
         again = there_and_back(model, tmp_path)
         assert again.loss == model.loss
         assert again.penalty == model.penalty
+
+    def test_solvers_given_as_objects_come_back_with_what_they_wrap(self, tmp_path):
+        model = learned(solver=WorkingSet(CoordinateDescent()))
+        assert repr(there_and_back(model, tmp_path).solver) == repr(model.solver)
 
     @pytest.mark.parametrize("weights", ["balanced", {"no": 1.5, "yes": 2}, {1: 0.5, -1: 2.0}])
     def test_class_weights_come_back(self, tmp_path, weights):
@@ -168,6 +149,51 @@ class TestRoundTrip:
         assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
+@pytest.mark.parametrize("name", known.ESTIMATORS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+class TestFittedModels:
+    def fitted(self, name, n_classes):
+        X, y = load_iris(return_X_y=True, as_frame=True)
+        X, y = X.iloc[50 * (3 - n_classes) :], y.iloc[50 * (3 - n_classes) :]
+        labels = np.array(["setosa", "versicolor", "virginica"])[y]
+        return getattr(proxmargin, name)(tol=1e-2).fit(X, labels), X, labels
+
+    def test_predictions_and_certificates_are_the_same(self, tmp_path, name, n_classes):
+        model, X, _ = self.fitted(name, n_classes)
+        again = there_and_back(model, tmp_path)
+        assert_same(model, again)
+        np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+        np.testing.assert_array_equal(model.predict(X), again.predict(X))
+        assert again.feature_names_in_.tolist() == list(X.columns)
+
+    def test_a_loaded_model_can_be_cloned_and_fitted_again(self, tmp_path, name, n_classes):
+        model, X, labels = self.fitted(name, n_classes)
+        again = clone(there_and_back(model, tmp_path)).fit(X, labels)
+        np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+def test_every_public_estimator_can_be_stored():
+    public = {
+        name
+        for name, home in proxmargin._HOMES.items()
+        if home.startswith("estimators") and issubclass(getattr(proxmargin, name), BaseEstimator)
+    }
+    assert public == set(known.ESTIMATORS)
+
+
+@pytest.mark.parametrize("package", ["losses", "penalties"])
+def test_every_public_part_of_plain_settings_can_be_stored(package):
+    module = importlib.import_module(f"proxmargin.{package}")
+    parts = {
+        name
+        for name in module.__all__
+        if dataclasses.is_dataclass(part := getattr(module, name))
+        and not inspect.isabstract(part)
+        and name != "MarginSum"  # holds data: it is what a loss becomes during a fit
+    }
+    assert parts <= set(known.PARTS)
+
+
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
@@ -182,11 +208,11 @@ PLAIN = st.recursive(
 @settings(
     deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(options=st.dictionaries(st.text(max_size=5), PLAIN, max_size=4), alpha=st.floats())
-def test_plain_parameters_come_back_exactly(tmp_path, options, alpha):
-    again = there_and_back(learned(solver_options=options, alpha=alpha), tmp_path)
+@given(options=st.dictionaries(st.text(max_size=5), PLAIN, max_size=4), tol=st.floats())
+def test_plain_parameters_come_back_exactly(tmp_path, options, tol):
+    again = there_and_back(learned(solver_options=options, tol=tol), tmp_path)
     assert repr(again.solver_options) == repr(options)
-    assert repr(again.alpha) == repr(alpha)
+    assert repr(again.tol) == repr(tol)
 
 
 class TestWhatCannotBeStored:
@@ -195,8 +221,8 @@ class TestWhatCannotBeStored:
         [
             ({"random_state": np.random.RandomState(0)}, "random_state"),
             ({"random_state": np.random.default_rng(0)}, "random_state"),
-            ({"alpha": np.zeros(3)}, "alpha"),
-            ({"alpha": 1j}, "alpha"),
+            ({"tol": np.zeros(3)}, "tol"),
+            ({"tol": 1j}, "tol"),
             ({"loss": print}, "loss"),
             ({"loss": type("HuberizedHinge", (HuberizedHinge,), {})()}, "loss"),
             (
@@ -213,9 +239,11 @@ class TestWhatCannotBeStored:
 
     def test_an_unfitted_estimator(self, tmp_path):
         with pytest.raises(ModelFileError, match="not fitted"):
-            save_model(Stand(), tmp_path / "model.pmz")
+            save_model(MarginClassifier(), tmp_path / "model.pmz")
 
-    @pytest.mark.parametrize("model", [object(), BaseEstimator(), type("Stand", (Stand,), {})(), 3])
+    @pytest.mark.parametrize(
+        "model", [object(), BaseEstimator(), type("MarginClassifier", (MarginClassifier,), {})(), 3]
+    )
     def test_other_objects(self, tmp_path, model):
         with pytest.raises(ModelFileError, match="cannot be stored; models that can"):
             save_model(model, tmp_path / "model.pmz")
@@ -253,7 +281,7 @@ class TestWriting:
 
         monkeypatch.setattr(archive.os, "replace", fail)
         with pytest.raises(KeyboardInterrupt):
-            save_model(learned(alpha=9.0), tmp_path / "model.pmz")
+            save_model(learned(tol=9.0), tmp_path / "model.pmz")
         assert (tmp_path / "model.pmz").read_bytes() == before
         assert [path.name for path in tmp_path.iterdir()] == ["model.pmz"]
 
@@ -337,25 +365,25 @@ class TestReading:
             setting("proxmargin", 1),
             setting("estimator", "os.system"),
             setting("estimator", "SVC2"),
-            setting("estimator", ["Stand"]),
+            setting("estimator", ["MarginClassifier"]),
             setting("settings", [1]),
             setting("settings", "unheard_of", 1),
             setting("settings", "loss", {"part": "Popen", "settings": {"args": "true"}}),
-            setting("settings", "loss", {"part": "Stand", "settings": {}}),
+            setting("settings", "loss", {"part": "MarginClassifier", "settings": {}}),
             setting("settings", "loss", {"part": ["Ridge"], "settings": {}}),
             setting("settings", "loss", {"part": "Ridge", "settings": {"l3": 1}}),
             setting("settings", "loss", {"part": "HuberizedHinge", "settings": {"delta": -1}}),
             setting("settings", "loss", {"part": "HuberizedHinge", "settings": {"delta": "x"}}),
             setting("settings", "loss", {"part": "Ridge"}),
-            setting("settings", "alpha", {"float": "1.0"}),
-            setting("settings", "alpha", {"float": []}),
-            setting("settings", "alpha", {"tuple": 3}),
-            setting("settings", "alpha", {"entries": [[1]]}),
-            setting("settings", "alpha", {"entries": [[[], 1]]}),
-            setting("settings", "alpha", {"entries": 1}),
-            setting("settings", "alpha", {"unknown": 1}),
-            setting("settings", "alpha", {}),
-            setting("settings", "alpha", math.nan),
+            setting("settings", "tol", {"float": "1.0"}),
+            setting("settings", "tol", {"float": []}),
+            setting("settings", "tol", {"tuple": 3}),
+            setting("settings", "tol", {"entries": [[1]]}),
+            setting("settings", "tol", {"entries": [[[], 1]]}),
+            setting("settings", "tol", {"entries": 1}),
+            setting("settings", "tol", {"unknown": 1}),
+            setting("settings", "tol", {}),
+            setting("settings", "tol", math.nan),
             setting("fitted", []),
             setting("fitted", "extra_", 1),
             setting("fitted", "coef_", 1),
@@ -430,7 +458,7 @@ class TestReading:
         for _ in range(600):
             deep = [deep]
         with pytest.raises(ModelFileError, match="forged"):
-            load_model(forged(setting("settings", "alpha", {"tuple": deep, "x": deep})))
+            load_model(forged(setting("settings", "tol", {"tuple": deep, "x": deep})))
 
     @pytest.mark.parametrize("content", [b"", b"P", b"PK\x03\x04", b"a,b,y\n1,2,3\n", bytes(5000)])
     def test_foreign_files_are_refused(self, tmp_path, content):
@@ -492,9 +520,9 @@ class TestDescription:
         assert repr({name: facts[name] for name in alike}) == repr(alike)
 
     def test_the_facts_are_plain(self):
-        facts = describe_model(learned(alpha=0.25, loss=HuberizedHinge(delta=0.5)))
-        assert facts["estimator"] == "Stand"
-        assert facts["settings"]["alpha"] == 0.25
+        facts = describe_model(learned(tol=0.25, loss=HuberizedHinge(delta=0.5)))
+        assert facts["estimator"] == "MarginClassifier"
+        assert facts["settings"]["tol"] == 0.25
         assert facts["settings"]["loss"] == "HuberizedHinge(delta=0.5)"
         assert facts["classes"] == ["no", "yes"]
         assert (facts["features"], facts["features_used"]) == (4, 3)

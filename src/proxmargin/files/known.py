@@ -13,16 +13,18 @@ ESTIMATORS: Allowed = {
     for name in ("HuberizedSVC", "MarginClassifier", "SparseLogisticRegression", "SquaredHingeSVC")
 }
 
-PARTS: Allowed = {
-    **{
-        name: ("proxmargin.losses", name)
-        for name in ("Hinge", "HuberizedHinge", "Logistic", "SquaredHinge")
-    },
-    **{
-        name: ("proxmargin.penalties", name)
-        for name in ("ElasticNet", "Pinned", "Ridge", "SumToZero")
-    },
+_PART_HOMES: dict[str, tuple[str, ...]] = {
+    "proxmargin.losses": ("Hinge", "HuberizedHinge", "Logistic", "SquaredHinge"),
+    "proxmargin.penalties": ("ElasticNet", "Pinned", "Ridge", "SumToZero"),
+    "proxmargin.solvers.coordinate_descent": ("CoordinateDescent",),
+    "proxmargin.solvers.fapg": ("FastProximalGradient",),
+    "proxmargin.solvers.proximal_gradient": ("MulticlassProximalGradient", "ProximalGradient"),
+    "proxmargin.solvers.two_stage": ("MulticlassTwoStage", "TwoStage"),
+    "proxmargin.solvers.working_set": ("WorkingSet",),
 }
+
+# losses, penalties and solvers: frozen dataclasses whose fields are plain values or parts
+PARTS: Allowed = {name: (home, name) for home, names in _PART_HOMES.items() for name in names}
 
 
 def named(allowed: Mapping[str, tuple[str, str]], name: str) -> type | None:

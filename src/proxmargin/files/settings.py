@@ -31,8 +31,8 @@ def to_plain(value: Any, where: str) -> Any:
     if not known.is_known(known.PARTS, value):
         raise ModelFileError(
             f"The parameter {where!r} cannot be stored: it is of type {type(value).__qualname__}; "
-            "numbers, strings, None, lists, tuples, dicts and the library's own losses and "
-            "penalties can."
+            "numbers, strings, None, lists, tuples, dicts and the library's own losses, "
+            "penalties and solvers can."
         )
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     settings = {name: to_plain(getattr(value, name), f"{where}.{name}") for name in fields}
