@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.certificate import CertificateList
+from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
 from proxmargin.estimators.validation import (
     check_choice,
@@ -26,7 +26,7 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
-from proxmargin.losses import MarginLoss, MarginSum, wrong_classes
+from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
 from proxmargin.minimize import Report, minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
@@ -37,7 +37,7 @@ from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
 from proxmargin.targets import Targets
 
-__all__ = ["Assembly", "MarginEstimator"]
+__all__ = ["Assembly", "MarginEstimator", "certificate_of", "unmet"]
 
 Array = NDArray[np.float64]
 
@@ -59,9 +59,10 @@ class Assembly:
     centre: Array
     scale: Array
 
-    def with_penalty(self, penalty: Penalty) -> Assembly:
+    def with_penalty(self, penalty: ElasticNet) -> Assembly:
         """The same problems under another penalty."""
-        return replace(self, problems=tuple(replace(p, penalty=penalty) for p in self.problems))
+        problems = tuple(replace(p, penalty=_form(penalty, p.loss)) for p in self.problems)
+        return replace(self, problems=problems)
 
     def published(self, points: Sequence[Point]) -> tuple[Array, Array]:
         """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data."""
@@ -77,6 +78,22 @@ class Assembly:
             Point(np.ascontiguousarray(part.T), b)
             for part, b in zip(rows, np.split(shifted, len(self.problems)), strict=True)
         ]
+
+
+def certificate_of(solutions: Sequence[Solution]) -> Certificate | CertificateList:
+    """The certificate of a model: of its one problem, or of all that make it up."""
+    certificates = [solution.certificate for solution in solutions]
+    return certificates[0] if len(certificates) == 1 else CertificateList(certificates)
+
+
+def unmet(solutions: Sequence[Solution]) -> list[Solution]:
+    """Those that were to meet a gap and did not."""
+    return [s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED]
+
+
+def _form(penalty: ElasticNet, loss: Loss) -> Penalty:
+    """The penalty itself, or its sum-to-zero form where classes are fitted together."""
+    return SumToZero(penalty) if loss.n_outputs > 1 else penalty
 
 
 class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -142,7 +159,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
         assembly = self._assemble(X, y, sample_weight)
-        solutions = self._solve(assembly)
+        solutions = self._solve(assembly, self._starts(assembly))
         self._publish(assembly, solutions)
         return self
 
@@ -176,7 +193,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         losses = self._losses(phi, targets, joint)
         problems = tuple(
-            Problem(loss, SumToZero(penalty) if joint else penalty, design, self._intercept(joint))
+            Problem(loss, _form(penalty, loss), design, self._intercept(joint))
             for loss in losses
         )
         return Assembly(targets, problems, centre, scale)
@@ -237,10 +254,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
         return Stop(self.tol, self.max_iter, time_left, change)
 
-    def _solve(self, assembly: Assembly) -> list[Solution]:
+    def _solve(self, assembly: Assembly, starts: Sequence[Point | None]) -> list[Solution]:
         """Solve the problems one after the other; after an interruption, only certify the rest."""
         started = perf_counter()
-        starts = self._starts(assembly)
         callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
@@ -281,10 +297,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         self.classes_ = assembly.targets.classes
         self.coef_, self.intercept_ = assembly.published([s.point for s in solutions])
-        certificates = [solution.certificate for solution in solutions]
-        self.certificate_ = (
-            certificates[0] if len(certificates) == 1 else CertificateList(certificates)
-        )
+        self.certificate_ = certificate_of(solutions)
         self.n_iter_ = max(self.certificate_.n_iter, 1)
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:
@@ -294,11 +307,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._warn(solutions)
 
     def _warn(self, solutions: list[Solution]) -> None:
-        short = [
-            s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED
-        ]
+        short = unmet(solutions)
         if short:
-            which = f" in {len(short)} of {len(solutions)} class problems" if len(solutions) > 1 else ""
+            count = f" in {len(short)} of {len(solutions)} class problems"
+            which = count if len(solutions) > 1 else ""
             worst = max(short, key=lambda s: s.certificate.relative_gap).certificate
             warnings.warn(
                 f"{type(self).__name__} stopped before its tolerance was met{which}: "
