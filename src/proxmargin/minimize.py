@@ -25,7 +25,7 @@ __all__ = ["Report", "minimize"]
 STALL_FACTOR = 0.99
 STALL_ITERATIONS = 2_000
 # products with less data than this are faster on one thread than the threads' wake-up costs
-ONE_THREAD_BYTES = 4_000_000
+ONE_THREAD_BYTES = 32_000_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,13 @@ def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
 def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
     """``out[j] += sum_i data_ij right[i]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
+    if outputs == 1:
+        for i in range(right.shape[0]):
+            factor = right[i, 0]
+            if factor != 0.0:
+                for entry in range(indptr[i], indptr[i + 1]):
+                    out[indices[entry], 0] += data[entry] * factor
+        return
     for i in range(right.shape[0]):
         live = False
         for k in range(outputs):

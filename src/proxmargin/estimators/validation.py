@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 __all__ = [
     "check_choice",
@@ -105,9 +105,12 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
 
 
 def _check_lengths(X: Any, y: Any) -> None:
-    rows = X.shape[0] if hasattr(X, "shape") and len(X.shape) > 0 else None
-    labels = np.shape(y)[0] if np.ndim(y) > 0 else None
-    if rows is not None and labels is not None and rows != labels:
+    """Name both lengths when they differ; shapes that are no shapes are reported later."""
+    try:
+        rows, labels = _num_samples(X), _num_samples(y)
+    except TypeError:
+        return
+    if rows != labels:
         raise ValueError(
             f"y has {labels} labels but X has {rows} rows: inconsistent numbers of samples"
         )
