@@ -25,8 +25,8 @@ _HOMES = {
     "save_model": "files.model",
     "load_model": "files.model",
     "read_data": "files.table",
-    "compare": "compare",
-    "Comparison": "compare",
+    "compare": "comparing.run",
+    "Comparison": "comparing.comparison",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -17,7 +17,7 @@ from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of
 from proxmargin.estimators.validation import check_number
 from proxmargin.outcome import Solution, Status
 
-__all__ = ["Path", "alpha_max", "margin_path"]
+__all__ = ["Path", "alpha_grid", "alpha_max", "margin_path"]
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
@@ -91,6 +91,21 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
     return _alpha_max(template, template._assemble(X, y, sample_weight))
 
 
+def alpha_grid(
+    estimator: MarginEstimator,
+    X: Any,
+    y: Any,
+    *,
+    n_alphas: int = 100,
+    eps: float = 1e-3,
+    sample_weight: Any = None,
+) -> Array:
+    """The strengths that `margin_path` takes by default; parameters as there."""
+    template = _unfitted(estimator)
+    assembly = template._assemble(X, y, sample_weight)
+    return _default_grid(template, assembly, n_alphas, eps)
+
+
 def margin_path(
     estimator: MarginEstimator,
     X: Any,
@@ -144,7 +159,8 @@ def margin_path(
     """
     template = _unfitted(estimator)
     assembly = template._assemble(X, y, sample_weight)
-    grid = _grid(template, assembly, alphas, n_alphas, eps)
+    given = None if alphas is None else _checked_alphas(alphas)
+    grid = _default_grid(template, assembly, n_alphas, eps) if given is None else given
     solved = _descended(template, assembly, grid)
     _warn(template, solved)
     published = [assembly.published([s.point for s in solutions]) for solutions in solved]
@@ -181,11 +197,7 @@ def _alpha_max(template: Any, assembly: Assembly) -> float:
     return float(_critical_strength(assembly) / template.l1_ratio)
 
 
-def _grid(
-    template: Any, assembly: Assembly, alphas: ArrayLike | None, n_alphas: int, eps: float
-) -> Array:
-    if alphas is not None:
-        return _checked_alphas(alphas)
+def _default_grid(template: Any, assembly: Assembly, n_alphas: int, eps: float) -> Array:
     check_number("n_alphas", n_alphas, low=1, integer=True)
     check_number("eps", eps, low=0.0, low_open=True, high=1.0)
     start = _critical_strength(assembly) / (template.l1_ratio or RIDGE_L1_RATIO)

@@ -1,0 +1,169 @@
+"""The models that are compared: a registry with one entry a model.
+
+Nothing heavy is imported before a model is made, so that the command line can list the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Protocol
+
+import proxmargin
+from proxmargin.comparing.data import Data
+
+__all__ = ["CANDIDATES", "AlphaPath", "Candidate", "Grid", "Search", "named_candidates"]
+
+Settings = dict[str, Any]
+Make = Callable[[], Any]
+
+# fits that only rank settings: their scores do not change with more digits of the optimum
+SELECTION_TOL = 1e-4
+
+
+class Search(Protocol):
+    """Which settings of a model are tried, and how they are fitted."""
+
+    def settings(self, make: Make, data: Data) -> list[Settings]:
+        """What to try on these training rows; among equals the earlier is preferred."""
+
+    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
+        """A fitted model for each of the settings, in their order."""
+
+
+@dataclass(frozen=True)
+class AlphaPath:
+    """Warm-started paths in ``alpha``, one for each ``l1_ratio``.
+
+    Parameters
+    ----------
+    l1_ratios : tuple of float
+    n_alphas : int
+        In geometric progression from `proxmargin.alpha_max` of the training rows.
+    eps : float
+        The last alpha as a share of the first.
+    tol : float
+        Relative gap of these fits.
+    """
+
+    l1_ratios: tuple[float, ...] = (0.95, 0.5)
+    n_alphas: int = 10
+    eps: float = 1e-3
+    tol: float = SELECTION_TOL
+
+    def settings(self, make: Make, data: Data) -> list[Settings]:
+        from proxmargin.paths import alpha_grid
+
+        def grid(l1_ratio: float) -> list[float]:
+            alphas = alpha_grid(
+                make().set_params(l1_ratio=l1_ratio),
+                data.X,
+                data.y,
+                n_alphas=self.n_alphas,
+                eps=self.eps,
+                sample_weight=data.weights,
+            )
+            return [float(alpha) for alpha in alphas]
+
+        return [
+            {"alpha": alpha, "l1_ratio": ratio} for ratio in self.l1_ratios for alpha in grid(ratio)
+        ]
+
+    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
+        from proxmargin.paths import margin_path
+
+        for l1_ratio, group in groupby(settings, key=lambda s: s["l1_ratio"]):
+            path = margin_path(
+                make().set_params(l1_ratio=l1_ratio, tol=self.tol),
+                data.X,
+                data.y,
+                alphas=[s["alpha"] for s in group],
+                sample_weight=data.weights,
+            )
+            yield from (path.model(index) for index in range(len(path)))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of the given values, each fitted from the start.
+
+    Parameters
+    ----------
+    values : mapping from parameter to the values to try
+        In the order of preference among equals.
+    """
+
+    values: Mapping[str, Iterable[Any]]
+
+    def settings(self, make: Make, data: Data) -> list[Settings]:
+        from sklearn.model_selection import ParameterGrid
+
+        return list(ParameterGrid(dict(self.values)))
+
+    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
+        for each in settings:
+            yield make().set_params(**each).fit(data.X, data.y, sample_weight=data.weights)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model of the comparison.
+
+    Parameters
+    ----------
+    name : str
+    make : callable
+        A new estimator, unfitted.
+    search : Search
+    """
+
+    name: str
+    make: Make
+    search: Search
+
+
+def _standardized(name: str) -> Any:
+    return getattr(proxmargin, name)(standardize=True)
+
+
+def _sparse(name: str) -> Candidate:
+    return Candidate(name, partial(_standardized, name), AlphaPath())
+
+
+CANDIDATES: dict[str, Candidate] = {
+    candidate.name: candidate
+    for candidate in (
+        _sparse("HuberizedSVC"),
+        _sparse("SquaredHingeSVC"),
+        _sparse("SparseLogisticRegression"),
+    )
+}
+
+
+def named_candidates(models: str | Iterable[str | Candidate]) -> list[Candidate]:
+    """The candidates asked for: ``'all'``, a name, or names and candidates.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown or given twice, or there is none.
+    """
+    if isinstance(models, str) and models == "all":
+        return list(CANDIDATES.values())
+    asked = [models] if isinstance(models, str | Candidate) else list(models)
+    found = [each if isinstance(each, Candidate) else _known(each) for each in asked]
+    names = [candidate.name for candidate in found]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"models must name each model once, and at least one, got {asked!r}")
+    return found
+
+
+def _known(name: str) -> Candidate:
+    if name not in CANDIDATES:
+        raise ValueError(
+            f"there is no model {name!r} to compare; there are 'all', "
+            f"{', '.join(map(repr, CANDIDATES))}"
+        )
+    return CANDIDATES[name]

@@ -1,0 +1,111 @@
+"""Progress on standard error, for work that takes more than two seconds."""
+
+from __future__ import annotations
+
+import sys
+from threading import Event, Thread
+from time import perf_counter
+from typing import Any, Protocol, Self
+
+__all__ = ["Progress"]
+
+SHOW_AFTER = 2.0
+BAR_EVERY = 0.2
+LINE_EVERY = 5.0
+
+
+class Progress:
+    """Shows how many of the units are done; nothing at all when ``shown`` is false.
+
+    A bar where standard error is a terminal and rich is installed, otherwise a line every few
+    seconds. A thread shows it, so that it moves during long units too.
+    """
+
+    def __init__(self, label: str, total: int, *, shown: bool = True) -> None:
+        self.label, self.total, self.shown = label, total, shown
+        self.done = 0
+        self.latest = ""
+        self.started = perf_counter()
+        self._over = Event()
+        self._thread = Thread(target=self._show, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self.shown:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self.shown:
+            self._thread.join()
+
+    def advance(self, latest: str = "") -> None:
+        """One more unit is done."""
+        self.done += 1
+        self.latest = latest
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    def _show(self) -> None:
+        if self._over.wait(SHOW_AFTER):
+            return
+        face = _face(self)
+        try:
+            face.show(self)
+            while not self._over.wait(face.every):
+                face.show(self)
+        finally:
+            face.end(self)
+
+
+class _Face(Protocol):
+    every: float
+
+    def show(self, progress: Progress) -> None: ...
+    def end(self, progress: Progress) -> None: ...
+
+
+class _Lines:
+    every = LINE_EVERY
+
+    def show(self, progress: Progress) -> None:
+        latest = f", last {progress.latest}" if progress.latest else ""
+        print(
+            f"{progress.label}: {progress.done} of {progress.total} done, "
+            f"{progress.seconds:.0f} s{latest}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def end(self, progress: Progress) -> None:
+        self.show(progress)
+
+
+class _Bar:
+    every = BAR_EVERY
+
+    def __init__(self, progress: Progress) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+
+        self._bar: Any = RichProgress(console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(progress.label, total=progress.total)
+        self._bar.start()
+
+    def show(self, progress: Progress) -> None:
+        words = f"{progress.label}  {progress.latest}"
+        self._bar.update(self._task, completed=progress.done, description=words)
+
+    def end(self, progress: Progress) -> None:
+        self._bar.stop()
+
+
+def _face(progress: Progress) -> _Face:
+    if sys.stderr is None or not sys.stderr.isatty():
+        return _Lines()
+    try:
+        return _Bar(progress)
+    except ImportError:
+        return _Lines()

@@ -1,0 +1,215 @@
+"""Nested cross-validation of several models, every choice made on training rows only."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.utils import check_random_state
+
+from proxmargin.comparing.candidates import Candidate, named_candidates
+from proxmargin.comparing.comparison import Comparison, Setup
+from proxmargin.comparing.data import Data
+from proxmargin.comparing.folds import Split, outer_splits
+from proxmargin.comparing.progress import Progress
+from proxmargin.comparing.work import Outcome, Scorer, Task, perform, score
+from proxmargin.designs import as_design, moments
+
+__all__ = ["compare"]
+
+LARGEST_SEED = 2**31 - 1
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    models: str | Iterable[str | Candidate] = "all",
+    cv: Any = 5,
+    scoring: str | Callable[..., float] = "balanced_accuracy",
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    progress: bool = True,
+    sample_weight: Any = None,
+) -> Comparison:
+    """Compare models by nested cross-validation, and fit each on all data.
+
+    In every outer training part the parameters are chosen by stratified 3-fold cross-validation
+    along a short warm-started path; the model is then refitted on that part and scored on the
+    part held out. Standardisation, the grid of strengths and the choice use training rows only.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+    y : (n_samples,) labels of any type
+    models : 'all', a name, or a list of names
+        ``'HuberizedSVC'``, ``'SquaredHingeSVC'``, ``'SparseLogisticRegression'``; each with
+        ``standardize=True``. A `proxmargin.comparing.candidates.Candidate` adds a model.
+    cv : int or a scikit-learn splitter, default 5
+        A number means shuffled stratified folds; fewer where the smallest class has fewer
+        samples, which leaves a note.
+    scoring : str or callable, default 'balanced_accuracy'
+        As in scikit-learn: larger is better.
+    n_jobs : int, optional
+        Processes that share the pairs of model and fold.
+    random_state : int, RandomState or None, default 0
+        Shuffles the folds; the same number gives the same result.
+    progress : bool, default True
+        On standard error, once two seconds have passed.
+    sample_weight : (n_samples,), optional
+        Used in fits and scores; samples of weight 0 are left out.
+
+    Returns
+    -------
+    Comparison
+        After an interruption (Ctrl-C) with what was finished, and ``interrupted=True``.
+
+    Raises
+    ------
+    ValueError
+        Bad data or an unknown name; a class has fewer than 2 samples.
+    KeyboardInterrupt
+        Interrupted before anything was finished.
+
+    Warns
+    -----
+    UserWarning
+        Once, when fits ended before their tolerance was met; and other warnings of the fits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from proxmargin import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> comparison = compare(X, y, models=["HuberizedSVC", "SquaredHingeSVC"], cv=3)
+    >>> bool(comparison.table.loc["HuberizedSVC", "score_mean"] > 0.9)
+    True
+    """
+    candidates = named_candidates(models)
+    scorer = _scorer(scoring, candidates[0])
+    data = Data.checked(candidates[0].make(), X, y, sample_weight)
+    outer_seed, inner_seed = check_random_state(random_state).randint(LARGEST_SEED, size=2)
+    splits, notes = outer_splits(data.X, data.y, cv, int(outer_seed))
+    setup = _setup(data, splits, scoring, scorer, notes)
+    tasks = list(_tasks(candidates, splits, int(inner_seed)))
+    outcomes, interrupted = _performed(tasks, data, scorer, n_jobs, progress)
+    order = {id_: place for place, id_ in enumerate((t.candidate.name, t.fold) for t in tasks)}
+    outcomes.sort(key=lambda outcome: order[outcome.model, outcome.fold])
+    comparison = Comparison(setup, _with_names(outcomes, data), interrupted)
+    _warn(comparison)
+    return comparison
+
+
+def _scorer(scoring: str | Callable[..., float], candidate: Candidate) -> Scorer:
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        raise ValueError(
+            f"unknown scoring {scoring!r}; scikit-learn knows, among others, 'balanced_accuracy', "
+            "'accuracy', 'f1_macro', 'roc_auc', 'matthews_corrcoef'"
+        )
+    scorer: Scorer = check_scoring(candidate.make(), scoring)
+    return scorer
+
+
+def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:
+    """Fold by fold, so that after an interruption the models were scored on the same folds."""
+    for fold, split in enumerate(splits):
+        for candidate in candidates:
+            yield Task(candidate, fold, split, seed)
+    for candidate in candidates:
+        yield Task(candidate, None, None, seed)
+
+
+def _performed(
+    tasks: Sequence[Task], data: Data, scorer: Scorer, n_jobs: int | None, progress: bool
+) -> tuple[list[Outcome], bool]:
+    """The outcomes in the order of completion, and whether that was cut short."""
+    outcomes: list[Outcome] = []
+    try:
+        with Progress("compare", len(tasks), shown=progress) as shown:
+            for outcome in _running(tasks, data, scorer, n_jobs):
+                outcomes.append(outcome)
+                shown.advance(_label(outcome))
+    except KeyboardInterrupt:
+        if not outcomes:
+            raise
+        return outcomes, True
+    return outcomes, False
+
+
+def _running(
+    tasks: Sequence[Task], data: Data, scorer: Scorer, n_jobs: int | None
+) -> Iterator[Outcome]:
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    outcomes: Iterator[Outcome] = parallel(delayed(perform)(task, data, scorer) for task in tasks)
+    return outcomes
+
+
+def _label(outcome: Outcome) -> str:
+    where = "all samples" if outcome.fold is None else f"fold {outcome.fold + 1}"
+    return f"{outcome.model}, {where}"
+
+
+def _setup(
+    data: Data,
+    splits: Sequence[Split],
+    scoring: str | Callable[..., float],
+    scorer: Scorer,
+    notes: Sequence[str],
+) -> Setup:
+    classes, sizes = np.unique(data.y, return_counts=True)
+    names = [f"x{j}" for j in range(data.n_features)] if data.names is None else data.names
+    shares = np.ones(data.n_samples) if data.weights is None else data.weights
+    _, scale = moments(as_design(data.X), shares / shares.sum())
+    return Setup(
+        scoring=_in_words(scoring),
+        n_folds=len(splits),
+        classes=classes,
+        class_sizes=sizes,
+        feature_names=[str(name) for name in names],
+        feature_scale=scale,
+        baseline=np.array([_majority_score(data, split, scorer) for split in splits]),
+        notes=notes,
+    )
+
+
+def _majority_score(data: Data, split: Split, scorer: Scorer) -> float:
+    train, test = data.rows(split.train), data.rows(split.test)
+    model = DummyClassifier(strategy="most_frequent")
+    model.fit(np.zeros((train.n_samples, 1)), train.y, sample_weight=train.weights)
+    with warnings.catch_warnings():
+        # undefined precisions of the classes that it never predicts
+        warnings.simplefilter("ignore")
+        return score(scorer, model, replace(test, X=np.zeros((test.n_samples, 1))))
+
+
+def _in_words(scoring: str | Callable[..., float]) -> str:
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    return name.replace("_", " ")
+
+
+def _with_names(outcomes: Sequence[Outcome], data: Data) -> Sequence[Outcome]:
+    """The fits saw plain arrays; give the final ones the names of the caller's columns."""
+    if data.names is not None:
+        for outcome in outcomes:
+            if outcome.estimator is not None:
+                outcome.estimator.feature_names_in_ = data.names
+    return outcomes
+
+
+def _warn(comparison: Comparison) -> None:
+    tally = comparison.tally
+    messages = list(dict.fromkeys(m for o in comparison.outcomes for m in o.messages))
+    if tally.unmet:
+        messages.append(
+            f"{tally.unmet} of {tally.fits} fits stopped before their tolerance was met, the worst "
+            f"at a relative gap of {tally.worst_gap:.1e}; the table shows the gap of each model"
+        )
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=3)

@@ -1,0 +1,170 @@
+"""One unit of work: choose the settings of a model on training rows, refit, score on test rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin.comparing.candidates import Candidate, Settings
+from proxmargin.comparing.data import Data
+from proxmargin.comparing.folds import Split, inner_splits
+
+__all__ = ["Outcome", "Scorer", "Tally", "Task", "features_used", "perform", "score"]
+
+Scorer = Callable[..., float]
+
+# mean scores closer than this are equal: they are sums of the same fractions in another order
+TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A model and a fold; without a split, all rows are training rows and nothing is scored."""
+
+    candidate: Candidate
+    fold: int | None
+    split: Split | None
+    seed: int
+
+
+@dataclass
+class Tally:
+    """How many fits there were and which did not meet their tolerance."""
+
+    fits: int = 0
+    unmet: int = 0
+    worst_gap: float = 0.0
+
+    def count(self, model: Any) -> None:
+        """Take in one fitted model; those without a certificate count as fits only."""
+        self.fits += 1
+        certificate = getattr(model, "certificate_", None)
+        if certificate is not None and not certificate.converged:
+            self.unmet += 1
+            self.worst_gap = max(self.worst_gap, float(certificate.relative_gap))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a task.
+
+    Attributes
+    ----------
+    model : str
+    fold : int or None
+        None for all rows.
+    score : float
+        On the test rows; NaN for all rows.
+    features_used : int
+    seconds : float
+        Of the refit.
+    relative_gap : float
+        Of the refit; NaN for a model without a certificate.
+    settings : dict
+        As chosen on the training rows.
+    tally : Tally
+        Of all fits.
+    estimator : the refit on all rows, else None
+    messages : tuple of str
+        Other warnings, each once.
+    """
+
+    model: str
+    fold: int | None
+    score: float
+    features_used: int
+    seconds: float
+    relative_gap: float
+    settings: Settings
+    tally: Tally
+    estimator: Any = None
+    messages: tuple[str, ...] = field(default=())
+
+
+def perform(task: Task, data: Data, scorer: Scorer) -> Outcome:
+    """Do the task. Test rows are seen by nothing but the final score."""
+    train = data if task.split is None else data.rows(task.split.train)
+    tally = Tally()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        settings = _chosen(task, train, scorer, tally)
+        started = perf_counter()
+        model = task.candidate.make().set_params(**settings)
+        model.fit(train.X, train.y, sample_weight=train.weights)
+        seconds = perf_counter() - started
+        tally.count(model)
+        reached = np.nan
+        if task.split is not None:
+            reached = score(scorer, model, data.rows(task.split.test))
+    return Outcome(
+        model=task.candidate.name,
+        fold=task.fold,
+        score=reached,
+        features_used=features_used(model),
+        seconds=seconds,
+        relative_gap=float(getattr(getattr(model, "certificate_", None), "relative_gap", np.nan)),
+        settings=settings,
+        tally=tally,
+        estimator=model if task.split is None else None,
+        messages=_messages(caught),
+    )
+
+
+def features_used(model: Any) -> int:
+    """Features with a nonzero coefficient; all of them for models without coefficients."""
+    coef = getattr(model, "coef_", None)
+    if coef is None:
+        return int(model.n_features_in_)
+    return int(np.count_nonzero(np.any(np.atleast_2d(coef) != 0, axis=0)))
+
+
+def _chosen(task: Task, train: Data, scorer: Scorer, tally: Tally) -> Settings:
+    """The settings with the best mean inner score; among equals the sparser, then the earlier."""
+    make, search = task.candidate.make, task.candidate.search
+    settings = search.settings(make, train)
+    if len(settings) == 1:
+        return settings[0]
+    scores, sizes = [], []
+    for split in inner_splits(train.y, task.seed):
+        inner, held_out = train.rows(split.train), train.rows(split.test)
+        models = list(search.models(make, settings, inner))
+        for model in models:
+            tally.count(model)
+        scores.append([score(scorer, model, held_out) for model in models])
+        sizes.append([features_used(model) for model in models])
+    return settings[_best(np.mean(scores, axis=0), np.mean(sizes, axis=0))]
+
+
+def _best(scores: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    if scores.max() == -np.inf:
+        raise ValueError("the scoring gave no number for any setting; choose another one")
+    ties = np.flatnonzero(scores >= scores.max() - TIE)
+    return int(ties[sizes[ties].argmin()])
+
+
+def score(scorer: Scorer, model: Any, data: Data) -> float:
+    """The score of a fitted model on weighted samples."""
+    weights = {} if data.weights is None else {"sample_weight": data.weights}
+    try:
+        return float(scorer(model, data.X, data.y, **weights))
+    except AttributeError as error:
+        raise ValueError(f"this scoring needs more than these models answer: {error}") from error
+
+
+def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Each text once; fits that stopped early are in the tally, and small folds lack classes."""
+    texts = (str(w.message) for w in caught if not _expected(w))
+    return tuple(dict.fromkeys(texts))
+
+
+def _expected(warning: warnings.WarningMessage) -> bool:
+    early = issubclass(warning.category, ConvergenceWarning)
+    return early or str(warning.message).startswith("y_pred contains classes not in y_true")
