@@ -9,7 +9,6 @@ import numpy as np
 from proxmargin.compiled.rows import sum_to_zero_rows
 from proxmargin.penalties.base import Array, Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.traits import Trait
 
 __all__ = ["SumToZero", "sum_to_zero_shift"]
 
@@ -110,10 +109,12 @@ class SumToZero(Penalty):
         return self._half_range(dual)
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        free = self.inner.newton_direction(gradient, curvature, at)
+        # minus a weighted deviation from the mean, centred again: a sum that is not zero to rounding
+        # would be a direction of its own once a line search doubles its step
         pull = 1.0 / (curvature + self.inner.l2)
-        target = -at.sum()  # zero once the intercepts sum to zero
-        return free + pull * (target - free.sum()) / pull.sum()
+        residual = gradient + self.inner.l2 * at
+        direction = -pull * (residual - (pull @ residual) / pull.sum())
+        return direction - direction.mean()
 
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
         if self.inner.l2 > 0:
