@@ -70,16 +70,25 @@ def _log_excess(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
+def _relative_entropy(a, p, log_p):  # type: ignore[no-untyped-def]
+    """``a log(a / p) + p - a >= 0`` for a > 0, also where p is too small for a float."""
+    if abs(p - a) <= 0.5 * a:
+        return a * _log_excess((p - a) / a)
+    return a * (math.log(a) - log_p) + (p - a)
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
     """``phi(t) + phi*(-a) + a t >= 0`` in closed form, no cancellation."""
     if shape.logistic:
-        p = _descent(shape, t)
-        other = _descent(shape, -t)
         if a <= 0.0:
             return _value(shape, t)
         if a >= 1.0:
             return _value(shape, -t)
-        return a * _log_excess((p - a) / a) + (1.0 - a) * _log_excess((other - (1.0 - a)) / (1.0 - a))
+        # the shares are p = 1 / (1 + e^t) and 1 - p, with logarithms -phi(-t) and -phi(t)
+        return _relative_entropy(a, _descent(shape, t), -_value(shape, -t)) + _relative_entropy(
+            1.0 - a, _descent(shape, -t), -_value(shape, t)
+        )
     u = 1.0 - t
     half = 0.5 / shape.curvature
     if u <= 0.0:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, rel_entr, xlog1py, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from proxmargin.compiled.margins import Shape
 from proxmargin.losses.base import Array
 from proxmargin.losses.margin import MarginLoss
 
 __all__ = ["Logistic"]
+
+# far more than the prox needs: each of its steps gains a unit, then doubles the digits
+NEWTON_STEPS = 100
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -47,21 +51,31 @@ class Logistic(MarginLoss):
         return np.where(inside, xlogy(clipped, clipped) + xlog1py(1.0 - clipped, -clipped), np.inf)
 
     def fenchel_young(self, t: Array, a: Array) -> Array:
-        # the divergence of (a, 1 - a) from (p, 1 - p), p = -phi'(t); the masses cancel exactly
-        entropy = rel_entr(a, expit(-t)) + rel_entr(1.0 - a, expit(t))
-        return np.maximum(entropy, 0.0)
+        # the divergence of (a, 1 - a) from the shares p = -phi'(t) and 1 - p
+        return _relative_entropy(a, expit(-t), -self.value(-t)) + _relative_entropy(
+            1.0 - a, expit(t), -self.value(t)
+        )
 
     def prox(self, t: Array, step: float) -> Array:
-        """Newton on ``u - t = step * expit(-u)``, whose root lies in [t, t + step]."""
-        low, high = np.array(t, dtype=float), np.asarray(t + step, dtype=float)
-        u = 0.5 * (low + high)
-        for _ in range(100):
+        """Newton on ``u - t = step * expit(-u)``, whose root lies in [t, t + step].
+
+        The difference is concave for u > 0 and convex for u < 0, so that Newton's iterates from 0,
+        or from the end of the interval next to it, approach the root from one side.
+        """
+        u = np.clip(0.0, t, t + step)
+        for _ in range(NEWTON_STEPS):
             p = expit(-u)
-            excess = u - t - step * p
-            low, high = np.where(excess < 0, u, low), np.where(excess > 0, u, high)
-            moved = u - excess / (1.0 + step * p * (1.0 - p))
-            safe = np.where((moved > low) & (moved < high), moved, 0.5 * (low + high))
-            if np.all(np.abs(safe - u) <= 1e-16 * (1.0 + np.abs(u))):
+            moved = u - (u - t - step * p) / (1.0 + step * p * (1.0 - p))
+            settled = np.all(np.abs(moved - u) <= ROUNDING * (1.0 + np.abs(u)))
+            u = moved
+            if settled:
                 break
-            u = safe
         return u
+
+
+def _relative_entropy(a: Array, p: Array, log_p: Array) -> Array:
+    """``a log(a / p) + p - a >= 0``, with ``0 log 0 = 0``, also where p is too small for a float."""
+    near = np.abs(p - a) <= 0.5 * a
+    x = np.divide(p - a, a, out=np.zeros_like(p), where=near & (a > 0))
+    terms = np.where(near, a * (x - np.log1p(x)), xlogy(a, a) - a * log_p + (p - a))
+    return np.maximum(terms, 0.0)
