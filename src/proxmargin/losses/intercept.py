@@ -19,7 +19,8 @@ __all__ = ["minimise_shift"]
 # relative to sample weights that sum to one: the rounding of the sum of n terms of that size
 RESIDUAL = 1e-15
 NEWTON_STEPS = 100
-SEARCH_STEPS = 60
+# enough to bracket by doubling and then to bisect down to neighbouring floats
+SEARCH_STEPS = 120
 TINY_STEP = 1e-300
 
 
@@ -73,7 +74,10 @@ def minimise_shift(
         found = _search(along, start_slope)
         if np.array_equal(found.point, at):
             break
+        at_a_kink = abs(found.slope) > 0.5 * abs(start_slope)  # or at the end of the digits
         at, gradient, curvature = found.point, found.gradient, found.curvature
+        if at_a_kink:
+            break
     return at
 
 
@@ -86,5 +90,7 @@ def _search(along: Callable[[float], Slope], start_slope: float) -> Slope:
             break
         low, high = (step, high) if found.slope < 0 else (low, step)
         step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        if step in (low, high):
+            break
         found = along(step)
     return found
