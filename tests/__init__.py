@@ -1,0 +1,1 @@
+"""The tests; `tests.cases`, `tests.data` and `tests.oracles.models` are shared among them."""

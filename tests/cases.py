@@ -1,0 +1,247 @@
+"""Every loss, penalty, design, solver and estimator, listed once; the laws run over these lists.
+
+`tests/laws/test_cases.py` fails when a part of the package is not listed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import proxmargin
+from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.losses import (
+    Hinge,
+    HuberizedHinge,
+    Logistic,
+    MarginLoss,
+    MarginSum,
+    SquaredHinge,
+    wrong_classes,
+)
+from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
+from proxmargin.problem import Problem
+from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.names import SOLVERS as NAMED
+from proxmargin.solvers.proximal_gradient import ProximalGradient
+from proxmargin.solvers.working_set import WorkingSet
+
+# -- losses of one margin ---------------------------------------------------------------------
+
+MARGIN_LOSSES: dict[str, MarginLoss] = {
+    "hinge": Hinge(),
+    "huberized hinge": HuberizedHinge(1.0),
+    "huberized hinge, narrow": HuberizedHinge(0.01),
+    "huberized hinge, wide": HuberizedHinge(3.0),
+    "squared hinge": SquaredHinge(),
+    "logistic": Logistic(),
+}
+SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
+
+
+def kinks(phi: MarginLoss) -> list[float]:
+    """Margins at which the derivative of ``phi`` has a kink or a jump."""
+    if isinstance(phi, Logistic):
+        return []
+    return [1.0, 1.0 - phi.delta] if isinstance(phi, HuberizedHinge) else [1.0]
+
+
+# -- sums over samples ------------------------------------------------------------------------
+
+
+def binary_sum(phi: MarginLoss, rng: np.random.Generator, n: int = 12) -> MarginSum:
+    """Random signs of both kinds, random weights; every fifth sample has weight zero."""
+    signs = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None]
+    weights = rng.uniform(0.1, 1.0, n) * (np.arange(n) % 5 != 3)
+    return MarginSum(phi, signs, (weights / weights.sum())[:, None], float(weights.sum()))
+
+
+def multiclass_sum(phi: MarginLoss, rng: np.random.Generator, n: int = 12) -> MarginSum:
+    """Three classes, random weights; every fifth sample has weight zero."""
+    weights = rng.uniform(0.1, 1.0, n) * (np.arange(n) % 5 != 3)
+    return wrong_classes(phi, np.arange(n) % 3, weights / weights.sum(), 3, float(weights.sum()))
+
+
+SUMS: dict[str, Callable[..., MarginSum]] = {"binary": binary_sum, "multiclass": multiclass_sum}
+
+# -- penalties --------------------------------------------------------------------------------
+
+PENALTIES: dict[str, Penalty] = {
+    "nothing": Ridge(0.0),
+    "ridge": Ridge(0.7),
+    "elastic net": ElasticNet(0.3, 0.5),
+    "l1": ElasticNet(0.3, 0.0),
+    "elastic net without l1": ElasticNet(0.0, 0.5),
+    "pinned": Pinned(),
+    "sum-to-zero elastic net": SumToZero(ElasticNet(0.3, 0.5)),
+    "sum-to-zero l1": SumToZero(ElasticNet(0.3, 0.0)),
+    "sum-to-zero ridge": SumToZero(ElasticNet(0.0, 0.5)),
+    "sum-to-zero": SumToZero(ElasticNet(0.0, 0.0)),
+}
+INTERCEPTS = {
+    "binary": {"free": Ridge(0.0), "ridge": Ridge(0.3), "none": Pinned()},
+    "multiclass": {
+        "free": SumToZero(ElasticNet(0.0, 0.0)),
+        "ridge": SumToZero(ElasticNet(0.0, 0.3)),
+        "none": Pinned(),
+    },
+}
+
+
+def into_domain(penalty: Penalty, coef: np.ndarray) -> np.ndarray:
+    """The nearest coefficients at which the penalty is finite."""
+    if isinstance(penalty, Pinned):
+        return np.zeros_like(coef)
+    if isinstance(penalty, SumToZero):
+        return coef - coef.mean(axis=1, keepdims=True)
+    return coef
+
+
+# -- designs ----------------------------------------------------------------------------------
+
+
+def _strided(matrix: np.ndarray) -> np.ndarray:
+    return np.repeat(np.repeat(matrix, 2, axis=0), 3, axis=1)[::2, ::3]
+
+
+def _read_only(matrix: np.ndarray) -> np.ndarray:
+    frozen = matrix.copy()
+    frozen.setflags(write=False)
+    return frozen
+
+
+def _long_indices(matrix: Any) -> Any:
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+def _standardized(base: Design) -> StandardizedDesign:
+    weights = np.full(base.n_samples, 1.0 / base.n_samples)
+    return StandardizedDesign(base, *moments(base, weights))
+
+
+# data as users hold them, from a small matrix of integers (so that every type holds it exactly)
+DENSE_DATA: dict[str, Callable[[np.ndarray], Any]] = {
+    "C order": lambda m: np.ascontiguousarray(m, dtype=float),
+    "F order": lambda m: np.asfortranarray(m, dtype=float),
+    "strided": lambda m: _strided(m.astype(float)),
+    "rows backwards": lambda m: m.astype(float)[::-1].copy()[::-1],
+    "float32, C order": lambda m: np.ascontiguousarray(m, dtype=np.float32),
+    "float32, F order": lambda m: np.asfortranarray(m, dtype=np.float32),
+    "int64": lambda m: m.astype(np.int64),
+    "int8, F order": lambda m: np.asfortranarray(m, dtype=np.int8),
+    "read-only": lambda m: _read_only(m.astype(float)),
+}
+SPARSE_DATA: dict[str, Callable[[np.ndarray], Any]] = {
+    "CSR": lambda m: sp.csr_matrix(m.astype(float)),
+    "CSC": lambda m: sp.csc_matrix(m.astype(float)),
+    "CSR array": lambda m: sp.csr_array(m.astype(float)),
+    "CSR, float32": lambda m: sp.csr_matrix(m.astype(np.float32)),
+    "CSC, float32": lambda m: sp.csc_matrix(m.astype(np.float32)),
+    "CSR, int64 indices": lambda m: _long_indices(sp.csr_matrix(m.astype(float))),
+    "CSC, int64 indices": lambda m: _long_indices(sp.csc_matrix(m.astype(float))),
+}
+DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
+    **{k: (lambda m, f=f: DenseDesign(f(m))) for k, f in DENSE_DATA.items()},
+    **{k: (lambda m, f=f: SparseDesign(f(m))) for k, f in SPARSE_DATA.items()},
+    "standardized, C order": lambda m: _standardized(DenseDesign(m.astype(float))),
+    "standardized, F order": lambda m: _standardized(
+        DenseDesign(np.asfortranarray(m, dtype=float))
+    ),
+    "standardized, float32": lambda m: _standardized(DenseDesign(m.astype(np.float32))),
+    "standardized CSR": lambda m: _standardized(SparseDesign(sp.csr_matrix(m.astype(float)))),
+    "standardized CSC": lambda m: _standardized(SparseDesign(sp.csc_matrix(m.astype(float)))),
+}
+
+
+def small_matrix(rng: np.random.Generator, n: int = 14, p: int = 6) -> np.ndarray:
+    """Small integers, half of them zero, with a constant and an all-zero column."""
+    matrix = rng.integers(-5, 6, (n, p)) * (rng.random((n, p)) < 0.5)
+    matrix[:, 1] = 3
+    matrix[:, 2] = 0
+    return matrix
+
+
+def as_seen(name: str, matrix: np.ndarray) -> np.ndarray:
+    """The dense float64 matrix that the design called ``name`` stands for."""
+    matrix = matrix.astype(float)
+    if not name.startswith("standardized"):
+        return matrix
+    scale = matrix.std(axis=0)
+    return (matrix - matrix.mean(axis=0)) / np.where(scale == 0, 1.0, scale)
+
+
+# -- solvers and estimators -------------------------------------------------------------------
+
+BINARY_SOLVERS: dict[str, Callable[[], Any]] = {
+    "b-pgh": NAMED["b-pgh"],
+    "b-pgh-2": NAMED["b-pgh-2"],
+    "gcd": NAMED["gcd"],
+    "gcd-sweeps": CoordinateDescent,
+    "fapg": NAMED["fapg"],
+    "working set of b-pgh": lambda: WorkingSet(ProximalGradient(), smallest=4),
+}
+MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {
+    "m-pgh": NAMED["m-pgh"],
+    "m-pgh-2": NAMED["m-pgh-2"],
+    "fapg": NAMED["fapg"],
+}
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    "HuberizedSVC": proxmargin.HuberizedSVC,
+    "SquaredHingeSVC": proxmargin.SquaredHingeSVC,
+    "SparseLogisticRegression": proxmargin.SparseLogisticRegression,
+    "MarginClassifier": proxmargin.MarginClassifier,
+}
+
+# -- whole problems ---------------------------------------------------------------------------
+
+
+def binary_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    *,
+    n: int = 40,
+    p: int = 6,
+    weights: np.ndarray | None = None,
+) -> Problem:
+    """Two overlapping Gaussian classes."""
+    signs = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = rng.standard_normal((n, p)) + 0.5 * signs[:, None] * (np.arange(p) < 3) + 0.3
+    weights = np.ones(n) if weights is None else weights
+    loss = MarginSum(
+        phi or HuberizedHinge(),
+        signs[:, None],
+        (weights / weights.sum())[:, None],
+        float(weights.sum()),
+    )
+    return Problem(loss, penalty or ElasticNet(0.02, 0.01), DenseDesign(X), intercept or Ridge())
+
+
+def multiclass_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: ElasticNet | None = None,
+    intercept: Penalty | None = None,
+    *,
+    n: int = 45,
+    p: int = 5,
+    weights: np.ndarray | None = None,
+) -> Problem:
+    """Three overlapping Gaussian classes, all together."""
+    codes = np.arange(n) % 3
+    X = rng.standard_normal((n, p)) + (np.arange(p) == codes[:, None])
+    weights = np.ones(n) if weights is None else weights
+    loss = wrong_classes(
+        phi or HuberizedHinge(), codes, weights / weights.sum(), 3, float(weights.sum())
+    )
+    return Problem(
+        loss,
+        SumToZero(penalty or ElasticNet(0.02, 0.01)),
+        DenseDesign(X),
+        intercept or SumToZero(ElasticNet(0.0, 0.0)),
+    )

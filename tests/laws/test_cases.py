@@ -1,0 +1,81 @@
+"""The lists of cases are complete: what is not listed is not tested."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+import proxmargin
+from proxmargin.designs import Design
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.losses import Loss, MarginLoss
+from proxmargin.penalties import Penalty
+from proxmargin.solvers.base import Solver
+from proxmargin.solvers.names import SOLVERS
+from tests import cases
+
+
+def concrete(base: type) -> set[type]:
+    """Every public subclass that the package defines and that can be made."""
+    for package in ("losses", "penalties", "designs", "solvers", "estimators"):
+        home = importlib.import_module(f"proxmargin.{package}")
+        for module in pkgutil.iter_modules(home.__path__):
+            importlib.import_module(f"proxmargin.{package}.{module.name}")
+    found: set[type] = set()
+    waiting = [base]
+    while waiting:
+        for cls in waiting.pop().__subclasses__():
+            waiting.append(cls)
+            if not inspect.isabstract(cls) and cls.__module__.startswith("proxmargin."):
+                found.add(cls)
+    return {cls for cls in found if not cls.__name__.startswith("_")}
+
+
+def listed(parts: Any) -> set[type]:
+    return {type(part) for part in parts}
+
+
+@pytest.mark.parametrize(
+    ("base", "parts"),
+    [
+        (MarginLoss, cases.MARGIN_LOSSES.values()),
+        (
+            Loss,
+            [
+                make(cases.MARGIN_LOSSES["hinge"], np.random.default_rng(0))
+                for make in cases.SUMS.values()
+            ],
+        ),
+        (Penalty, cases.PENALTIES.values()),
+        (Design, [make(np.eye(3)) for make in cases.DESIGNS.values()]),
+        (
+            Solver,
+            [
+                make()
+                for make in [*cases.BINARY_SOLVERS.values(), *cases.MULTICLASS_SOLVERS.values()]
+            ],
+        ),
+        (MarginEstimator, [make() for make in cases.ESTIMATORS.values()]),
+    ],
+    ids=["margin losses", "losses", "penalties", "designs", "solvers", "estimators"],
+)
+def test_every_part_of_the_package_is_listed(base: type, parts: Any) -> None:
+    assert concrete(base) <= listed(parts)
+
+
+def test_every_solver_name_is_listed() -> None:
+    assert set(SOLVERS) <= set(cases.BINARY_SOLVERS) | set(cases.MULTICLASS_SOLVERS)
+
+
+def test_every_estimator_at_the_top_is_listed() -> None:
+    public = {
+        getattr(proxmargin, name)
+        for name in proxmargin._HOMES
+        if name[0].isupper() and proxmargin._HOMES[name].startswith("estimators")
+    }
+    assert public <= set(cases.ESTIMATORS.values())
