@@ -63,7 +63,7 @@ class DenseDesign(Design):
         return self._squares_along(weights, centre[:, None])
 
     def columns(self, index: Index) -> DenseDesign:
-        if index.size == self.n_features and not self._by_rows:
+        if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = np.empty((self.n_samples, index.size), dtype=self.matrix.dtype, order="F")
         np.take(self.matrix, index, axis=1, out=picked)

@@ -55,7 +55,7 @@ class SparseDesign(Design):
         return self._squares_along(self.n_features, weights)
 
     def columns(self, index: Index) -> SparseDesign:
-        if index.size == self.n_features and not self._by_rows:
+        if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = self.matrix[:, index].tocsc()
         return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))

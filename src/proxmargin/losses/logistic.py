@@ -74,7 +74,7 @@ class Logistic(MarginLoss):
 
 
 def _relative_entropy(a: Array, p: Array, log_p: Array) -> Array:
-    """``a log(a / p) + p - a >= 0``, with ``0 log 0 = 0``, also where p is too small for a float."""
+    """``a log(a / p) + p - a >= 0``, ``0 log 0 = 0``, also where p is too small for a float."""
     near = np.abs(p - a) <= 0.5 * a
     x = np.divide(p - a, a, out=np.zeros_like(p), where=near & (a > 0))
     terms = np.where(near, a * (x - np.log1p(x)), xlogy(a, a) - a * log_p + (p - a))

@@ -109,7 +109,7 @@ class SumToZero(Penalty):
         return self._half_range(dual)
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        # minus a weighted deviation from the mean, centred again: a sum that is not zero to rounding
+        # a weighted deviation from the mean, centred again: a sum that is not zero to rounding
         # would be a direction of its own once a line search doubles its step
         pull = 1.0 / (curvature + self.inner.l2)
         residual = gradient + self.inner.l2 * at
