@@ -1,0 +1,255 @@
+"""Laws of designs: products, restrictions, standardisation, and what they charge for."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from proxmargin.designs import (
+    DenseDesign,
+    Ledger,
+    SparseDesign,
+    StandardizedDesign,
+    as_design,
+    moments,
+)
+from tests.cases import DENSE_DATA, DESIGNS, SPARSE_DATA, as_seen, small_matrix
+
+every_design = pytest.mark.parametrize("name", DESIGNS)
+every_data = pytest.mark.parametrize("name", [*DENSE_DATA, *SPARSE_DATA])
+
+
+def pair(name: str, rng: np.random.Generator, **shape: int):
+    """A design and the dense matrix that it stands for."""
+    matrix = small_matrix(rng, **shape)
+    return DESIGNS[name](matrix), as_seen(name, matrix)
+
+
+@every_design
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_products_are_those_of_the_matrix(name: str, outputs: int, rng) -> None:
+    design, X = pair(name, rng)
+    coef, dual = rng.standard_normal((6, outputs)), rng.standard_normal((14, outputs))
+    dual[3] = 0.0
+    scores, adjoint = design.scores(coef), design.adjoint(dual)
+    assert scores.dtype == adjoint.dtype == np.float64
+    np.testing.assert_allclose(scores, X @ coef, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(adjoint, X.T @ dual, rtol=1e-13, atol=1e-13)
+
+
+@every_design
+def test_products_with_few_live_coefficients_are_those_of_the_matrix(name: str, rng) -> None:
+    design, X = pair(name, rng, p=40)
+    for live in ([], [7], [0, 39]):
+        coef = np.zeros((40, 2))
+        coef[live] = rng.standard_normal((len(live), 2))
+        np.testing.assert_allclose(design.scores(coef), X @ coef, rtol=1e-13, atol=1e-13)
+
+
+@every_design
+def test_the_adjoint_identity_holds(name: str, rng) -> None:
+    design, _ = pair(name, rng)
+    w, q = rng.standard_normal((6, 2)), rng.standard_normal((14, 2))
+    left, right = np.vdot(design.scores(w), q), np.vdot(w, design.adjoint(q))
+    assert left == pytest.approx(right, rel=1e-12)
+
+
+@every_design
+def test_row_and_column_squares_are_those_of_the_matrix(name: str, rng) -> None:
+    design, X = pair(name, rng)
+    feature_weights, weights, centre = rng.random(6), rng.random(14), rng.standard_normal(6)
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(design.row_squares(), (X**2).sum(axis=1), **close)
+    np.testing.assert_allclose(design.row_squares(feature_weights), X**2 @ feature_weights, **close)
+    np.testing.assert_allclose(design.column_squares(weights), weights @ X**2, **close)
+    centred = weights @ (X - centre) ** 2
+    np.testing.assert_allclose(design.column_squares(weights, centre), centred, **close)
+
+
+@every_design
+@pytest.mark.parametrize(
+    "index", [[1, 3, 4], [4, 0], [5], [], [0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]], ids=str
+)
+def test_a_restriction_to_columns_is_that_of_the_matrix(name: str, index: list[int], rng) -> None:
+    design, X = pair(name, rng)
+    chosen = np.array(index, dtype=np.intp)
+    part = design.columns(chosen)
+    assert (part.n_samples, part.n_features) == (14, chosen.size)
+    coef, dual = rng.standard_normal((chosen.size, 2)), rng.standard_normal((14, 2))
+    np.testing.assert_allclose(part.scores(coef), X[:, chosen] @ coef, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(part.adjoint(dual), X[:, chosen].T @ dual, rtol=1e-13, atol=1e-13)
+    weights = rng.random(14)
+    np.testing.assert_allclose(
+        part.column_squares(weights), weights @ X[:, chosen] ** 2, rtol=1e-12, atol=1e-12
+    )
+
+
+@every_design
+def test_a_restriction_to_rows_is_that_of_the_matrix(name: str, rng) -> None:
+    design, X = pair(name, rng)
+    index = np.array([9, 0, 4, 13])
+    part = design.rows(index)
+    assert (part.n_samples, part.n_features) == (4, 6)
+    coef, dual = rng.standard_normal((6, 2)), rng.standard_normal((4, 2))
+    np.testing.assert_allclose(part.scores(coef), X[index] @ coef, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(part.adjoint(dual), X[index].T @ dual, rtol=1e-13, atol=1e-13)
+
+
+@every_design
+def test_what_coordinate_descent_reads_are_the_columns(name: str, rng) -> None:
+    design, X = pair(name, rng)
+    data = design.sweep_data()
+    if data is None:
+        assert design.density < 1 or sp.issparse(getattr(design.base, "matrix", None))
+        return
+    if data[0].ndim == 2:
+        matrix, centre, scale = data
+        seen = (matrix - centre) / scale
+    else:
+        seen = sp.csc_matrix(data, shape=X.shape).toarray()
+    np.testing.assert_allclose(seen, X, rtol=1e-13, atol=1e-13)
+
+
+@every_design
+def test_products_charge_one_pass_and_restrictions_their_share(name: str, rng) -> None:
+    design, _ = pair(name, rng)
+    before = design.ledger.passes
+    design.scores(np.ones((6, 1)))
+    assert design.ledger.passes - before == pytest.approx(1)
+    design.adjoint(np.ones((14, 1)))
+    assert design.ledger.passes - before == pytest.approx(2)
+    part = design.columns(np.array([0, 1, 4]))
+    assert part.ledger is design.ledger
+    part.scores(np.ones((3, 1)))
+    matrix = getattr(design, "base", design).matrix
+    share = matrix[:, [0, 1, 4]].nnz / matrix.nnz if sp.issparse(matrix) else 0.5
+    assert part.share == pytest.approx(share)
+    assert design.ledger.passes - before == pytest.approx(2 + share)
+
+
+def test_a_product_with_few_live_coefficients_charges_their_share(rng) -> None:
+    design = DenseDesign(rng.standard_normal((5, 100)))
+    coef = np.zeros((100, 1))
+    coef[:3] = 1.0
+    design.scores(coef)
+    assert design.ledger.passes == pytest.approx(0.03)
+
+
+def test_designs_can_share_a_ledger(rng) -> None:
+    ledger = Ledger()
+    for matrix in (np.ones((3, 2)), np.ones((4, 2))):
+        DenseDesign(matrix, ledger).scores(np.ones((2, 1)))
+    assert ledger.passes == 2
+
+
+@every_data
+def test_a_design_neither_copies_nor_changes_the_data(name: str, rng) -> None:
+    data = {**DENSE_DATA, **SPARSE_DATA}[name](small_matrix(rng))
+    before = deepcopy(data)
+    design = as_design(data)
+    assert design.matrix is data
+    design.scores(np.ones((6, 2)))
+    design.adjoint(np.ones((14, 2)))
+    design.column_squares(np.ones(14), np.ones(6))
+    design.columns(np.array([0, 1]))
+    design.rows(np.array([0, 1]))
+    design.sweep_data()
+    if sp.issparse(data):
+        for part in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(data, part), getattr(before, part))
+            assert getattr(data, part).dtype == getattr(before, part).dtype
+    else:
+        np.testing.assert_array_equal(data, before)
+
+
+@every_data
+def test_size_and_density_are_those_of_the_data(name: str, rng) -> None:
+    data = {**DENSE_DATA, **SPARSE_DATA}[name](small_matrix(rng))
+    design = as_design(data)
+    if sp.issparse(data):
+        assert design.nbytes == data.data.nbytes + data.indices.nbytes + data.indptr.nbytes
+        assert design.density == pytest.approx(data.nnz / data.shape[0] / data.shape[1])
+    else:
+        assert design.nbytes == data.nbytes
+        assert design.density == 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_memory_map_is_read_in_place(order: str, dtype, rng, tmp_path) -> None:
+    X = np.asarray(rng.standard_normal((50, 8)), dtype=dtype, order=order)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    design = as_design(mapped)
+    assert design.matrix is mapped
+    coef, dual = rng.standard_normal((8, 2)), rng.standard_normal((50, 2))
+    np.testing.assert_allclose(design.scores(coef), X.astype(float) @ coef, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(design.adjoint(dual), X.T.astype(float) @ dual, atol=1e-13)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_float32_is_accumulated_in_float64_over_many_blocks(order: str, rng) -> None:
+    X = np.asarray(rng.standard_normal((3000, 120)) + 100, dtype=np.float32, order=order)
+    wide = X.astype(np.float64)
+    coef, dual = rng.standard_normal((120, 1)), rng.standard_normal((3000, 1))
+    design = DenseDesign(X)
+    np.testing.assert_allclose(design.scores(coef), wide @ coef, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(design.adjoint(dual), wide.T @ dual, rtol=1e-12, atol=1e-9)
+    weights = np.full(3000, 1 / 3000)
+    np.testing.assert_allclose(
+        design.column_squares(weights, wide.mean(axis=0)), wide.var(axis=0), rtol=1e-11
+    )
+
+
+@every_data
+def test_moments_are_weighted_mean_and_population_deviation(name: str, rng) -> None:
+    matrix = small_matrix(rng)
+    weights = rng.random(14) * (np.arange(14) != 5)
+    weights /= weights.sum()
+    mean, scale = moments(as_design({**DENSE_DATA, **SPARSE_DATA}[name](matrix)), weights)
+    centred = matrix - weights @ matrix
+    deviation = np.sqrt(weights @ centred**2)
+    np.testing.assert_allclose(mean, weights @ matrix, rtol=1e-13, atol=1e-14)
+    constant = np.ptp(matrix[weights > 0], axis=0) == 0
+    np.testing.assert_allclose(scale, np.where(constant, 1.0, deviation), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_large_mean_does_not_blur_the_deviation(kind: str, dtype, rng) -> None:
+    # a year, an altitude, a time stamp: the mean is a large multiple of the deviation
+    column = (10_000 + rng.standard_normal((400, 1))).astype(dtype)
+    X = np.hstack([column, column[::-1]])
+    data = X.copy(order=kind) if kind in "CF" else sp.csr_matrix(X).asformat(kind)
+    _, scale = moments(as_design(data), np.full(400, 1 / 400))
+    # sparse data are centred by a difference of sums, which loses the square of mean / deviation
+    rtol = 1e-9 if kind in "CF" else 10 * np.finfo(float).eps * 10_000**2
+    np.testing.assert_allclose(scale, X.astype(float).std(axis=0), rtol=rtol)
+
+
+@pytest.mark.parametrize("kind", ["C", "csr"])
+def test_a_constant_feature_standardises_to_zero(kind: str, rng) -> None:
+    X = np.full((30, 3), 0.1) + np.array([0.0, 1e8, -1e-12])
+    data = X if kind == "C" else sp.csr_matrix(X)
+    base = as_design(data)
+    design = StandardizedDesign(base, *moments(base, np.full(30, 1 / 30)))
+    np.testing.assert_allclose(design.scores(np.ones((3, 1))), 0, atol=1e-6)
+    np.testing.assert_array_equal(design.scale, 1.0)
+
+
+def test_data_of_an_unknown_type_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="type list"):
+        as_design([[1.0, 2.0]])
+
+
+def test_a_sparse_design_is_compressed() -> None:
+    with pytest.raises(TypeError, match="CSR or CSC, not COO"):
+        SparseDesign(sp.coo_matrix(np.eye(3)))
+
+
+def test_a_design_is_its_own_design() -> None:
+    design = DenseDesign(np.eye(2))
+    assert as_design(design) is design

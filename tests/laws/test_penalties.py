@@ -1,0 +1,266 @@
+"""Laws of penalties: prox, conjugate, Fenchel-Young terms, optimality measure, declared traits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize
+
+from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero
+from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
+from proxmargin.traits import Trait
+from tests.cases import PENALTIES, into_domain
+
+every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES.keys())
+with_l1 = pytest.mark.parametrize(
+    "penalty",
+    [
+        PENALTIES[name]
+        for name in ("elastic net", "l1", "sum-to-zero elastic net", "sum-to-zero l1")
+    ],
+    ids=["elastic net", "l1", "sum-to-zero elastic net", "sum-to-zero l1"],
+)
+
+# rows of 3 outputs; rounded, so that ties and exact zeros come up
+entries = st.one_of(st.floats(-20.0, 20.0), st.integers(-3, 3).map(float))
+points = arrays(float, (4, 3), elements=entries)
+steps = st.floats(1e-2, 1e2)
+
+
+def in_conjugate_domain(penalty: Penalty, dual: np.ndarray) -> np.ndarray:
+    return penalty.domain_scale(dual) * (1 - 1e-15) * dual
+
+
+@every_penalty
+@given(v=points, step=steps)
+def test_prox_beats_every_perturbation(penalty: Penalty, v, step: float) -> None:
+    def objective(u: np.ndarray) -> float:
+        return penalty.value(u) + float(np.vdot(u - v, u - v)) / (2 * step)
+
+    u = penalty.prox(v, step)
+    here = objective(u)
+    rng = np.random.default_rng(0)
+    for size in (1e-4, 1e-1, 3.0):
+        for _ in range(5):
+            other = into_domain(penalty, u + size * rng.standard_normal(u.shape))
+            assert here <= objective(other) + 1e-12 * (1 + abs(here))
+
+
+@every_penalty
+@given(v=points, step=steps)
+def test_prox_meets_its_optimality_condition(penalty: Penalty, v, step: float) -> None:
+    u = penalty.prox(v, step)
+    dual = (v - u) / step
+    size = 1 + np.abs(v).max() / step
+    np.testing.assert_allclose(into_domain(penalty, u), u, atol=1e-13 * (1 + np.abs(v).max()))
+    assert penalty.violations(u, dual).max() <= 1e-13 * size
+    terms = penalty.fenchel_young(u, in_conjugate_domain(penalty, dual))
+    assert np.all(terms >= 0)
+    if np.isfinite(penalty.conjugate(in_conjugate_domain(penalty, dual))):
+        if penalty.conjugate(dual) == np.inf and penalty.domain_scale(dual) == 0.0:
+            return  # the zero function: its conjugate lives at zero only, rounding leaves it
+        assert terms.max() <= 1e-12 * size * (1 + np.abs(u).max())
+
+
+@every_penalty
+@given(v=points)
+def test_moreau_splits_the_squared_norm(penalty: Penalty, v) -> None:
+    # with u = prox(v): G(u) + G*(v - u) = <u, v - u>
+    u = penalty.prox(v, 1.0)
+    rest = in_conjugate_domain(penalty, v - u)
+    np.testing.assert_allclose(rest, (v - u) * (penalty.domain_scale(v - u) > 0), atol=1e-13)
+    conjugate = penalty.conjugate(rest)
+    size = 1 + float(np.vdot(v, v))
+    assert penalty.value(u) + conjugate == pytest.approx(float(np.vdot(u, rest)), abs=1e-13 * size)
+
+
+@every_penalty
+@given(v=points, w=points, step=steps)
+def test_prox_does_not_expand_distances(penalty: Penalty, v, w, step: float) -> None:
+    moved = np.linalg.norm(penalty.prox(v, step) - penalty.prox(w, step))
+    assert moved <= np.linalg.norm(v - w) / (1 + step * penalty.l2) + 1e-12
+
+
+@every_penalty
+@given(coef=points, dual=points)
+def test_fenchel_young_is_value_plus_conjugate_minus_product(penalty, coef, dual) -> None:
+    coef, dual = into_domain(penalty, coef), in_conjugate_domain(penalty, dual)
+    terms = penalty.fenchel_young(coef, dual)
+    assert terms.shape == (coef.shape[0],)
+    assert np.all(terms >= 0)
+    plain = penalty.value(coef) + penalty.conjugate(dual) - float(np.vdot(coef, dual))
+    size = 1 + np.abs(coef).max() + np.abs(dual).max()
+    assert terms.sum() == pytest.approx(plain, abs=1e-12 * size**2)
+
+
+@every_penalty
+@given(dual=points)
+def test_domain_scale_is_the_largest_factor_into_the_domain(penalty: Penalty, dual) -> None:
+    factor = penalty.domain_scale(dual)
+    assert 0 <= factor <= 1
+    assert np.isfinite(penalty.conjugate(factor * (1 - 1e-12) * dual))
+    if factor < 1:
+        assert penalty.conjugate(max(factor * (1 + 1e-9), 1e-9) * dual) == np.inf
+
+
+@every_penalty
+def test_conjugate_is_the_supremum(penalty: Penalty, rng) -> None:
+    for _ in range(5):
+        dual = in_conjugate_domain(penalty, rng.standard_normal((1, 3)))
+
+        def minus(u: np.ndarray, dual: np.ndarray = dual) -> float:
+            u = into_domain(penalty, u.reshape(dual.shape))
+            return penalty.value(u) - float(np.vdot(u, dual))
+
+        starts = [np.zeros(3), penalty.prox(dual, 1.0).ravel(), 3 * rng.standard_normal(3)]
+        brute = -min(
+            minimize(minus, s, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13}).fun
+            for s in starts
+        )
+        assert brute == pytest.approx(penalty.conjugate(dual), abs=1e-8)
+
+
+@with_l1
+@given(dual=points)
+def test_critical_strength_is_where_zero_stops_being_the_prox(penalty: Penalty, dual) -> None:
+    def at(l1: float) -> Penalty:
+        if isinstance(penalty, SumToZero):
+            return SumToZero(replace(penalty.inner, l1=l1))
+        return replace(penalty, l1=l1)
+
+    critical = penalty.critical_strength(dual)
+    assert not np.any(at(critical * (1 + 1e-12)).prox(dual, 1.0))
+    assert critical <= 1e-6 or np.any(at(critical * (1 - 1e-6)).prox(dual, 1.0))
+
+
+@every_penalty
+@given(coef=points, dual=points)
+def test_a_point_without_violations_is_the_prox_of_point_plus_dual(penalty, coef, dual) -> None:
+    # dual in dG(coef)  <=>  coef = prox(coef + dual); both sides measured, zero together
+    coef = into_domain(penalty, penalty.prox(coef, 1.0))
+    violations = penalty.violations(coef, dual)
+    moved = np.abs(penalty.prox(coef + dual, 1.0) - coef).max(axis=1)
+    assert np.all(violations >= 0)
+    assert np.all(moved[violations <= 1e-13] <= 1e-12 * (1 + np.abs(dual).max()))
+    assert np.all(
+        violations[moved <= 1e-13] <= 1e-11 * (1 + np.abs(coef).max() + np.abs(dual).max())
+    )
+
+
+@every_penalty
+@given(v=points)
+def test_declared_traits_are_true(penalty: Penalty, v) -> None:
+    whole = penalty.prox(v, 0.7)
+    single = np.vectorize(lambda x: penalty.prox(np.array([[x]]), 0.7)[0, 0])(v)
+    if Trait.SEPARABLE in penalty.traits:
+        np.testing.assert_array_equal(whole, single)
+    else:  # rows stay independent
+        rows = np.vstack([penalty.prox(row[None, :], 0.7) for row in v])
+        np.testing.assert_array_equal(whole, rows)
+
+
+@every_penalty
+def test_the_ridge_part_is_the_modulus_of_strong_convexity(penalty: Penalty, rng) -> None:
+    for _ in range(20):
+        u, v = (into_domain(penalty, rng.standard_normal((4, 3))) for _ in range(2))
+        middle = penalty.value(0.5 * (u + v))
+        bend = penalty.l2 / 8 * float(np.vdot(u - v, u - v))
+        assert middle <= 0.5 * (penalty.value(u) + penalty.value(v)) - bend + 1e-12
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nothing", "ridge", "elastic net without l1", "sum-to-zero ridge", "sum-to-zero", "pinned"],
+)
+def test_the_newton_direction_minimises_the_quadratic_model(name: str, rng) -> None:
+    penalty = PENALTIES[name]
+    for scale in (1e-3, 1.0, 1e6):
+        gradient, curvature = scale * rng.standard_normal(3), rng.uniform(0.5, 2.0, 3)
+        at = into_domain(penalty, rng.standard_normal((1, 3)))[0]
+        direction = penalty.newton_direction(gradient, curvature, at)
+
+        def model(d: np.ndarray, g=gradient, h=curvature, at=at) -> float:
+            quadratic = float(g @ d + 0.5 * d @ (h * d))
+            return quadratic + penalty.value(into_domain(penalty, (at + d)[None, :]))
+
+        reached = (at + direction)[None, :]
+        np.testing.assert_allclose(
+            into_domain(penalty, reached), reached, atol=1e-14 * scale + 1e-15
+        )
+        for _ in range(20):
+            other = into_domain(penalty, reached + scale * rng.standard_normal((1, 3)))[0] - at
+            assert model(direction) <= model(other) + 1e-13 * (1 + scale**2)
+
+
+def test_a_penalty_with_a_kink_refuses_to_be_an_intercepts_penalty() -> None:
+    for name in ("l1", "elastic net"):
+        with pytest.raises(TypeError, match="use Ridge"):
+            PENALTIES[name].newton_direction(np.ones(1), np.ones(1), np.zeros(1))
+
+
+@every_penalty
+@given(sums=arrays(float, 3, elements=entries))
+def test_feasible_sums_have_a_finite_conjugate_and_can_be_reached(penalty: Penalty, sums) -> None:
+    if getattr(penalty, "l1", 0) or (isinstance(penalty, SumToZero) and penalty.inner.l1):
+        pytest.skip("not the penalty of an intercept")
+    low, high = np.minimum(sums, 0) - np.array([0.0, 1.0, 2.0]), np.maximum(sums, 0) + 0.5
+    allowed = penalty.feasible_sums(sums, low, high)
+    assert np.isfinite(penalty.conjugate(-allowed[None, :]))
+    assert np.all((allowed >= low) & (allowed <= high))
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["l1", "l2"])
+def test_an_elastic_net_needs_finite_strengths(name: str, bad: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a finite number"):
+        ElasticNet(**{"l1": 0.1, "l2": 0.1, name: bad})
+
+
+def test_a_mixture_splits_the_strength() -> None:
+    mixture = ElasticNet.from_mixture(0.4, 0.25)
+    assert (mixture.l1, mixture.l2) == pytest.approx((0.1, 0.3))
+
+
+def test_pinned_coefficients_are_zero_or_infinitely_bad() -> None:
+    assert Pinned().value(np.zeros((2, 1))) == 0
+    assert Pinned().value(np.ones((2, 1))) == np.inf
+
+
+@given(rows=arrays(float, (4, 5), elements=entries), threshold=st.floats(0.0, 10.0))
+def test_the_shift_of_a_row_makes_its_soft_threshold_sum_to_zero(rows, threshold) -> None:
+    moved = rows - sum_to_zero_shift(rows, threshold)
+    soft = np.sign(moved) * np.maximum(np.abs(moved) - threshold, 0)
+    np.testing.assert_allclose(soft.sum(axis=1), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+@pytest.mark.parametrize("step", [0.3, 4.0])
+def test_the_sum_to_zero_prox_agrees_with_an_interior_point_solver(l2, step, rng) -> None:
+    penalty = SumToZero(ElasticNet(0.4, l2))
+    v = np.vstack([rng.standard_normal((6, 4)), [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, -1.0, -3.0]]])
+    W = cp.Variable(v.shape)
+    objective = 0.4 * cp.sum(cp.abs(W)) + l2 / 2 * cp.sum_squares(W)
+    objective += cp.sum_squares(W - v) / (2 * step)
+    cp.Problem(cp.Minimize(objective), [cp.sum(W, axis=1) == 0]).solve(
+        solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+    )
+    np.testing.assert_allclose(penalty.prox(v, step), W.value, atol=1e-6)
+
+
+@every_penalty
+def test_evaluating_a_penalty_leaves_its_arguments_unchanged(penalty: Penalty, rng) -> None:
+    coef, dual = into_domain(penalty, rng.standard_normal((4, 3))), rng.standard_normal((4, 3))
+    coef.setflags(write=False)
+    dual.setflags(write=False)
+    penalty.prox(coef, 1.0)
+    penalty.value(coef)
+    penalty.conjugate(dual)
+    penalty.fenchel_young(coef, penalty.domain_scale(dual) * dual)
+    penalty.violations(coef, dual)
+    penalty.critical_strength(dual)
