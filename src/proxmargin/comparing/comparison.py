@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.comparing.layout import Listing, number
-from proxmargin.comparing.work import Outcome, Tally
+from proxmargin.comparing.work import Outcome, Tally, features_used
 
 __all__ = ["Comparison", "Setup", "Standing"]
 
@@ -206,12 +206,8 @@ class Comparison:
         notes = [*self.setup.notes]
         if self.interrupted:
             notes.append("interrupted; the table holds what was finished")
-        tally = self.tally
-        if tally.unmet:
-            notes.append(
-                f"{tally.unmet} of {tally.fits} fits stopped before their tolerance was met, the "
-                f"worst at a relative gap of {tally.worst_gap:.1e}"
-            )
+        if self.tally.unmet:
+            notes.append(str(self.tally))
         return notes
 
     def top_features(self, limit: int = TOP_FEATURES) -> list[tuple[str, float, str]]:
@@ -237,11 +233,37 @@ class Comparison:
             if largest[j] != 0
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready to be written as JSON."""
+        return {
+            "scoring": self.setup.scoring,
+            "folds": self.setup.n_folds,
+            "table": list(_table_rows(self.standings)),
+            "majority": self.majority,
+            "best": None if self.best_ is None else self._best_facts(),
+            "fold_results": [_fold_row(o) for o in self.outcomes if o.fold is not None],
+            "notes": self.notes(),
+            "interrupted": self.interrupted,
+        }
+
+    def _best_facts(self) -> dict[str, Any]:
+        certificate = getattr(self.best_, "certificate_", None)
+        return {
+            "model": self.best_name_,
+            "parameters": self.standings[0].settings,
+            "features_used": features_used(self.best_),
+            "top_features": [
+                {"feature": name, "weight": weight, "class": label}
+                for name, weight, label in self.top_features()
+            ],
+            "certificate": None if certificate is None else _certificate_facts(certificate),
+        }
+
     def _best_remarks(self) -> Iterator[str]:
         if self.best_ is None:
             return
         settings = ", ".join(f"{k}={_shown(v)}" for k, v in self.standings[0].settings.items())
-        used = next(o.features_used for o in self.outcomes if o.estimator is self.best_)
+        used = features_used(self.best_)
         yield (
             f"Best: {self.best_name_}({settings}), fitted on all samples; it uses {used} of "
             f"{self.setup.n_features} features."
@@ -259,9 +281,9 @@ class Comparison:
             rows = [[name, f"{weight:+.3g}"] for name, weight, _ in top]
             positive = f"; positive speaks for {self.setup.classes[1]}"
         else:
-            headings = ["feature", "weight", "for class"]
+            headings = ["feature", "weight", "class"]
             rows = [[name, f"{weight:+.3g}", label] for name, weight, label in top]
-            positive = ""
+            positive = ", for the class where it is largest"
         title = f"Largest weights (coefficient per standard deviation of the feature{positive}):"
         return f"{title}\n{Listing(headings, rows).plain()}"
 
@@ -307,6 +329,11 @@ def _table_rows(standings: Sequence[Standing]) -> Iterator[dict[str, Any]]:
         settings = row.pop("settings")
         row["folds"] = row.pop("folds")  # behind the results
         yield {**row, **settings}
+
+
+def _certificate_facts(certificate: Any) -> dict[str, Any]:
+    names = ("primal", "dual", "gap", "relative_gap", "kkt_residual", "converged", "stop_reason")
+    return {name: getattr(certificate, name) for name in names}
 
 
 def _fold_row(outcome: Outcome) -> dict[str, Any]:

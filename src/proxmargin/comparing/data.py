@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["Data"]
 
@@ -46,6 +47,14 @@ class Data:
         X = X.tocsr() if hasattr(X, "tocsr") else X
         data = cls(X, y, weights, getattr(estimator, "feature_names_in_", None))
         return data if weights is None else data.rows(weights.nonzero()[0])
+
+    def named(self, names: Sequence[str]) -> Data:
+        """The same samples with these names of the features."""
+        if len(names) != self.n_features:
+            raise ValueError(
+                f"{len(names)} feature_names were given for {self.n_features} features"
+            )
+        return replace(self, names=np.array([str(name) for name in names], dtype=object))
 
     def rows(self, index: NDArray[Any]) -> Data:
         """Some of the samples."""

@@ -17,11 +17,13 @@ LINE_EVERY = 5.0
 class Progress:
     """Shows how many of the units are done; nothing at all when ``shown`` is false.
 
+    ``total`` is None where it is not known beforehand.
+
     A bar where standard error is a terminal and rich is installed, otherwise a line every few
     seconds. A thread shows it, so that it moves during long units too.
     """
 
-    def __init__(self, label: str, total: int, *, shown: bool = True) -> None:
+    def __init__(self, label: str, total: int | None, *, shown: bool = True) -> None:
         self.label, self.total, self.shown = label, total, shown
         self.done = 0
         self.latest = ""
@@ -71,10 +73,10 @@ class _Lines:
     every = LINE_EVERY
 
     def show(self, progress: Progress) -> None:
+        total = "" if progress.total is None else f" of {progress.total}"
         latest = f", last {progress.latest}" if progress.latest else ""
         print(
-            f"{progress.label}: {progress.done} of {progress.total} done, "
-            f"{progress.seconds:.0f} s{latest}",
+            f"{progress.label}: {progress.done}{total} done, {progress.seconds:.0f} s{latest}",
             file=sys.stderr,
             flush=True,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import check_random_state
 
@@ -36,6 +37,7 @@ def compare(
     random_state: Any = 0,
     progress: bool = True,
     sample_weight: Any = None,
+    feature_names: Sequence[str] | None = None,
 ) -> Comparison:
     """Compare models by nested cross-validation, and fit each on all data.
 
@@ -63,6 +65,8 @@ def compare(
         On standard error, once two seconds have passed.
     sample_weight : (n_samples,), optional
         Used in fits and scores; samples of weight 0 are left out.
+    feature_names : (n_features,), optional
+        For reports and the final models; by default those of a data frame.
 
     Returns
     -------
@@ -78,8 +82,10 @@ def compare(
 
     Warns
     -----
+    ConvergenceWarning
+        Once, when fits ended before their tolerance was met.
     UserWarning
-        Once, when fits ended before their tolerance was met; and other warnings of the fits.
+        What else the fits warned about, each text once.
 
     Examples
     --------
@@ -93,6 +99,7 @@ def compare(
     candidates = named_candidates(models)
     scorer = _scorer(scoring, candidates[0])
     data = Data.checked(candidates[0].make(), X, y, sample_weight)
+    data = data if feature_names is None else data.named(feature_names)
     outer_seed, inner_seed = check_random_state(random_state).randint(LARGEST_SEED, size=2)
     splits, notes = outer_splits(data.X, data.y, cv, int(outer_seed))
     setup = _setup(data, splits, scoring, scorer, notes)
@@ -204,12 +211,10 @@ def _with_names(outcomes: Sequence[Outcome], data: Data) -> Sequence[Outcome]:
 
 
 def _warn(comparison: Comparison) -> None:
-    tally = comparison.tally
-    messages = list(dict.fromkeys(m for o in comparison.outcomes for m in o.messages))
-    if tally.unmet:
-        messages.append(
-            f"{tally.unmet} of {tally.fits} fits stopped before their tolerance was met, the worst "
-            f"at a relative gap of {tally.worst_gap:.1e}; the table shows the gap of each model"
-        )
-    for message in messages:
+    for message in dict.fromkeys(m for outcome in comparison.outcomes for m in outcome.messages):
         warnings.warn(message, UserWarning, stacklevel=3)
+    tally = comparison.tally
+    if tally.unmet:
+        warnings.warn(
+            f"{tally}; the table shows the gap of each model", ConvergenceWarning, stacklevel=3
+        )

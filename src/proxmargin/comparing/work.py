@@ -42,6 +42,12 @@ class Tally:
     unmet: int = 0
     worst_gap: float = 0.0
 
+    def __str__(self) -> str:
+        return (
+            f"{self.unmet} of {self.fits} fits stopped before their tolerance was met, the worst "
+            f"at a relative gap of {self.worst_gap:.1e}"
+        )
+
     def count(self, model: Any) -> None:
         """Take in one fitted model; those without a certificate count as fits only."""
         self.fits += 1
@@ -155,8 +161,8 @@ def score(scorer: Scorer, model: Any, data: Data) -> float:
     weights = {} if data.weights is None else {"sample_weight": data.weights}
     try:
         return float(scorer(model, data.X, data.y, **weights))
-    except AttributeError as error:
-        raise ValueError(f"this scoring needs more than these models answer: {error}") from error
+    except (AttributeError, ValueError) as error:
+        raise ValueError(f"these models cannot be scored in this way: {error}") from error
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:

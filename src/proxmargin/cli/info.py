@@ -1,0 +1,72 @@
+"""``proxmargin info``: what a model file or a data file holds."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from proxmargin.cli import failures
+from proxmargin.cli.options import Commands, add_common, add_target, subcommand
+from proxmargin.cli.output import print_facts, print_json
+
+__all__ = ["register"]
+
+MODEL_SUFFIX = ".pmz"
+NAMED_AT_MOST = 12
+
+
+def register(commands: Commands) -> None:
+    parser = subcommand(commands, "info", run, "describe a model file or a data file")
+    parser.add_argument("data", metavar="MODEL|DATA", help="a model file, or DATA")
+    add_target(parser)
+    parser.add_argument("--encode", action="store_true", help="count columns of text by level")
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    facts = _model_facts(arguments) if _is_model(arguments.data) else _data_facts(arguments)
+    if arguments.json:
+        print_json(facts)
+    else:
+        print_facts({name.replace("_", " "): _shown(value) for name, value in facts.items()})
+    return failures.OK
+
+
+def _is_model(name: str) -> bool:
+    """By suffix, or by content where it has another name."""
+    if Path(name).suffix.lower() == MODEL_SUFFIX:
+        return True
+    if not zipfile.is_zipfile(name):
+        return False
+    with zipfile.ZipFile(name) as archive:
+        return "model.json" in archive.namelist()
+
+
+def _model_facts(arguments: argparse.Namespace) -> dict[str, Any]:
+    from proxmargin.files.model import describe_model
+
+    return describe_model(arguments.data)
+
+
+def _data_facts(arguments: argparse.Namespace) -> dict[str, Any]:
+    from proxmargin.cli.options import table_of
+
+    return table_of(arguments).describe()
+
+
+def _shown(value: Any) -> str:
+    """A value on one line; long collections are cut."""
+    if isinstance(value, dict) and "summary" in value:
+        return str(value["summary"])
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return _cut([_shown(each) for each in value])
+    return format(value, ".6g") if isinstance(value, float) else str(value)
+
+
+def _cut(words: list[str]) -> str:
+    more = f", ... ({len(words)} in all)" if len(words) > NAMED_AT_MOST else ""
+    return ", ".join(words[:NAMED_AT_MOST]) + more

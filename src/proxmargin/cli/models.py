@@ -1,0 +1,134 @@
+"""From options to an estimator."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from proxmargin.files.known import ESTIMATORS, named
+
+__all__ = ["add_model_options", "estimator_of", "name_features", "shown_settings"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that sets a parameter of the estimator."""
+
+    flag: str
+    parameter: str
+    kind: Any
+    help: str
+
+
+OPTIONS = (
+    Option("--alpha", "alpha", float, "strength of the penalty"),
+    Option("--l1-ratio", "l1_ratio", float, "share of the l1 norm in the penalty, in [0, 1]"),
+    Option("--delta", "delta", float, "width of the quadratic zone of the huberized hinge"),
+    Option("--intercept-ridge", "intercept_ridge", float, "ridge penalty of the intercept"),
+    Option("--multi-class", "multi_class", str, "'joint' or 'ovr'"),
+    Option("--class-weight", "class_weight", str, "'balanced' weighs the classes equally"),
+    Option("--solver", "solver", str, "'auto' or the name of an algorithm"),
+    Option("--stopping", "stopping", str, "'gap' or 'relative-change'"),
+    Option("--tol", "tol", float, "relative duality gap to reach"),
+    Option("--max-iter", "max_iter", int, "most iterations"),
+    Option("--time-limit", "time_limit", float, "most seconds of a fit"),
+)
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """``--model`` and an option for every common parameter."""
+    parser.add_argument(
+        "--model",
+        "--model-name",
+        dest="model",
+        metavar="NAME",
+        required=True,
+        help=f"one of {', '.join(ESTIMATORS)}",
+    )
+    group = parser.add_argument_group("parameters of the model (defaults: those of the class)")
+    for option in OPTIONS:
+        group.add_argument(
+            option.flag, dest=option.parameter, type=option.kind, help=option.help, metavar="VALUE"
+        )
+    group.add_argument(
+        "--no-standardize",
+        dest="standardize",
+        action="store_false",
+        help="penalise the features in their own units (default: centred, unit variance)",
+    )
+    group.add_argument(
+        "--no-intercept", dest="fit_intercept", action="store_false", help="fit no intercept"
+    )
+    group.add_argument(
+        "--set",
+        dest="more",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_assignment,
+        help="any other parameter; the value as JSON, or else a word",
+    )
+
+
+def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
+    """The unfitted estimator that the options describe, with these callbacks.
+
+    Raises
+    ------
+    ValueError
+        There is no such model, or it has no such parameter.
+    """
+    kind = named(ESTIMATORS, arguments.model)
+    if kind is None:
+        raise ValueError(
+            f"there is no model {arguments.model!r}; models are {', '.join(ESTIMATORS)}"
+        )
+    known = set(inspect.signature(kind).parameters)
+    given = _given(arguments)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(f"{arguments.model} has no parameter {unknown[0]!r}")
+    common = {
+        "standardize": arguments.standardize,
+        "fit_intercept": arguments.fit_intercept,
+        "callbacks": callbacks,
+    }
+    settings = {name: value for name, value in common.items() if name in known}
+    return kind(**{**settings, **given})
+
+
+def shown_settings(model: Any) -> str:
+    """The parameters that matter most to a reader."""
+    names = [name for name in ("alpha", "l1_ratio", "delta", "solver") if hasattr(model, name)]
+    return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)
+
+
+def name_features(model: Any, names: list[str] | None) -> None:
+    """Give a model that was fitted on a plain array the names of its columns."""
+    if names is not None:
+        import numpy as np
+
+        model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    options = {option.parameter: getattr(arguments, option.parameter) for option in OPTIONS}
+    named_ones = {name: value for name, value in options.items() if value is not None}
+    return {**named_ones, **dict(arguments.more)}
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _word(value: Any) -> str:
+    return format(value, ".6g") if isinstance(value, float) else str(value)

@@ -1,0 +1,75 @@
+"""What the commands put out: tables for people, JSON for machines, files."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from proxmargin.comparing.layout import Listing
+
+__all__ = ["check_output", "print_facts", "print_json", "print_listing"]
+
+
+def check_output(name: str | None) -> None:
+    """Raise ValueError where a file could not be written, before hours of work are lost."""
+    if name is None:
+        return
+    path = Path(name)
+    if path.is_dir():
+        raise ValueError(f"cannot write to {name}: it is a folder")
+    place = path if path.exists() else path.parent
+    if not os.access(place, os.W_OK):
+        why = "may not be written to" if place.exists() else "does not exist"
+        raise ValueError(f"cannot write to {name}: {place} {why}")
+
+
+def print_listing(listing: Listing) -> None:
+    """A table: with rules and bold headings on a terminal with rich, else aligned text."""
+    if not (sys.stdout.isatty() and _print_rich(listing)):
+        print(listing.plain())
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """One fact a line, the values aligned."""
+    width = max(len(name) for name in facts) + 1
+    for name, value in facts.items():
+        print(f"{name + ':':<{width}}  {value}")
+
+
+def print_json(value: Any) -> None:
+    """Strict JSON: numbers that are not finite become null."""
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _print_rich(listing: Listing) -> bool:
+    try:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        return False
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for place, heading in enumerate(listing.headings):
+        table.add_column(Text(heading), justify="right" if place else "left", overflow="fold")
+    for row in listing.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+    return True
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)

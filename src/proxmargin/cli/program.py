@@ -1,0 +1,63 @@
+"""The parser of the command line, and the one place where a subcommand is started."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import proxmargin
+from proxmargin.cli import compare, fit, info, path, predict
+from proxmargin.cli.failures import guarded
+
+__all__ = ["main", "parser"]
+
+SUBCOMMANDS = (compare, fit, predict, path, info)
+
+EPILOGUE = """\
+DATA is a file (svmlight, CSV, TSV, Parquet, Arrow, NPZ) or an embedded set: breast_cancer,
+digits, iris, wine. Results go to standard output, progress and warnings to standard error.
+
+exit status: 0 done; 1 it failed, or a fit ended before its tolerance was met (its certificate
+says how far it got); 2 wrong usage or unusable data; 130 interrupted.
+
+example: proxmargin compare breast_cancer --model best.pmz
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Without the program's name; by default those of the process.
+
+    Raises
+    ------
+    SystemExit
+        After ``--help`` and ``--version`` (status 0) and for arguments that make no sense (2).
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # letters that the terminal cannot show are no reason to fail
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    arguments = parser().parse_args(argv)
+    return guarded(lambda: int(arguments.run(arguments)), debug=arguments.debug)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser with all subcommands; each leaves its function in ``run``."""
+    whole = argparse.ArgumentParser(
+        prog="proxmargin",
+        description="Margin classifiers whose every fit bounds its distance from the optimum.",
+        epilog=EPILOGUE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument(
+        "--version", action="version", version=f"proxmargin {proxmargin.__version__}"
+    )
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in SUBCOMMANDS:
+        module.register(commands)
+    return whole
