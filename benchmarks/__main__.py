@@ -1,0 +1,29 @@
+"""The command line of the benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import benchmarks
+from benchmarks import check, comparison, table1, table2
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=benchmarks.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, module in (("peers", comparison), ("table1", table1), ("table2", table2)):
+        sub = commands.add_parser(name, help=(module.__doc__ or "").split(": ", 1)[1])
+        module.options(sub)
+        sub.set_defaults(run=module.main)
+    commands.add_parser("check", help="the certificate").set_defaults(run=check.main)
+    arguments = parser.parse_args()
+    return int(arguments.run(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

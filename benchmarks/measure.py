@@ -1,0 +1,315 @@
+"""Seconds to a certified gap: the loosest setting of a solver's ladder that reaches it.
+
+A solver lives in a process of its own with one thread, so that a fit that does not end can be
+ended. Its kernels are compiled before the clock runs: by a toy problem, then by the real one at
+the loosest setting. Loading, change of layout and the certificate are outside the clock too.
+The process is the solver's for the whole run; only the data set in hand is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from benchmarks.datasets import load
+from benchmarks.objective import MarginLoss, Problem, relative_gap
+from benchmarks.peers.base import Fitted, Peer
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+TOY_ROWS, TOY_COLUMNS = 40, 30
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A problem in a few words: what travels to a solver's process."""
+
+    data: str
+    loss: MarginLoss
+    l1: float
+    l2: float
+    intercept_ridge: float = 0.0
+    fit_intercept: bool = True
+
+    def on(self, design: Any, labels: Any) -> Problem:
+        return Problem(
+            design, labels, self.loss, self.l1, self.l2, self.intercept_ridge, self.fit_intercept
+        )
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Problems of one kind run the same compiled code."""
+        strengths = self.l2 > 0.0, self.intercept_ridge > 0.0
+        return self.data, type(self.loss), *strengths, self.fit_intercept
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds allowed; a fit is repeated as often as fits into `repeating`, up to `repeats`."""
+
+    per_fit: float = 10.0
+    per_ladder: float = 30.0
+    for_compiling: float = 120.0
+    repeating: float = 1.0
+    repeats: int = 10
+
+
+@dataclass(frozen=True)
+class Clocked:
+    """A fit and its time; `cpu` far below `wall` tells of a machine that was busy otherwise."""
+
+    fitted: Fitted
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why there is no fit: `late`, or the error in words."""
+
+    why: str
+    late: bool = False
+
+
+# ---- in the solver's process -------------------------------------------------------------------
+
+
+@dataclass
+class Bench:
+    """The solver with the problem in hand."""
+
+    peer: Peer
+    data: str = ""
+    design: Any = None
+    labels: Any = None
+
+    def problem(self, spec: Spec) -> Problem:
+        if spec.data != self.data:
+            self.design = None  # let go of the old one before reading the new one
+            data = load(spec.data)
+            self.data, self.labels = spec.data, data.labels
+            self.design = self.peer.prepared(data.design)
+        return spec.on(self.design, self.labels)
+
+    def warm_up(self, spec: Spec) -> None:
+        problem = self.problem(spec)
+        toy = replace(problem, **_toy(issparse(problem.design)))
+        toy = replace(toy, design=self.peer.prepared(toy.design))
+        for setting in self.peer.ladder[:2]:
+            self.peer.fit(toy, setting)
+        self.peer.fit(problem, self.peer.ladder[0])
+
+    def clocked(self, spec: Spec, setting: float) -> Clocked:
+        problem = self.problem(spec)
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        fitted = self.peer.fit(problem, setting)
+        return Clocked(fitted, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def _toy(sparse: bool) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    labels = np.where(np.arange(TOY_ROWS) % 2 == 0, 1.0, -1.0)
+    design = rng.standard_normal((TOY_ROWS, TOY_COLUMNS)) + 0.3 * labels[:, None]
+    return {"design": csr_matrix(design) if sparse else design, "labels": labels}
+
+
+def serve(connection: Connection, peer: Peer) -> None:
+    """Answer requests until None comes: (spec, None) warms up, (spec, setting) is a timed fit."""
+    from threadpoolctl import threadpool_limits
+
+    bench = Bench(peer)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit that stopped early shows in its gap
+        while (request := connection.recv()) is not None:
+            connection.send(_answer(bench, *request))
+
+
+def _answer(bench: Bench, spec: Spec, setting: float | None) -> Clocked | Trouble | None:
+    try:
+        if setting is not None:
+            return bench.clocked(spec, setting)
+        bench.warm_up(spec)
+    except Exception as error:  # whatever a peer raises is a result of the benchmark
+        return Trouble(f"{type(error).__name__}: {error}".splitlines()[0])
+    return None
+
+
+# ---- in the parent -----------------------------------------------------------------------------
+
+
+@dataclass
+class Worker:
+    """A solver's process, started when first asked, killed when late, started again when asked."""
+
+    peer: Peer
+    limits: Limits
+    process: Any = None
+    connection: Any = None
+    warmed: set[tuple[object, ...]] = field(default_factory=set)
+
+    def clocked(self, spec: Spec, setting: float) -> Clocked | Trouble:
+        if spec.kind not in self.warmed:
+            trouble = self._ask(spec, None, self.limits.for_compiling + self.limits.per_fit)
+            if isinstance(trouble, Trouble):
+                return trouble
+            self.warmed.add(spec.kind)
+        answer = self._ask(spec, setting, self.limits.per_fit)
+        assert answer is not None, "a timed fit answers with its time"
+        return answer
+
+    def _ask(self, spec: Spec, setting: float | None, limit: float) -> Clocked | Trouble | None:
+        if self.process is None:
+            self._start()
+        self.connection.send((spec, setting))
+        if not self.connection.poll(limit):
+            self._kill()
+            return Trouble(f"more than {limit:g} s", late=True)
+        try:
+            return self.connection.recv()  # type: ignore[no-any-return]
+        except EOFError:
+            self._kill()
+            return Trouble("the process died")
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        with _environment(dict.fromkeys(ONE_THREAD, "1")):
+            self.process = context.Process(target=serve, args=(theirs, self.peer), daemon=True)
+            self.process.start()
+        theirs.close()
+
+    def _kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+        self.process, self.connection = None, None
+        self.warmed.clear()
+
+    def close(self) -> None:
+        if self.process is not None:
+            self._kill()
+
+
+@contextlib.contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Environment variables for the processes started inside."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+@contextlib.contextmanager
+def workers(peers: Sequence[Peer], limits: Limits) -> Iterator[dict[str, Worker]]:
+    """A worker per peer, by name; all closed at the end."""
+    crew = {peer.name: Worker(peer, limits) for peer in peers}
+    try:
+        yield crew
+    finally:
+        for worker in crew.values():
+            worker.close()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One rung of a ladder: the setting, its time, and the gap certified at its solution."""
+
+    setting: float
+    wall: float
+    cpu: float
+    gap: float
+    nonzeros: int
+    fitted: Fitted
+
+
+@dataclass(frozen=True)
+class Climb:
+    """What a solver reached: a trial per goal, the smallest gap, and why it went no further."""
+
+    reached: dict[float, Trial]
+    smallest_gap: float
+    ended: str = ""
+
+    @property
+    def busiest(self) -> float:
+        """The largest wall over CPU time among the trials that count."""
+        return max((trial.wall / trial.cpu for trial in self.reached.values()), default=1.0)
+
+
+def trial(worker: Worker, problem: Problem, spec: Spec, setting: float) -> Trial | Trouble:
+    """A timed fit with its certificate."""
+    answer = worker.clocked(spec, setting)
+    if isinstance(answer, Trouble):
+        return answer
+    fitted = answer.fitted
+    return Trial(
+        setting=setting,
+        wall=answer.wall,
+        cpu=max(answer.cpu, 1e-9),
+        gap=relative_gap(problem, fitted.coef, fitted.intercept),
+        nonzeros=int(np.count_nonzero(fitted.coef)),
+        fitted=fitted,
+    )
+
+
+def climb(worker: Worker, problem: Problem, spec: Spec, goals: Sequence[float]) -> Climb:
+    """Down the ladder until the smallest goal is certified; half rungs then sharpen each goal."""
+    trials, ended = _descend(worker, problem, spec, min(goals))
+    reached = {}
+    for goal in goals:
+        first = next((k for k, one in enumerate(trials) if one.gap <= goal), None)
+        if first is not None:
+            loosest = _sharpened(worker, problem, spec, goal, trials[max(first - 1, 0) : first + 1])
+            reached[goal] = _repeated(worker, problem, spec, loosest)
+    return Climb(reached, min((one.gap for one in trials), default=float("inf")), ended)
+
+
+def _descend(worker: Worker, problem: Problem, spec: Spec, goal: float) -> tuple[list[Trial], str]:
+    trials: list[Trial] = []
+    spent = 0.0
+    for setting in worker.peer.ladder:
+        one = trial(worker, problem, spec, setting)
+        if isinstance(one, Trouble):
+            return trials, one.why
+        trials.append(one)
+        spent += one.wall
+        if one.gap <= goal:
+            return trials, ""
+        if spent > worker.limits.per_ladder:
+            return trials, f"more than {worker.limits.per_ladder:g} s over its settings"
+    return trials, "its tightest setting does not certify"
+
+
+def _sharpened(
+    worker: Worker, problem: Problem, spec: Spec, goal: float, rungs: Sequence[Trial]
+) -> Trial:
+    """The half rung above the first rung that certifies, if it certifies too."""
+    if len(rungs) == 1:
+        return rungs[0]
+    above, certifying = rungs
+    half = trial(worker, problem, spec, float(np.sqrt(above.setting * certifying.setting)))
+    return half if isinstance(half, Trial) and half.gap <= goal else certifying
+
+
+def _repeated(worker: Worker, problem: Problem, spec: Spec, first: Trial) -> Trial:
+    """The same fit again if it was short; the fastest counts, for every solver alike."""
+    best, limits = first, worker.limits
+    for _ in range(min(limits.repeats, int(limits.repeating / first.wall))):
+        again = worker.clocked(spec, first.setting)
+        if isinstance(again, Clocked) and again.wall < best.wall:
+            best = replace(first, wall=again.wall, cpu=max(again.cpu, 1e-9))
+    return best

@@ -1,0 +1,108 @@
+"""Sections of RESULTS.md: Markdown between markers, with the command and the machine above it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+HEAD = """# Results of the benchmarks
+
+Each section is written by the command named in it, and replaced when the command runs again.
+A relative gap is certified by `benchmarks/objective.py` alone, from (w, b), never by what a solver
+says of itself. Ratios are to the fastest solver of the same row, in the same run.
+"""
+PACKAGES = ("proxmargin", "numpy", "scipy", "numba", "scikit-learn", "skglm")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; numbers to the right, the first column to the left."""
+    lines = [_row(head), "|" + "|".join([":--"] + ["--:"] * (len(head) - 1)) + "|"]
+    return "\n".join(lines + [_row(row) for row in rows])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def seconds(value: float) -> str:
+    """Three significant digits, plain."""
+    if value >= 100:
+        return f"{value:.0f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.1 else f"{value:.4f}"
+
+
+def circumstances() -> str:
+    """The command, the machine and the versions, a bullet each."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return "\n".join(
+        [
+            f"- Command: `{command()}`",
+            f"- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()};"
+            f" every solver on one thread; load average when written {load}.",
+            f"- Versions: Python {platform.python_version()}, {_versions()}.",
+        ]
+    )
+
+
+def command() -> str:
+    return shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _versions() -> str:
+    return ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
+
+
+def _version(package: str) -> str:
+    try:
+        found = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        found = "from the checkout"
+    return f"{found} ({_commit()})" if package == "proxmargin" else found
+
+
+def _commit() -> str:
+    """The commit of the checkout, with a plus sign where the library differs from it."""
+    root = RESULTS.parents[1]
+    try:
+        name = _git(root, "rev-parse", "--short", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--", "src")
+    except (OSError, subprocess.CalledProcessError):
+        return "no commit known"
+    return name + ("+" if changed else "")
+
+
+def _git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def write_section(name: str, title: str, body: str, path: Path = RESULTS) -> None:
+    """Replace the section between the markers of `name`, or add it at the end."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    section = f"{begin}\n## {title}\n\n{circumstances()}\n\n{body.strip()}\n{end}\n"
+    text = path.read_text() if path.exists() else HEAD
+    if begin in text and end in text:
+        before, rest = text.split(begin, 1)
+        after = rest.split(end, 1)[1].removeprefix("\n")
+        text = before + section + after
+    else:
+        text = text.rstrip("\n") + "\n\n" + section
+    path.write_text(text)
