@@ -66,7 +66,7 @@ class CoordinateDescent(Solver[Sweeping]):
             intercept=float(start.intercept[0]),
             scores=scores[:, 0].copy(),
             major=loss.phi.smoothness * squares,
-            objective=problem.loss.value(scores) + problem.penalty.value(start.coef),
+            objective=_objective(problem, scores, start),
         )
 
     def step(self, problem: Problem, state: Sweeping) -> Sweeping:
@@ -85,7 +85,8 @@ class CoordinateDescent(Solver[Sweeping]):
         scores += intercept - state.intercept
         moved = np.hypot(np.linalg.norm(coef - state.coef), intercept - state.intercept)
         size = np.hypot(np.linalg.norm(state.coef), state.intercept)
-        objective = loss.value(scores[:, None]) + penalty.value(coef[:, None])
+        here = Point(coef[:, None], np.array([intercept]))
+        objective = _objective(problem, scores[:, None], here)
         return replace(
             state,
             n_iter=state.n_iter + 1,
@@ -111,6 +112,11 @@ class CoordinateDescent(Solver[Sweeping]):
         step = 1.0 / loss.phi.smoothness
         trial = np.array([[intercept - step * float(dual.sum())]])
         return float(problem.intercept.prox(trial, step)[0, 0])
+
+
+def _objective(problem: Problem, scores: Array, point: Point) -> float:
+    penalties = problem.penalty.value(point.coef) + problem.intercept.value(point.intercept[None])
+    return problem.loss.value(scores) + penalties
 
 
 def _margins(problem: Problem) -> MarginSum:
