@@ -13,11 +13,16 @@ __all__ = ["sweep_dense", "sweep_sparse"]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _shrunk(value, l1):  # type: ignore[no-untyped-def]
-    if value > l1:
-        return value - l1
-    if value < -l1:
-        return value + l1
+def _moved(old, slope, major, l1, l2):  # type: ignore[no-untyped-def]
+    """The minimiser along one coordinate of majorant and penalty."""
+    curvature = major + l2
+    if curvature <= 0.0:  # a feature without entries, and no ridge: only l1 has a say
+        return 0.0 if l1 > 0.0 else old
+    target = major * old - slope
+    if target > l1:
+        return (target - l1) / curvature
+    if target < -l1:
+        return (target + l1) / curvature
     return 0.0
 
 
@@ -42,14 +47,12 @@ def sweep_dense(  # type: ignore[no-untyped-def]
     Changes ``coef`` and ``scores`` in place.
     """
     for j in range(coef.size):
-        if major[j] + l2 <= 0.0:
-            continue
         slope = 0.0
         for i in range(scores.size):
             value = (matrix[i, j] - centre[j]) / scale[j]
             slope -= weights[i] * signs[i] * value * _descent(shape, signs[i] * scores[i])
         old = coef[j]
-        new = _shrunk(major[j] * old - slope, l1) / (major[j] + l2)
+        new = _moved(old, slope, major[j], l1, l2)
         if new != old:
             coef[j] = new
             change = (new - old) / scale[j]
@@ -63,14 +66,12 @@ def sweep_sparse(  # type: ignore[no-untyped-def]
 ):
     """One sweep over all features of a matrix compressed by columns; see `sweep_dense`."""
     for j in range(coef.size):
-        if major[j] + l2 <= 0.0:
-            continue
         slope = 0.0
         for entry in range(indptr[j], indptr[j + 1]):
             i = indices[entry]
             slope -= weights[i] * signs[i] * data[entry] * _descent(shape, signs[i] * scores[i])
         old = coef[j]
-        new = _shrunk(major[j] * old - slope, l1) / (major[j] + l2)
+        new = _moved(old, slope, major[j], l1, l2)
         if new != old:
             coef[j] = new
             for entry in range(indptr[j], indptr[j + 1]):
