@@ -83,7 +83,7 @@ class _Run:
         idle = state.n_iter - self.last_progress
         if state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2):
             return Status.STALLED
-        return None
+        return Status.ITERATION_LIMIT if state.n_iter >= self.limit else None
 
     def limits(self, state: State) -> Status | None:
         """The status that ends the run after any iteration, or None to go on."""
