@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
+
 from proxmargin.compiled.margins import Shape
 from proxmargin.losses.base import Array
 
