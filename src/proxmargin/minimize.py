@@ -15,15 +15,15 @@ from threadpoolctl import ThreadpoolController
 from proxmargin.certificate import Certificate, Gap, certify
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
 __all__ = ["Report", "minimize"]
 
 # a solver that has not cut its best gap by this factor over half of its iterations (and no fewer
-# than STALL_ITERATIONS) has reached the limits of floating point
+# than STALL_ITERATIONS) is at the limits of floating point, or of its patience
 STALL_FACTOR = 0.99
-STALL_ITERATIONS = 2_000
+STALL_ITERATIONS = 10_000
 # products with less data than this are faster on one thread than the threads' wake-up costs
 ONE_THREAD_BYTES = 32_000_000
 
@@ -200,8 +200,6 @@ def _tightened(gap: Gap, lower: float) -> Gap:
 
 
 def _require_suitable(solver: Solver[Any], problem: Problem) -> None:
-    from proxmargin.solvers.base import UnsuitableSolverError
-
     objection = solver.objection(problem)
     if objection:
         raise UnsuitableSolverError(f"solver {solver.name!r} cannot take this problem: {objection}")

@@ -16,7 +16,7 @@ class Status(Enum):
 
     CONVERGED = "the certified gap met the tolerance"
     SETTLED = "the relative change rule was met"
-    STALLED = "no further progress was possible in floating point"
+    STALLED = "the certified gap had stopped improving"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
     DIVERGED = "the iterates stopped being finite numbers"

@@ -43,7 +43,7 @@ class Targets:
         weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
         present = classes[np.bincount(codes, weights, minlength=classes.size) > 0]
         if present.size < 2:
-            kept = f"the one class {present[0]!r}" if present.size else "no class"
+            kept = f"the one class {_plain(present[0])!r}" if present.size else "no class"
             raise ValueError(
                 f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
             )

@@ -61,9 +61,21 @@ class Design(ABC):
     def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
         """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
 
-    @abstractmethod
     def columns(self, index: Index) -> Design:
-        """The design of some of the features, kept by columns; shares this one's ledger."""
+        """The design of some of the features, kept by columns; shares this one's ledger.
+
+        The last answer is remembered: working-set methods ask for the same columns again.
+        """
+        known = self.__dict__.get("_last_columns")
+        if known is None or not np.array_equal(known[0], index):
+            known = (index, self._columns(index))
+            self.__dict__["_last_columns"] = known
+        restricted: Design = known[1]
+        return restricted
+
+    @abstractmethod
+    def _columns(self, index: Index) -> Design:
+        """What `columns` returns when asked for the first time."""
 
     @abstractmethod
     def rows(self, index: Index) -> Design:

@@ -62,7 +62,7 @@ class DenseDesign(Design):
             return self._squares_across(weights, centre)
         return self._squares_along(weights, centre[:, None])
 
-    def columns(self, index: Index) -> DenseDesign:
+    def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = np.empty((self.n_samples, index.size), dtype=self.matrix.dtype, order="F")

@@ -54,7 +54,7 @@ class SparseDesign(Design):
             return self._squares_across(weights, self.n_features)
         return self._squares_along(self.n_features, weights)
 
-    def columns(self, index: Index) -> SparseDesign:
+    def _columns(self, index: Index) -> SparseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = self.matrix[:, index].tocsc()

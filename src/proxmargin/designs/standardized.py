@@ -65,7 +65,7 @@ class StandardizedDesign(Design):
         moved = self.centre if centre is None else self.centre + centre * self.scale
         return self.base.column_squares(weights, moved) / self.scale**2
 
-    def columns(self, index: Index) -> Design:
+    def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 
     def rows(self, index: Index) -> Design:

@@ -66,8 +66,8 @@ def _documented(solvers: str) -> Callable[[type], type]:
     return fill
 
 
-_BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg'"
-_EVERY = _BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg'"
+_BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws'"
+_EVERY = _BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
 
 
 class _ElasticNetEstimator(MarginEstimator):

@@ -93,14 +93,14 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     """Sample weights: finite, non-negative, not all zero; None stays None."""
     if sample_weight is None:
         return None
+    if np.ndim(sample_weight) == 1 and not np.any(sample_weight):
+        raise ValueError("sample_weight is zero for every sample: at least one must be positive")
     weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
         raise ValueError(
             f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
         )
-    if not np.any(weights):
-        raise ValueError("sample_weight is zero for every sample: at least one must be positive")
     return weights
 
 
@@ -109,6 +109,8 @@ def _check_lengths(X: Any, y: Any) -> None:
     try:
         rows, labels = _num_samples(X), _num_samples(y)
     except TypeError:
+        return
+    if getattr(X, "ndim", 2) != 2:
         return
     if rows != labels:
         raise ValueError(

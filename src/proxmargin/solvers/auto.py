@@ -1,23 +1,66 @@
-"""``solver='auto'``: a table of rules, first match wins, each with its reason."""
+"""``solver='auto'``: a table of rules, first match wins, each with its reason.
+
+The rules compare the named solvers on the data sets of ``benchmarks/``; ask `choose` (or read
+``certificate_.because``) which rule decided.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from proxmargin.problem import Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
 
-__all__ = ["RULES", "Choice", "Rule", "choose"]
+__all__ = ["RULES", "Choice", "Facts", "Rule", "choose"]
+
+# shares of the critical strength above which solutions of wide problems are very sparse
+STRONG = 0.05
+# ratio of column norms beyond which one step size cannot serve all columns
+UNEVEN = 1e5
+
+
+class Facts:
+    """What the rules may ask about a problem; looked up when first asked."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @property
+    def single(self) -> bool:
+        """One column of scores."""
+        return self.problem.loss.n_outputs == 1
+
+    @property
+    def wide(self) -> bool:
+        """More features than samples."""
+        return self.problem.design.n_features > self.problem.design.n_samples
+
+    @cached_property
+    def strong(self) -> bool:
+        """The l1 part is a good share of the one that removes every feature (one product)."""
+        l1 = getattr(self.problem.penalty, "l1", 0.0)
+        return l1 > 0 and l1 >= STRONG * self.problem.critical_strength()
+
+    @cached_property
+    def uneven(self) -> bool:
+        """Column norms differ by orders of magnitude (one pass)."""
+        design = self.problem.design
+        squares = design.column_squares(np.full(design.n_samples, 1.0 / design.n_samples))
+        live = squares[squares > 0]
+        return live.size > 1 and bool(live.max() > UNEVEN**2 * live.min())
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Use solver ``use`` when ``when`` holds for the problem, ``because`` of this."""
+    """Use the solver called ``use`` when ``when`` holds, ``because`` of this."""
 
-    when: Callable[[Problem], bool]
+    when: Callable[[Facts], bool]
     use: str
     because: str
 
@@ -31,37 +74,45 @@ class Choice:
     because: str
 
 
-def _wide(problem: Problem) -> bool:
-    return problem.design.n_features > problem.design.n_samples
-
-
-def _single(problem: Problem) -> bool:
-    return problem.loss.n_outputs == 1
-
-
 RULES: tuple[Rule, ...] = (
     Rule(
-        lambda problem: _single(problem) and _wide(problem),
+        lambda facts: facts.single and facts.uneven,
         "gcd",
-        "more features than samples: coordinate descent on a working set of columns",
+        "features of very different scales: every coordinate has a step of its own",
     ),
     Rule(
-        lambda problem: _wide(problem),
-        "m-pgh-2",
-        "more features than samples, classes together: gradients on the support found first",
+        lambda facts: facts.wide and facts.single and facts.strong,
+        "gcd",
+        "more features than samples, strong l1: coordinate descent on few columns",
     ),
     Rule(
-        lambda problem: True,
+        lambda facts: facts.wide,
+        "fapg-ws",
+        "more features than samples: accelerated steps on a working set of features",
+    ),
+    Rule(
+        lambda facts: True,
         "fapg",
-        "at least as many samples as features: few accelerated steps on the whole data",
+        "at least as many samples as features: accelerated steps on all of them",
     ),
 )
 
 
 def choose(problem: Problem) -> Choice:
-    """The first rule that matches and whose solver takes the problem."""
+    """The first rule that matches and whose solver takes the problem.
+
+    Raises
+    ------
+    UnsuitableSolverError
+        No solver takes the problem; the message says what the last one asked for lacks.
+    """
+    facts = Facts(problem)
+    objection: str | None = "there are no rules"
     for rule in RULES:
+        if not rule.when(facts):
+            continue
         solver = SOLVERS[rule.use]()
-        if rule.when(problem) and solver.objection(problem) is None:
+        objection = solver.objection(problem)
+        if objection is None:
             return Choice(solver, rule.use, rule.because)
-    raise UnsuitableSolverError("no solver takes this problem")
+    raise UnsuitableSolverError(f"no solver takes this problem: {objection}")

@@ -53,6 +53,9 @@ class Solver(ABC, Generic[S]):
     max_iter: ClassVar[int] = 100_000
     """Iterations after which the solver gives up unless told otherwise."""
 
+    reads_columns: ClassVar[bool] = False
+    """The solver reads the data by columns, and is slow on data stored by rows."""
+
     @abstractmethod
     def init(self, problem: Problem, start: Point, stop: Stop) -> S:
         """The first state, at ``start``."""

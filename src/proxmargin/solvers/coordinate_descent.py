@@ -49,8 +49,9 @@ class CoordinateDescent(Solver[Sweeping]):
     in F order.
     """
 
-    name: ClassVar[str] = "gcd-sweeps"
+    name: ClassVar[str] = "gcd"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    reads_columns: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
         if not isinstance(problem.loss, MarginSum) or not isinstance(problem.penalty, ElasticNet):

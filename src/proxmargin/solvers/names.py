@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 from proxmargin.problem import Problem
@@ -16,8 +17,14 @@ from proxmargin.solvers.working_set import WorkingSet
 __all__ = ["SOLVERS", "named_solver", "suitable"]
 
 
-def _coordinate_descent() -> Solver[Any]:
-    return WorkingSet(CoordinateDescent())
+def _coordinate_descent(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+    """GCD reads data by columns, so it always works on a set of columns copied in that order."""
+    return WorkingSet(CoordinateDescent(), smallest, forcing, label="gcd")
+
+
+def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+    """FAPG on a working set of features."""
+    return WorkingSet(FastProximalGradient(), smallest, forcing)
 
 
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
@@ -27,6 +34,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "m-pgh-2": MulticlassTwoStage,
     "gcd": _coordinate_descent,
     "fapg": FastProximalGradient,
+    "fapg-ws": _working_set,
 }
 
 
@@ -39,10 +47,14 @@ def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Sol
     """The solver called ``name`` with ``options``; errors say what would work instead."""
     if name not in SOLVERS:
         raise ValueError(f"unknown solver {name!r}: known are 'auto' and {_listed(SOLVERS)}")
-    try:
-        solver = SOLVERS[name](**options)
-    except TypeError as error:
-        raise ValueError(f"solver_options for {name!r}: {error}") from None
+    make = SOLVERS[name]
+    allowed = list(signature(make).parameters)
+    unknown = [option for option in options if option not in allowed]
+    if unknown:
+        raise ValueError(
+            f"solver_options: {name!r} has no {_listed(unknown)}; it takes {_listed(allowed)}"
+        )
+    solver = make(**options)
     objection = solver.objection(problem)
     if objection:
         raise UnsuitableSolverError(

@@ -59,18 +59,21 @@ class WorkingSet(Solver[Restricted]):
         Features taken in at least, if as many violate.
     forcing : float
         The restricted problem is solved to this share of the current relative gap.
+    label : str
+        The name to report; by default that of ``inner`` with "-ws".
     """
 
     inner: Solver[Any]
     smallest: int = 64
     forcing: float = 0.03
+    label: str = ""
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return self.inner.name.removesuffix("-sweeps")
+        return self.label or f"{self.inner.name}-ws"
 
     @property
     def needs(self) -> Trait:  # type: ignore[override]
@@ -88,8 +91,8 @@ class WorkingSet(Solver[Restricted]):
     def step(self, problem: Problem, state: Restricted) -> Restricted:
         state = self._priced(problem, state)
         members = self._grown(problem, state)
-        restricted = problem if members.size == state.coef.shape[0] else None
-        restricted = restricted or problem.on_columns(members)
+        whole = members.size == state.coef.shape[0] and not self.inner.reads_columns
+        restricted = problem if whole else problem.on_columns(members)
         solution = minimize(
             restricted,
             self.inner,
