@@ -1,0 +1,165 @@
+"""Imports go one way and are cheap; every name resolves; every module says what it is."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import proxmargin
+
+ROOT = Path(proxmargin.__file__).parent
+MODULES = {
+    ".".join(("proxmargin", *path.relative_to(ROOT).with_suffix("").parts)): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+
+# from the bottom up: a module imports from its own layer and from those below it
+LAYERS = (
+    ("traits", "compiled", "projections"),
+    ("losses", "penalties", "designs"),
+    ("problem",),
+    ("certificate",),
+    ("outcome", "stopping", "solvers.base"),
+    ("minimize",),
+    ("solvers", "callbacks"),
+    ("targets", "estimators", "paths"),
+    ("comparing", "compare", "files"),
+    ("cli", "__main__"),
+)
+TOP = "__init__"
+HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")
+
+
+def layer_of(module: str) -> int:
+    """The layer of ``proxmargin.a.b``: that of its longest listed beginning."""
+    name = module.removeprefix("proxmargin.")
+    found = {
+        len(part): depth
+        for depth, layer in enumerate(LAYERS)
+        for part in layer
+        if name == part or name.startswith(part + ".")
+    }
+    assert found, f"{module} belongs to no layer: place it in LAYERS"
+    return found[max(found)]
+
+
+def only_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node that runs, those inside functions included."""
+    for node in ast.iter_child_nodes(tree):
+        if not only_for_types(node):
+            yield node
+            yield from statements(node)
+
+
+def imports(path: Path, module: str) -> Iterator[str]:
+    """Full names of what a file imports, wherever in it."""
+    package = module.removesuffix(".__init__") if path.name == "__init__.py" else module
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            assert node.module is not None
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES or f"{whole}.__init__" in MODULES else node.module
+        elif isinstance(node, ast.ImportFrom):
+            pytest.fail(f"{package}: relative import on line {node.lineno}; write the full name")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != f"proxmargin.{TOP}"])
+def test_a_module_imports_only_from_its_own_layer_or_below(module: str) -> None:
+    here = layer_of(module.removesuffix(".__init__"))
+    upward = [
+        target
+        for target in imports(MODULES[module], module)
+        if target.startswith("proxmargin.") and layer_of(target) > here
+    ]
+    assert upward == []
+
+
+def test_the_package_itself_imports_nothing_of_its_own() -> None:
+    assert [t for t in imports(MODULES["proxmargin.__init__"], "proxmargin.__init__")
+            if t.startswith("proxmargin")] == []  # fmt: skip
+
+
+def test_only_compiled_imports_numba() -> None:
+    guilty = [
+        module
+        for module, path in MODULES.items()
+        if not module.startswith("proxmargin.compiled")
+        and any(target.split(".")[0] == "numba" for target in imports(path, module))
+    ]
+    assert guilty == []
+
+
+def test_losses_and_penalties_and_solvers_see_no_scikit_learn() -> None:
+    guilty = [
+        module
+        for module, path in MODULES.items()
+        if module != "proxmargin.__init__"
+        and layer_of(module.removesuffix(".__init__")) < layer_of("proxmargin.targets")
+        and any(target.split(".")[0] == "sklearn" for target in imports(path, module))
+    ]
+    assert guilty == []
+
+
+def run_python(code: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return result.stdout
+
+
+def test_importing_the_package_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import json, sys, time; start = time.perf_counter(); import proxmargin; dir(proxmargin); "
+        "print(json.dumps([time.perf_counter() - start, list(sys.modules)]))"
+    )
+    seconds, modules = json.loads(run_python(code))
+    loaded = {module.split(".")[0] for module in modules}
+    assert loaded.isdisjoint(HEAVY)
+    assert seconds < 1.0
+
+
+def test_the_estimators_load_neither_plots_nor_terminal_tables() -> None:
+    code = (
+        "import json, sys; from proxmargin import HuberizedSVC; "
+        "print(json.dumps(list(sys.modules)))"
+    )
+    loaded = {module.split(".")[0] for module in json.loads(run_python(code))}
+    assert loaded.isdisjoint({"matplotlib", "dask", "rich", "polars"})
+
+
+@pytest.mark.parametrize("name", proxmargin.__all__)
+def test_every_public_name_resolves(name: str) -> None:
+    assert getattr(proxmargin, name) is not None
+    assert name in dir(proxmargin)
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        proxmargin.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_says_what_it_is(module: str) -> None:
+    text = ast.get_docstring(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+    assert text
+    assert text.strip().split("\n")[0].endswith((".", "?", ":"))
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if "__main__" not in name])
+def test_every_name_a_module_lists_exists(module: str) -> None:
+    loaded = importlib.import_module(module.removesuffix(".__init__"))
+    assert [name for name in getattr(loaded, "__all__", []) if not hasattr(loaded, name)] == []
