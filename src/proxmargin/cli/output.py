@@ -54,12 +54,17 @@ def _print_rich(listing: Listing) -> bool:
         from rich.text import Text
     except ImportError:
         return False
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=0, show_edge=False)
     for place, heading in enumerate(listing.headings):
-        table.add_column(Text(heading), justify="right" if place else "left", overflow="fold")
+        # words below each other, so that seven columns fit into eighty letters
+        stacked = Text("\n".join(heading.replace("_", " ").split()))
+        table.add_column(stacked, justify="right" if place else "left", no_wrap=True)
     for row in listing.rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+    console = Console()
+    # a table that is too wide is better wrapped by the terminal than cut
+    console.width = max(console.width, console.measure(table).maximum)
+    console.print(table)
     return True
 
 

@@ -308,19 +308,19 @@ def _cells(standing: Standing) -> list[str]:
         standing.model,
         _plus_minus(standing.score_mean, standing.score_sd),
         number(standing.features_used, ".1f"),
-        number(standing.seconds_per_fit, ".3g"),
+        number(standing.seconds_per_fit, ".2g"),
         number(standing.relative_gap, ".1e"),
     ]
 
 
 def _plus_minus(mean: float, deviation: float) -> str:
-    return f"{number(mean, '.4f')} ± {number(deviation, '.4f')}"
+    return f"{number(mean, '.3f')} ± {number(deviation, '.3f')}"
 
 
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
-    return format(value, ".4g") if isinstance(value, float) else str(value)
+    return format(value, ".3g") if isinstance(value, float) else str(value)
 
 
 def _table_rows(standings: Sequence[Standing]) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,359 @@
+"""The command line, end to end: results, exit statuses, one-sentence errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+import proxmargin
+from proxmargin import load_model
+from proxmargin.cli import main, output
+from proxmargin.cli.failures import FAILED, INTERRUPTED, OK, USAGE, guarded
+from proxmargin.comparing.layout import Listing
+
+ROWS, COLUMNS = 200, 6
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory) -> Path:
+    """A CSV file with named columns and words as labels."""
+    data = load_breast_cancer()
+    path = tmp_path_factory.mktemp("data") / "train.csv"
+    names = [f"f{j}" for j in range(COLUMNS)]
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, "class"])
+        for row, code in zip(data.data[:ROWS, :COLUMNS], data.target[:ROWS], strict=True):
+            writer.writerow([*row, data.target_names[code]])
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(training) -> Path:
+    path = training.with_name("model.pmz")
+    assert main(["fit", str(training), "--model", "HuberizedSVC", "-q", "-o", str(path)]) == OK
+    return path
+
+
+def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "proxmargin", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+class TestFit:
+    def test_it_saves_a_standardised_model_with_the_names_of_the_columns(self, model):
+        fitted = load_model(model)
+        assert fitted.standardize
+        assert fitted.certificate_.converged
+        assert list(fitted.feature_names_in_) == [f"f{j}" for j in range(COLUMNS)]
+
+    def test_it_prints_the_certificate(self, training, capsys):
+        assert main(["fit", str(training), "--model", "SquaredHingeSVC", "--alpha", "0.1"]) == OK
+        out, err = capsys.readouterr()
+        assert "SquaredHingeSVC(alpha=0.1, " in out
+        assert "converged: objective" in out
+        assert err == ""
+
+    def test_options_reach_the_estimator(self, training, tmp_path):
+        path = tmp_path / "m.pmz"
+        status = main(
+            f"fit {training} --model-name HuberizedSVC --alpha 0.3 --l1-ratio 0.25 --delta 2 "
+            f"--solver fapg --tol 1e-4 --max-iter 500 --time-limit 60 --no-standardize "
+            f"--no-intercept --class-weight balanced --set intercept_ridge=0.5 -q -o {path}".split()
+        )
+        assert status == OK
+        fitted = load_model(path)
+        assert (fitted.alpha, fitted.l1_ratio, fitted.delta) == (0.3, 0.25, 2.0)
+        assert (fitted.solver, fitted.tol, fitted.max_iter) == ("fapg", 1e-4, 500)
+        assert (fitted.time_limit, fitted.standardize, fitted.fit_intercept) == (60, False, False)
+        assert (fitted.class_weight, fitted.intercept_ridge) == ("balanced", 0.5)
+
+    def test_a_fit_that_did_not_converge_is_saved_and_exits_with_1(
+        self, training, tmp_path, capsys
+    ):
+        path = tmp_path / "m.pmz"
+        arguments = ["fit", str(training), "--model", "HuberizedSVC", "--max-iter", "2"]
+        assert main([*arguments, "-o", str(path), "--json"]) == FAILED
+        out, err = capsys.readouterr()
+        assert json.loads(out)["model"]["certificate"]["converged"] is False
+        assert err.startswith("proxmargin: warning: HuberizedSVC stopped before its tolerance")
+        assert len(err.splitlines()) == 1
+        assert not load_model(path).certificate_.converged
+
+
+class TestPredict:
+    def test_labels_and_scores_are_those_of_the_model(self, model, training, capsys):
+        assert main(["predict", str(model), str(training), "--scores"]) == OK
+        out, err = capsys.readouterr()
+        rows = list(csv.DictReader(out.splitlines()))
+        fitted = load_model(model)
+        X = load_breast_cancer().data[:ROWS, :COLUMNS]
+        del fitted.feature_names_in_
+        assert [row["prediction"] for row in rows] == fitted.predict(X).tolist()
+        np.testing.assert_allclose(
+            [float(row["score"]) for row in rows], fitted.decision_function(X), rtol=1e-6
+        )
+        assert "balanced accuracy 0." in err
+        assert "warning" not in err
+
+    def test_output_goes_to_a_file(self, model, training, tmp_path, capsys):
+        path = tmp_path / "predictions.csv"
+        assert main(["predict", str(model), str(training), "-q", "--output", str(path)]) == OK
+        assert len(path.read_text().splitlines()) == ROWS + 1
+        assert capsys.readouterr() == ("", "")
+
+    def test_json_has_the_quality_where_labels_are_known(self, model, training, capsys):
+        assert main(["predict", str(model), str(training), "--json", "--scores"]) == OK
+        found = json.loads(capsys.readouterr().out)
+        assert found["classes"] == ["benign", "malignant"]
+        assert len(found["prediction"]) == len(found["score"]) == ROWS
+        assert found["accuracy"] > 0.8
+
+    def test_unlabelled_data_and_other_columns_are_fine(self, model, tmp_path, capsys):
+        path = tmp_path / "new.csv"
+        path.write_text("other,f5,f4,f3,f2,f1,f0\n1,0.1,0.1,900,90,20,15\n")
+        assert main(["predict", str(model), str(path), "--json"]) == OK
+        found = json.loads(capsys.readouterr().out)
+        assert "accuracy" not in found
+        assert len(found["prediction"]) == 1
+
+    def test_a_multiclass_model_has_a_score_a_class(self, tmp_path, capsys):
+        path = str(tmp_path / "iris.pmz")
+        assert main(["fit", "iris", "--model", "SparseLogisticRegression", "-q", "-o", path]) == OK
+        capsys.readouterr()
+        assert main(["predict", path, "iris", "--scores"]) == OK
+        head = capsys.readouterr().out.splitlines()[0]
+        assert head == "prediction,score_setosa,score_versicolor,score_virginica"
+
+
+class TestPath:
+    def test_it_lists_alphas_from_the_largest(self, capsys):
+        arguments = ["path", "wine", "--model", "HuberizedSVC", "--n-alphas", "4"]
+        assert main([*arguments, "--json"]) == OK
+        rows = json.loads(capsys.readouterr().out)["path"]
+        assert [row["features"] for row in rows][0] == 0
+        assert [row["alpha"] for row in rows] == sorted((r["alpha"] for r in rows), reverse=True)
+        assert all(row["converged"] and row["relative_gap"] <= 1e-6 for row in rows)
+        assert main(arguments) == OK
+        out = capsys.readouterr().out
+        assert "certified gap" in out
+        assert len(out.splitlines()) == 2 + 1 + 4
+
+    def test_alpha_is_not_an_option_here(self, capsys):
+        assert main(["path", "wine", "--model", "HuberizedSVC", "--alpha", "1"]) == USAGE
+        assert "leave out --alpha" in capsys.readouterr().err
+
+    def test_a_path_that_did_not_converge_exits_with_1(self, capsys):
+        arguments = ["path", "wine", "--model", "HuberizedSVC", "--n-alphas", "3"]
+        assert main([*arguments, "--max-iter", "1"]) == FAILED
+        out, err = capsys.readouterr()
+        assert " !" in out
+        assert "of 3 fits of the HuberizedSVC path" in err
+
+
+class TestInfo:
+    def test_a_model_is_described(self, model, capsys):
+        assert main(["info", str(model)]) == OK
+        out = capsys.readouterr().out
+        assert "HuberizedSVC" in out
+        assert "converged: objective" in out
+        assert main(["info", str(model), "--json"]) == OK
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["features"] == COLUMNS
+        assert facts["classes"] == ["benign", "malignant"]
+
+    def test_a_model_with_another_suffix_is_recognised(self, model, tmp_path, capsys):
+        path = tmp_path / "model.zip"
+        path.write_bytes(model.read_bytes())
+        assert main(["info", str(path)]) == OK
+        assert "estimator:" in capsys.readouterr().out
+
+    def test_data_are_described(self, training, capsys):
+        assert main(["info", str(training), "--json"]) == OK
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["rows"], facts["columns"], facts["target"]) == (ROWS, COLUMNS, "class")
+        assert sum(facts["classes"].values()) == ROWS
+
+
+class TestCompare:
+    def test_a_practitioner_finds_everything(self, training, tmp_path, capsys):
+        path = tmp_path / "best.pmz"
+        arguments = ["compare", str(training), "--folds", "2", "-q", "--model", str(path)]
+        assert main([*arguments, "--models", "SquaredHingeSVC,HuberizedSVC"]) == OK
+        out = capsys.readouterr().out
+        assert out.startswith(f"{training}: {ROWS} samples, {COLUMNS} features, 2 classes")
+        for words in (
+            "balanced accuracy",
+            "features used",
+            "certified gap",
+            "l1_ratio",
+            "majority class",
+            "Best: ",
+            "positive speaks for malignant",
+            "Certificate: converged",
+            f"Saved to {path}",
+        ):
+            assert words in out
+        assert any(
+            line.startswith("f") and ("+" in line or "-" in line) for line in out.split("\n")
+        )
+        assert main(["predict", str(path), str(training), "-q"]) == OK
+
+    def test_json_parses(self, training, capsys):
+        arguments = ["compare", str(training), "--folds", "2", "-q", "--json", "--seed", "5"]
+        assert main([*arguments, "--models", "SquaredHingeSVC", "--scoring", "accuracy"]) == OK
+        found = json.loads(capsys.readouterr().out)
+        assert found["best"]["model"] == "SquaredHingeSVC"
+        assert found["best"]["certificate"]["converged"] is True
+        assert found["table"][0]["score_mean"] > found["majority"]
+        assert found["best"]["top_features"][0]["feature"].startswith("f")
+
+    def test_an_interruption_prints_what_there_is_and_exits_with_130(
+        self, training, capsys, monkeypatch
+    ):
+        from proxmargin.comparing import run as running
+        from proxmargin.comparing import work
+
+        done = []
+
+        def perform(*arguments):
+            if done:
+                raise KeyboardInterrupt
+            done.append(work.perform(*arguments))
+            return done[0]
+
+        monkeypatch.setattr(running, "perform", perform)
+        arguments = ["compare", str(training), "--folds", "2", "-q", "--models", "SquaredHingeSVC"]
+        assert main(arguments) == INTERRUPTED
+        assert "interrupted" in capsys.readouterr().out
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ("fit nowhere.csv --model HuberizedSVC", "There is no file 'nowhere.csv'"),
+            ("fit iris --model Nope", "there is no model 'Nope'; models are HuberizedSVC"),
+            ("fit iris --model SquaredHingeSVC --delta 2", "has no parameter 'delta'"),
+            ("fit iris --model HuberizedSVC --alpha -1", "alpha must be"),
+            ("fit iris --model HuberizedSVC --solver nope", "unknown solver 'nope'"),
+            ("fit iris --model HuberizedSVC --target nope", "nope"),
+            ("fit iris --model HuberizedSVC -o no/where/m.pmz", "cannot write to no/where/m.pmz"),
+            ("compare iris --models Nope", "no model 'Nope' to compare"),
+            ("compare iris --scoring nope", "unknown scoring 'nope'"),
+            ("compare iris --folds 1", "at least 2 folds"),
+            ("compare iris --model .", "it is a folder"),
+            ("path iris --model MarginClassifier", "has no alpha"),
+            ("path iris --model HuberizedSVC --n-alphas 0", "n_alphas"),
+            ("predict nowhere.pmz iris", "nowhere.pmz"),
+            ("info nowhere.pmz", "nowhere.pmz"),
+        ],
+    )
+    def test_a_mistake_is_one_sentence_and_status_2(self, arguments, words, capsys):
+        assert main([*arguments.split(), "--quiet"]) == USAGE
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert words in err
+        assert err.startswith("proxmargin: error: ")
+        assert len(err.splitlines()) == 1
+
+    def test_the_wrong_data_for_a_model_are_refused(self, model, capsys):
+        assert main(["predict", str(model), "iris"]) == USAGE
+        assert "Traceback" not in capsys.readouterr().err
+
+    def test_debug_shows_the_traceback(self, capsys):
+        assert main(["fit", "nowhere.csv", "--model", "HuberizedSVC", "--debug"]) == USAGE
+        assert "Traceback" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [[], ["nope"], ["fit", "iris"], ["fit"], ["compare", "iris", "--folds", "x"],
+         ["fit", "iris", "--model", "HuberizedSVC", "--set", "nonsense"]],
+    )  # fmt: skip
+    def test_wrong_usage_exits_with_2(self, arguments, capsys):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == USAGE
+        assert "usage: proxmargin" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("error", "status", "words"),
+        [
+            (ValueError("bad"), USAGE, "error: bad"),
+            (PermissionError(13, "denied"), FAILED, "denied"),
+            (MemoryError(), FAILED, "not enough memory"),
+            (RuntimeError("two\nlines"), FAILED, "RuntimeError: two lines (--debug shows where)"),
+            (KeyboardInterrupt(), INTERRUPTED, "interrupted"),
+        ],
+    )
+    def test_every_exception_has_a_status(self, error, status, words, capsys):
+        def work() -> int:
+            raise error
+
+        assert guarded(work, debug=False) == status
+        assert words in capsys.readouterr().err
+
+
+class TestProcess:
+    def test_version_and_help(self):
+        version = run("--version")
+        assert (version.returncode, version.stdout) == (
+            0,
+            f"proxmargin {proxmargin.__version__}\n",
+        )
+        for command in ([], ["compare"], ["fit"], ["predict"], ["path"], ["info"]):
+            shown = run(*command, "--help")
+            assert shown.returncode == 0
+            assert shown.stdout.startswith("usage: proxmargin")
+
+    def test_fit_predict_and_info_follow_each_other(self, training, tmp_path):
+        fitted = run("fit", training, "--model", "SquaredHingeSVC", "-o", "m.pmz", cwd=tmp_path)
+        assert (fitted.returncode, fitted.stderr) == (0, "")
+        predicted = run("predict", "m.pmz", training, cwd=tmp_path)
+        assert predicted.returncode == 0
+        assert len(predicted.stdout.splitlines()) == ROWS + 1
+        described = run("info", "m.pmz", cwd=tmp_path)
+        assert "SquaredHingeSVC" in described.stdout
+
+    def test_a_reader_that_leaves_is_no_error(self, model, training):
+        command = [sys.executable, "-m", "proxmargin", "predict", str(model), str(training), "-q"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.close()
+        errors = process.stderr.read()
+        assert process.wait(60) == 141
+        assert errors == b""
+
+    def test_letters_that_a_terminal_lacks_are_no_error(self):
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        arguments = ("compare", "iris", "--models", "SquaredHingeSVC", "--folds", "2", "-q")
+        shown = run(*arguments, env=environment)
+        assert shown.returncode == 0
+        assert "majority class" in shown.stdout
+
+
+class TestOutput:
+    def test_numbers_that_json_lacks_become_null(self, capsys):
+        output.print_json({"a": [np.nan, np.float64(1.5), np.inf], 2: np.arange(2), "n": None})
+        assert json.loads(capsys.readouterr().out) == {
+            "a": [None, 1.5, None],
+            "2": [0, 1],
+            "n": None,
+        }
+
+    def test_a_terminal_gets_rules_and_a_file_does_not(self, capsys, monkeypatch):
+        listing = Listing(["model", "certified gap"], [["[a]", "1e-7"]])
+        output.print_listing(listing)
+        assert capsys.readouterr().out == listing.plain() + "\n"
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        output.print_listing(listing)
+        shown = capsys.readouterr().out
+        assert "[a]" in shown
+        assert "─" in shown
