@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Shape", "bregman_sum", "slope_and_curvature", "value_and_gradient"]
+__all__ = ["Shape", "bregman_sum", "slope_and_curvature", "value_and_gradient", "value_sum"]
 
 
 class Shape(NamedTuple):
@@ -98,6 +98,17 @@ def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
         return half * difference * difference
     top = shape.curvature * shape.cap
     return (top - a) * (u - half * (top + a))
+
+
+@njit(cache=True, nogil=True)
+def value_sum(shape, scores, signs, weights):  # type: ignore[no-untyped-def]
+    """Sum of weighted losses."""
+    total = 0.0
+    for i in range(scores.shape[0]):
+        for k in range(scores.shape[1]):
+            if weights[i, k] != 0.0:
+                total += weights[i, k] * _value(shape, signs[i, k] * scores[i, k])
+    return total
 
 
 @njit(cache=True, nogil=True)

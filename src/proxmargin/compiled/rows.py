@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["sum_to_zero_rows"]
+__all__ = ["sum_to_zero_rows", "sum_to_zero_shifts"]
 
 
 @njit(cache=True, nogil=True)
@@ -67,4 +67,20 @@ def sum_to_zero_rows(rows, threshold):  # type: ignore[no-untyped-def]
                 out[i, k] = moved - threshold
             elif moved < -threshold:
                 out[i, k] = moved + threshold
+    return out
+
+
+@njit(cache=True, nogil=True)
+def sum_to_zero_shifts(rows, threshold):  # type: ignore[no-untyped-def]
+    """The shift of each row that `sum_to_zero_rows` subtracts; the midrange where it is not unique.
+
+    Returns
+    -------
+    (n_rows, 1)
+    """
+    out = np.empty((rows.shape[0], 1))
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        low, high = row.min(), row.max()
+        out[i, 0] = 0.5 * (low + high) if high - low <= 2.0 * threshold else _root(row, threshold)
     return out

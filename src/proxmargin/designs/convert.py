@@ -17,7 +17,7 @@ __all__ = ["as_design"]
 
 @singledispatch
 def as_design(data: Any) -> Design:
-    """The design over ``data``, without a copy. Register further types with ``as_design.register``."""
+    """The design over ``data``, without a copy; ``as_design.register`` adds further types."""
     raise TypeError(f"no design is known for data of type {type(data).__name__}")
 
 

@@ -70,7 +70,9 @@ class DenseDesign(Design):
         return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
 
     def rows(self, index: Index) -> DenseDesign:
-        return DenseDesign(self.matrix[index], self.ledger, self.share * index.size / self.n_samples)
+        return DenseDesign(
+            self.matrix[index], self.ledger, self.share * index.size / self.n_samples
+        )
 
     def sweep_data(self) -> tuple[Any, ...]:
         return self.matrix, np.zeros(self.n_features), np.ones(self.n_features)

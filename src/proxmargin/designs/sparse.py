@@ -101,4 +101,3 @@ class SparseDesign(Design):
 
 def _share(part: Any, whole: Any) -> float:
     return float(part.nnz / max(whole.nnz, 1))
-

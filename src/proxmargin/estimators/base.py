@@ -193,8 +193,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         losses = self._losses(phi, targets, joint)
         problems = tuple(
-            Problem(loss, _form(penalty, loss), design, self._intercept(joint))
-            for loss in losses
+            Problem(loss, _form(penalty, loss), design, self._intercept(joint)) for loss in losses
         )
         return Assembly(targets, problems, centre, scale)
 

@@ -42,7 +42,12 @@ def check_number(
         return
     kind = Integral if integer else Real
     good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    good = good and np.isfinite(value) and value <= high and (value > low or (not low_open and value == low))
+    good = (
+        good
+        and np.isfinite(value)
+        and value <= high
+        and (value > low or (not low_open and value == low))
+    )
     if not good:
         least = f"{'>' if low_open else '>='} {low:g}"
         most = f" and <= {high:g}" if np.isfinite(high) else ""
@@ -155,7 +160,8 @@ def _column_name(X: Any, column: int) -> str:
 
 
 def _checked_entries(estimator: Any, X: Any) -> Any:
-    if sparse.issparse(X):
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
         X.check_format(full_check=True)
         if not X.has_canonical_format:
             X = X.copy()
@@ -182,7 +188,8 @@ def _first_bad_entry(estimator: Any, X: Any) -> str:
 
 def _search(X: Any) -> tuple[int, int, float]:
     """Row, column and value of the first entry that cannot be used."""
-    if sparse.issparse(X):
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
         listed = X.tocsr().tocoo()
         entry = int(np.argmax(~(np.abs(listed.data) <= LARGEST_ENTRY)))
         return int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry])

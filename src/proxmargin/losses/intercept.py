@@ -18,10 +18,12 @@ __all__ = ["minimise_shift"]
 
 # relative to sample weights that sum to one: the rounding of the sum of n terms of that size
 RESIDUAL = 1e-15
+NEARLY = 1e-10
 NEWTON_STEPS = 100
 # enough to bracket by doubling and then to bisect down to neighbouring floats
 SEARCH_STEPS = 120
 TINY_STEP = 1e-300
+TINY_SLOPE = 1e-20
 
 
 class Slope(NamedTuple):
@@ -59,8 +61,9 @@ def minimise_shift(
     """
     at = intercept.prox(start[None, :], TINY_STEP)[0]  # into the domain, otherwise unmoved
     gradient, curvature = derivatives(at)
+    residual = _residual(intercept, at, gradient)
     for _ in range(NEWTON_STEPS):
-        if intercept.violations(at[None, :], -gradient[None, :])[0] <= RESIDUAL:
+        if residual <= RESIDUAL:
             break
         direction = intercept.newton_direction(gradient, np.maximum(curvature, curvature_floor), at)
 
@@ -70,15 +73,16 @@ def minimise_shift(
             slope = float((gradient + intercept.l2 * point) @ direction)
             return Slope(slope, point, gradient, curvature)
 
-        start_slope = float((gradient + intercept.l2 * at) @ direction)
-        found = _search(along, start_slope)
-        if np.array_equal(found.point, at):
-            break
-        at_a_kink = abs(found.slope) > 0.5 * abs(start_slope)  # or at the end of the digits
-        at, gradient, curvature = found.point, found.gradient, found.curvature
-        if at_a_kink:
-            break
+        found = _search(along, float((gradient + intercept.l2 * at) @ direction))
+        reached = _residual(intercept, found.point, found.gradient)
+        if residual <= NEARLY and reached > 0.5 * residual:
+            break  # what is left is the rounding of the sums over the samples
+        at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
     return at
+
+
+def _residual(intercept: Penalty, at: Array, gradient: Array) -> float:
+    return float(intercept.violations(at[None, :], -gradient[None, :])[0])
 
 
 def _search(along: Callable[[float], Slope], start_slope: float) -> Slope:
@@ -86,7 +90,7 @@ def _search(along: Callable[[float], Slope], start_slope: float) -> Slope:
     low, high, step = 0.0, np.inf, 1.0
     found = along(step)
     for _ in range(SEARCH_STEPS):
-        if abs(found.slope) <= 0.5 * abs(start_slope):
+        if abs(found.slope) <= max(0.5 * abs(start_slope), TINY_SLOPE):
             break
         low, high = (step, high) if found.slope < 0 else (low, step)
         step = 2.0 * step if high == np.inf else 0.5 * (low + high)

@@ -1,7 +1,7 @@
 """Losses of one margin: the pointwise functions and their conjugates.
 
 A margin is ``t = y z`` with y = +-1. The dual coordinate is ``a = -phi'(t) >= 0``; conjugates are
-taken at ``-a``. These objects know neither data nor weights; `proxmargin.losses.margin_sum` binds them.
+taken at ``-a``. These objects know neither data nor weights; `MarginSum` binds them.
 """
 
 from __future__ import annotations

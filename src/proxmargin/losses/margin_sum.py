@@ -37,7 +37,7 @@ class MarginSum(Loss):
     phi: MarginLoss
     signs: Array
     weights: Array
-    sample_count: float = 0.0  # type: ignore[assignment]
+    sample_count: float = 0.0
 
     @property
     def traits(self) -> Trait:  # type: ignore[override]
@@ -50,7 +50,9 @@ class MarginSum(Loss):
         return int(self.signs.shape[1])
 
     def value(self, scores: Array) -> float:
-        return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
+        if self.phi.shape is None:
+            return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
+        return float(compiled.value_sum(self.phi.shape, scores, self.signs, self.weights))
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         if self.phi.shape is None:
@@ -69,9 +71,7 @@ class MarginSum(Loss):
         if self.phi.shape is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
             return float(np.vdot(self.weights, terms))
-        return float(
-            compiled.bregman_sum(self.phi.shape, scores, self.signs, self.weights, dual)
-        )
+        return float(compiled.bregman_sum(self.phi.shape, scores, self.signs, self.weights, dual))
 
     def conjugate(self, dual: Array) -> float:
         if np.any(dual[self.weights == 0]):

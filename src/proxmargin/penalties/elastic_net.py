@@ -17,6 +17,11 @@ def soft_threshold(values: Array, threshold: float) -> Array:
     return values - np.clip(values, -threshold, threshold)
 
 
+def _largest(values: Array) -> float:
+    """Largest absolute entry, without a temporary of the same size."""
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+
+
 @dataclass(frozen=True)
 class ElasticNet(Penalty):
     """``G(w) = l1 |w|_1 + (l2 / 2) |w|^2``.
@@ -48,7 +53,9 @@ class ElasticNet(Penalty):
         return cls(l1=alpha * l1_ratio, l2=alpha * (1.0 - l1_ratio))
 
     def value(self, coef: Array) -> float:
-        return self.l1 * float(np.abs(coef).sum()) + 0.5 * self.l2 * float(np.vdot(coef, coef))
+        return self.l1 * float(np.linalg.norm(coef.ravel(), 1)) + 0.5 * self.l2 * float(
+            np.vdot(coef, coef)
+        )
 
     def prox(self, coef: Array, step: float) -> Array:
         return soft_threshold(coef, step * self.l1) / (1.0 + step * self.l2)
@@ -60,7 +67,7 @@ class ElasticNet(Penalty):
         return np.inf if np.any(excess > 0) else 0.0
 
     def domain_scale(self, dual: Array) -> float:
-        largest = float(np.abs(dual).max(initial=0.0))
+        largest = _largest(dual)
         return 1.0 if self.l2 > 0 or largest <= self.l1 else self.l1 / largest
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
@@ -79,7 +86,7 @@ class ElasticNet(Penalty):
         return np.where(coef == 0, at_zero, away).max(axis=1)
 
     def critical_strength(self, dual: Array) -> float:
-        return float(np.abs(dual).max(initial=0.0))
+        return _largest(dual)
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         if self.l1 > 0:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.compiled.rows import sum_to_zero_rows
+from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.penalties.base import Array, Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
 
@@ -93,7 +93,7 @@ class SumToZero(Penalty):
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         # any shift of a row of the dual leaves <dual, coef> as it is; the best one is the root
         # for which soft(dual - sigma, l1) sums to zero
-        return self.inner.fenchel_young(coef, dual - sum_to_zero_shift(dual, self.inner.l1))
+        return self.inner.fenchel_young(coef, dual - sum_to_zero_shifts(dual, self.inner.l1))
 
     def violations(self, coef: Array, dual: Array) -> Array:
         l1, l2 = self.inner.l1, self.inner.l2

@@ -1,4 +1,4 @@
-"""What every solver is: settings, a first state, and one step. The loop is in `proxmargin.minimize`."""
+"""What every solver is: settings, a first state, and one step; the loop is `minimize`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,8 +45,7 @@ class CoordinateDescent(Solver[Sweeping]):
 
     ``M_j`` majorises the curvature along coordinate j, so that every step descends. The scores
     are kept up to date; a sweep reads every column once or twice. Data are read by columns: in C
-    order that is slow, which is why `proxmargin.solvers.working_set` gives it the columns it works on
-    in F order.
+    order that is slow, which is why a `WorkingSet` gives it the columns it works on in F order.
     """
 
     name: ClassVar[str] = "gcd"
@@ -76,7 +75,7 @@ class CoordinateDescent(Solver[Sweeping]):
         coef, scores = state.coef.copy(), state.scores.copy()
         data = problem.design.sweep_data()
         assert data is not None
-        sweep = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
+        sweep: Any = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         sweep(
             loss.phi.shape, *data, signs, weights, coef, scores, state.major, penalty.l1, penalty.l2

@@ -1,4 +1,4 @@
-"""FAPG: the practical fast accelerated proximal gradient method of Ito et al. (2017), Algorithm 4."""
+"""FAPG: the practical fast accelerated proximal gradient method of Ito et al. (2017)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Trial:
 
 @dataclass(frozen=True)
 class FastProximalGradient(Solver[Restarting]):
-    """Backtracking, decreasing L, restarts, and the two rules that keep them stable.
+    """Algorithm 4: backtracking, decreasing L, restarts, and the two rules that keep them stable.
 
     Parameters
     ----------

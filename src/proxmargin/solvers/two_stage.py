@@ -63,7 +63,10 @@ class TwoStage(Solver[Staged]):
             return self._first_step(problem, state)
         second = self.stage_two.step(problem, state.second)
         return replace(
-            state, second=second, n_iter=state.first.n_iter + second.n_iter, finished=second.finished
+            state,
+            second=second,
+            n_iter=state.first.n_iter + second.n_iter,
+            finished=second.finished,
         )
 
     def observe(self, problem: Problem, state: Staged, gap: Gap) -> Staged:

@@ -84,9 +84,7 @@ class WorkingSet(Solver[Restricted]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
         members = np.flatnonzero(start.coef.any(axis=1))
-        return Restricted(
-            coef=start.coef, intercept=start.intercept, members=members, stop=stop
-        )
+        return Restricted(coef=start.coef, intercept=start.intercept, members=members, stop=stop)
 
     def step(self, problem: Problem, state: Restricted) -> Restricted:
         state = self._priced(problem, state)
