@@ -288,6 +288,8 @@ class TestInterruption:
             result = compare(X, y, cv=10, progress=False)
         except KeyboardInterrupt:
             return
+        finally:
+            timer.cancel()
         assert result.interrupted
 
 
