@@ -16,6 +16,11 @@ from proxmargin.traits import Trait
 __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
 
 
+# a rise of this share of the objective is what rounding may make of a descent; without it the
+# last digits of the gap would have to be reached without extrapolation
+ROUNDING = 4 * float(np.finfo(float).eps)
+
+
 @dataclass(frozen=True, eq=False)
 class Momentum(State):
     """The state of a proximal gradient method with extrapolation.
@@ -115,7 +120,8 @@ class ProximalGradient(Solver[Momentum]):
         weight = (state.t - 1.0) / t if self.extrapolate else 0.0
         trial = self._search(side, state, weight)
         objective = problem.loss.value(trial.z) + side.penalty_value(trial.u)
-        if self.monotone and self.extrapolate and objective > state.objective:
+        highest = state.objective + ROUNDING * abs(state.objective)
+        if self.monotone and self.extrapolate and objective > highest:
             trial = self._search(side, state, 0.0)
             objective = problem.loss.value(trial.z) + side.penalty_value(trial.u)
         moved = float(np.linalg.norm(trial.u - state.u))
