@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled import margins as compiled
 from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.intercept import minimise_shift
+from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
 from proxmargin.losses.margin import MarginLoss
 from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.ridge import Ridge
 from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
@@ -96,6 +97,9 @@ class MarginSum(Loss):
         return inside * factor
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        if self.phi.shape is None and self.n_outputs == 1 and isinstance(intercept, Ridge):
+            one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
+            return np.array([minimise_hinge_shift(*one, intercept.l2)])
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         return minimise_shift(
             lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor
