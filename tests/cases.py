@@ -180,14 +180,16 @@ BINARY_SOLVERS: dict[str, Callable[[], Any]] = {
     "b-pgh": NAMED["b-pgh"],
     "b-pgh-2": NAMED["b-pgh-2"],
     "gcd": NAMED["gcd"],
-    "gcd-sweeps": CoordinateDescent,
+    "gcd on all features": CoordinateDescent,
     "fapg": NAMED["fapg"],
+    "fapg-ws": NAMED["fapg-ws"],
     "working set of b-pgh": lambda: WorkingSet(ProximalGradient(), smallest=4),
 }
 MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {
     "m-pgh": NAMED["m-pgh"],
     "m-pgh-2": NAMED["m-pgh-2"],
     "fapg": NAMED["fapg"],
+    "fapg-ws": NAMED["fapg-ws"],
 }
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "HuberizedSVC": proxmargin.HuberizedSVC,

@@ -6,6 +6,7 @@ Binary labels are -1 and +1, classes are 0 to K-1; ``W`` is (n_classes, n_featur
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -111,6 +112,13 @@ def _norms(W: Any, alpha: float, l1_ratio: float) -> Any:
     return l1 * cp.sum(cp.abs(W)) + l2 / 2 * cp.sum_squares(W)
 
 
+def _solve(program: cp.Problem) -> None:
+    """As far as the interior point gets; the objective is evaluated in NumPy where it ends."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        program.solve(solver=cp.CLARABEL, **TIGHT)
+
+
 def binary_optimum(X: Any, y: np.ndarray, *, fit_intercept: bool = True, **model: Any) -> Optimum:
     """The least `binary_objective`, by Clarabel."""
     dense = X.toarray() if sp.issparse(X) else np.asarray(X, float)
@@ -121,7 +129,7 @@ def binary_optimum(X: Any, y: np.ndarray, *, fit_intercept: bool = True, **model
     objective += _norms(w, model["alpha"], model["l1_ratio"])
     objective += model.get("intercept_ridge", 0.0) / 2 * cp.square(b)
     constraints = [] if fit_intercept else [b == 0]
-    cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL, **TIGHT)
+    _solve(cp.Problem(cp.Minimize(objective), constraints))
     coef, intercept = np.asarray(w.value), float(b.value) if fit_intercept else 0.0
     reached = binary_objective(dense, y, coef, intercept, **model)
     return Optimum(reached, coef, np.array([intercept]))
@@ -141,7 +149,7 @@ def joint_optimum(
     objective = cp.sum(cp.multiply(wrong, losses)) + _norms(W, model["alpha"], model["l1_ratio"])
     objective += model.get("intercept_ridge", 0.0) / 2 * cp.sum_squares(b)
     constraints = [cp.sum(W, axis=0) == 0, cp.sum(b) == 0] + ([] if fit_intercept else [b == 0])
-    cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL, **TIGHT)
+    _solve(cp.Problem(cp.Minimize(objective), constraints))
     coef = W.value - W.value.mean(axis=0)
     intercept = b.value - b.value.mean() if fit_intercept else np.zeros(classes)
     reached = joint_objective(dense, codes, coef, intercept, **model)
