@@ -23,7 +23,7 @@ __all__ = ["Certificate", "CertificateList", "Gap", "certify"]
 
 # below this objective value the relative gap is taken relative to this number
 SMALLEST_OBJECTIVE = 1e-12
-FEATURE_BLOCK = 1 << 14
+FEATURE_BLOCK = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +73,9 @@ def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> G
     coef = point.coef
     if scores is None:
         scores = problem.design.scores(coef) + point.intercept
-    bare = scores - point.intercept
-    intercept = problem.loss.best_intercept(bare, problem.intercept, point.intercept)
-    scores = bare + intercept
+    scores = scores - point.intercept
+    intercept = problem.loss.best_intercept(scores, problem.intercept, point.intercept)
+    scores += intercept
     value, gradient = problem.loss.value_and_gradient(scores)
     dual = problem.loss.balanced(gradient, problem.intercept)
     pulled = problem.design.adjoint(dual)
@@ -92,7 +92,7 @@ def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> G
         + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
         + float(problem.intercept.fenchel_young(b, c).sum())
     )
-    primal = value + penalty.value(coef) + problem.intercept.value(b)
+    primal = value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
     residual = max(
         float(violations.max(initial=0.0)),
         float(problem.intercept.violations(b, -gradient.sum(axis=0, keepdims=True)).max()),

@@ -143,11 +143,7 @@ def minimize(
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop)
     with _quiet_threads(problem.design.nbytes):
-        if isinstance(start, State):
-            state: Any = start
-        else:
-            state = solver.init(problem, start or problem.origin(), stop)
-        status, state = _loop(run, state, callbacks)
+        status, state = _loop(run, start, callbacks)
         best = run.best
         assert best is not None
     certificate = Certificate(
@@ -168,9 +164,13 @@ def minimize(
 
 
 def _loop(
-    run: _Run, state: Any, callbacks: Sequence[Callable[[Report], object]]
+    run: _Run, start: Point | State | None, callbacks: Sequence[Callable[[Report], object]]
 ) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
+    state: Any = start
+    if not isinstance(start, State):
+        state = solver.init(problem, start or problem.origin(), run.stop)
+    del start  # one set of coefficients less to keep
     last_check = -1
     try:
         status: Status | None = None

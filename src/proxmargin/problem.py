@@ -127,5 +127,5 @@ class PrimalSide:
 
     def curvature_bound(self) -> float:
         """A Lipschitz constant of f's gradient in u, from the row norms ((8), (13) of [X])."""
-        rows = self.design.row_squares() + float(self.problem.fits_intercept)
+        rows = self.design.row_norms() + float(self.problem.fits_intercept)
         return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)

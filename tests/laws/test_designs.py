@@ -62,7 +62,7 @@ def test_row_and_column_squares_are_those_of_the_matrix(name: str, rng) -> None:
     design, X = pair(name, rng)
     feature_weights, weights, centre = rng.random(6), rng.random(14), rng.standard_normal(6)
     close = {"rtol": 1e-12, "atol": 1e-12}
-    np.testing.assert_allclose(design.row_squares(), (X**2).sum(axis=1), **close)
+    np.testing.assert_allclose(design.row_norms(), (X**2).sum(axis=1), **close)
     np.testing.assert_allclose(design.row_squares(feature_weights), X**2 @ feature_weights, **close)
     np.testing.assert_allclose(design.column_squares(weights), weights @ X**2, **close)
     centred = weights @ (X - centre) ** 2

@@ -18,7 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = ["Shape", "bregman_sum", "slope_and_curvature", "value_and_gradient", "value_sum"]
+__all__ = [
+    "Shape",
+    "bregman_sum",
+    "clip_into_box",
+    "shrink_columns",
+    "slope_and_curvature",
+    "value_and_gradient",
+    "value_sum",
+]
 
 
 class Shape(NamedTuple):
@@ -164,3 +172,37 @@ def slope_and_curvature(shape, scores, signs, weights, shift):  # type: ignore[n
             slope[k] -= weight * signs[i, k] * _descent(shape, t)
             curvature[k] += weight * _curvature(shape, t)
     return slope, curvature
+
+
+@njit(cache=True, nogil=True)
+def shrink_columns(dual, up, down):  # type: ignore[no-untyped-def]
+    """Multiply the positive entries of column k by ``up[k]``, the negative ones by ``down[k]``."""
+    for i in range(dual.shape[0]):
+        for k in range(dual.shape[1]):
+            dual[i, k] *= up[k] if dual[i, k] > 0.0 else down[k]
+
+
+@njit(cache=True, nogil=True)
+def clip_into_box(dual, signs, weights, bound):  # type: ignore[no-untyped-def]
+    """The nearest dual with coordinates in [0, bound], and the sums of its two signs by column.
+
+    Returns
+    -------
+    inside : (n_samples, n_outputs)
+    low, high : (n_outputs,)
+        Sums of the negative and of the positive entries.
+    """
+    inside = np.empty_like(dual)
+    low = np.zeros(dual.shape[1])
+    high = np.zeros(dual.shape[1])
+    for i in range(dual.shape[0]):
+        for k in range(dual.shape[1]):
+            reach = bound * weights[i, k] if weights[i, k] > 0.0 else 0.0
+            size = min(max(-signs[i, k] * dual[i, k], 0.0), reach)
+            value = -signs[i, k] * size
+            inside[i, k] = value
+            if value > 0.0:
+                high[k] += value
+            else:
+                low[k] += value
+    return inside, low, high

@@ -44,6 +44,8 @@ class Design(ABC):
     n_features: int
     ledger: Ledger
     share: float
+    rounding: float = 1e-24
+    """A variance below this share of the squared mean is what rounding leaves of a constant."""
 
     @abstractmethod
     def scores(self, coef: Array) -> Array:
@@ -54,8 +56,16 @@ class Design(ABC):
         """``X.T @ dual``."""
 
     @abstractmethod
-    def row_squares(self, weights: Array | None = None) -> Array:
-        """``sum_j weights_j x_ij^2`` for each sample, (n_samples,); weights 1 by default."""
+    def row_squares(self, weights: Array) -> Array:
+        """``sum_j weights_j x_ij^2`` for each sample, (n_samples,)."""
+
+    def row_norms(self) -> Array:
+        """``|x_i|^2`` for each sample, (n_samples,); computed once."""
+        known = self.__dict__.get("_row_norms")
+        if known is None:
+            known = self.__dict__["_row_norms"] = self.row_squares(np.ones(self.n_features))
+        norms: Array = known
+        return norms
 
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array | None = None) -> Array:

@@ -51,8 +51,7 @@ class DenseDesign(Design):
         self.ledger.charge(self.share)
         return self._across(dual) if self._by_rows else self._along(dual)
 
-    def row_squares(self, weights: Array | None = None) -> Array:
-        weights = np.ones(self.n_features) if weights is None else weights
+    def row_squares(self, weights: Array) -> Array:
         squares = self._squares_along if self._by_rows else self._squares_across
         return squares(weights, np.zeros(1))
 

@@ -21,6 +21,8 @@ class SparseDesign(Design):
         Not copied, not converted, not sorted.
     """
 
+    rounding = 1e-13  # the variance is a difference of squares here
+
     def __init__(self, matrix: Any, ledger: Ledger | None = None, share: float = 1.0) -> None:
         if matrix.format not in ("csr", "csc"):
             raise TypeError(f"a sparse design is CSR or CSC, not {matrix.format.upper()}")
@@ -36,8 +38,7 @@ class SparseDesign(Design):
     def adjoint(self, dual: Array) -> Array:
         return self._product(dual, self.n_features, gather=not self._by_rows)
 
-    def row_squares(self, weights: Array | None = None) -> Array:
-        weights = np.ones(self.n_features) if weights is None else weights
+    def row_squares(self, weights: Array) -> Array:
         if self._by_rows:
             return self._squares_along(self.n_samples, weights)
         return self._squares_across(weights, self.n_samples)

@@ -26,9 +26,7 @@ def moments(design: Design, weights: Array) -> tuple[Array, Array]:
     """
     mean = design.adjoint(weights[:, None])[:, 0]
     variance = design.column_squares(weights, mean)
-    # below this, the variance is what rounding leaves of a constant
-    constant = variance <= 1e-13 * mean**2
-    constant |= variance == 0
+    constant = variance <= design.rounding * mean**2
     return mean, np.sqrt(np.where(constant, 1.0, variance))
 
 
@@ -54,8 +52,7 @@ class StandardizedDesign(Design):
         centred = self.base.adjoint(dual) - np.outer(self.centre, dual.sum(axis=0))
         return centred / self.scale[:, None]
 
-    def row_squares(self, weights: Array | None = None) -> Array:
-        weights = np.ones(self.n_features) if weights is None else weights
+    def row_squares(self, weights: Array) -> Array:
         inner = weights / self.scale**2
         cross = self.base.scores((inner * self.centre)[:, None])[:, 0]
         raw = self.base.row_squares(inner)
@@ -63,7 +60,9 @@ class StandardizedDesign(Design):
 
     def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
         moved = self.centre if centre is None else self.centre + centre * self.scale
-        return self.base.column_squares(weights, moved) / self.scale**2
+        squares = self.base.column_squares(weights, moved)
+        constant = squares <= self.base.rounding * weights.sum() * moved**2
+        return np.where(constant, 0.0, squares) / self.scale**2
 
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])

@@ -66,7 +66,8 @@ class Assembly:
 
     def published(self, points: Sequence[Point]) -> tuple[Array, Array]:
         """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data."""
-        coef = np.vstack([point.coef.T for point in points]) / self.scale
+        coef = np.vstack([point.coef.T for point in points])
+        coef /= self.scale
         intercept = np.concatenate([point.intercept for point in points])
         return coef, intercept - coef @ self.centre
 

@@ -78,7 +78,8 @@ def minimise_shift(
         if residual <= NEARLY and reached > 0.5 * residual:
             break  # what is left is the rounding of the sums over the samples
         at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
-    return at
+    # steps keep to the domain up to rounding, which would add up
+    return intercept.prox(at[None, :], TINY_STEP)[0]
 
 
 def _residual(intercept: Penalty, at: Array, gradient: Array) -> float:

@@ -86,15 +86,14 @@ class MarginSum(Loss):
         Shrinking keeps every entry in the box because zero is in it, and at the exact intercept
         it changes rounding only.
         """
-        coordinates = np.clip(self._coordinates(dual), 0.0, self.phi.dual_bound)
-        inside = -self.signs * self.weights * coordinates
-        high = np.maximum(inside, 0.0).sum(axis=0)
-        low = np.minimum(inside, 0.0).sum(axis=0)
+        inside, low, high = compiled.clip_into_box(
+            dual, self.signs, self.weights, self.phi.dual_bound
+        )
         target = intercept.feasible_sums(high + low, low, high)
         up = np.divide(target - low, high, out=np.ones_like(high), where=high > 0)
         down = np.divide(target - high, low, out=np.ones_like(low), where=low < 0)
-        factor = np.where(inside > 0, np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0))
-        return inside * factor
+        compiled.shrink_columns(inside, np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0))
+        return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         if self.phi.shape is None and self.n_outputs == 1 and isinstance(intercept, Ridge):
