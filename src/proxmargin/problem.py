@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import StandardizedDesign, moments
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.pinned import Pinned
@@ -88,26 +90,58 @@ class Problem:
         """The same problem with only some of the features."""
         return replace(self, design=self.design.columns(index))
 
+    @cached_property
     def primal_side(self) -> PrimalSide:
+        """The problem in its own coordinates."""
         return PrimalSide(self)
+
+    @cached_property
+    def scaled_side(self) -> PrimalSide:
+        """The problem in coordinates in which every feature has unit scale.
+
+        Where the intercept is free the features are centred too, which only moves the intercept.
+        The problem stays the same; its conditioning does not depend on units any more.
+        """
+        shares = self.loss.shares
+        centre = np.zeros(self.design.n_features)
+        if self.intercept.is_shift_invariant:
+            centre, scale = moments(self.design, shares)
+        else:
+            squares = self.design.column_squares(shares)
+            scale = np.sqrt(np.where(squares > 0, squares, 1.0))
+        return PrimalSide(self, centre, scale)
 
 
 class PrimalSide:
     """The problem as ``f(u) + g(u)`` with f smooth and g proxable.
 
     ``u`` stacks the coefficients and, as its last row, the intercept: (n_features + 1, n_outputs).
+
+    Parameters
+    ----------
+    problem : Problem
+    centre, scale : (n_features,), optional
+        Coordinates: u holds ``scale * coef`` and ``intercept + centre' coef``.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(
+        self, problem: Problem, centre: Array | None = None, scale: Array | None = None
+    ) -> None:
         self.problem = problem
         self.loss = problem.loss
         self.design = problem.design
+        self.centre = np.zeros(1) if centre is None else centre
+        self.scale = np.ones((1, 1)) if scale is None else scale[:, None]
+        if centre is not None and scale is not None:
+            self.design = StandardizedDesign(problem.design, centre, scale)
 
     def pack(self, point: Point) -> Array:
-        return np.vstack([point.coef, point.intercept[None, :]])
+        shifted = point.intercept + self._shift(point.coef)
+        return np.vstack([self.scale * point.coef, shifted[None, :]])
 
     def unpack(self, u: Array) -> Point:
-        return Point(u[:-1], u[-1])
+        coef = u[:-1] / self.scale
+        return Point(coef, u[-1] - self._shift(coef))
 
     def scores(self, u: Array) -> Array:
         """One product with X."""
@@ -118,14 +152,21 @@ class PrimalSide:
         return np.vstack([self.design.adjoint(dual), dual.sum(axis=0, keepdims=True)])
 
     def prox(self, u: Array, step: float) -> Array:
-        coef = self.problem.penalty.prox(u[:-1], step)
-        return np.vstack([coef, self.problem.intercept.prox(u[-1:], step)])
+        coef = self.problem.penalty.prox(u[:-1] / self.scale, step / self.scale**2)
+        return np.vstack([self.scale * coef, self.problem.intercept.prox(u[-1:], step)])
 
     def penalty_value(self, u: Array) -> float:
         """g(u); the constraints in it hold for whatever `prox` returned."""
-        return self.problem.penalty.value(u[:-1]) + self.problem.intercept.value(u[-1:])
+        point = self.unpack(u)
+        intercept = self.problem.intercept.value(point.intercept[None, :])
+        return self.problem.penalty.value(point.coef) + intercept
 
     def curvature_bound(self) -> float:
         """A Lipschitz constant of f's gradient in u, from the row norms ((8), (13) of [X])."""
         rows = self.design.row_norms() + float(self.problem.fits_intercept)
         return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)
+
+    def _shift(self, coef: Array) -> Array:
+        if not self.centre.any():
+            return np.zeros(coef.shape[1])
+        return self.centre @ coef

@@ -88,14 +88,14 @@ def test_sum_to_zero_rows_equal_the_soft_threshold_at_the_shift(rows, threshold)
     moved = rows - sum_to_zero_shift(rows, threshold)
     plain = np.sign(moved) * np.maximum(np.abs(moved) - threshold, 0.0)
     before = rows.copy()
-    found = sum_to_zero_rows(rows, threshold)
+    found = sum_to_zero_rows(rows, np.full((len(rows), 1), threshold))
     np.testing.assert_allclose(found, plain, atol=1e-12 * (1 + np.abs(rows).max()))
     np.testing.assert_array_equal(rows, before)
 
 
 def test_sum_to_zero_rows_end_for_entries_of_very_different_size() -> None:
     rows = np.array([[1e8, 1e-8, 0.0, -1.0], [1e300, 0.0, 0.0, -1e300], [5e-324, 0.0, 0.0, 0.0]])
-    found = sum_to_zero_rows(rows, 0.25)
+    found = sum_to_zero_rows(rows, np.full((len(rows), 1), 0.25))
     assert np.all(np.abs(found.sum(axis=1)) <= 1e-15 * np.abs(rows).max(axis=1) + 1e-300)
 
 

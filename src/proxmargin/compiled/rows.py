@@ -43,13 +43,13 @@ def _root(row, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sum_to_zero_rows(rows, threshold):  # type: ignore[no-untyped-def]
+def sum_to_zero_rows(rows, thresholds):  # type: ignore[no-untyped-def]
     """``argmin_w 1/2 |w - z|^2 + threshold |w|_1, sum(w) = 0`` for each row z: (17) of [X].
 
     Parameters
     ----------
     rows : (n_rows, n_classes) float64
-    threshold : float >= 0
+    thresholds : (n_rows, 1) >= 0
 
     Returns
     -------
@@ -57,7 +57,7 @@ def sum_to_zero_rows(rows, threshold):  # type: ignore[no-untyped-def]
     """
     out = np.zeros_like(rows)
     for i in range(rows.shape[0]):
-        row = rows[i]
+        row, threshold = rows[i], thresholds[i, 0]
         if row.max() - row.min() <= 2.0 * threshold:
             continue
         shift = _root(row, threshold)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled import products
 from proxmargin.designs.base import Array, Design, Index, Ledger
 
 __all__ = ["DenseDesign"]
@@ -19,7 +20,8 @@ SPARSE_COEF = 0.1
 
 
 class DenseDesign(Design):
-    """A dense matrix. Float64 goes to BLAS as it is; other types are converted block by block.
+    """A dense matrix. Float64 goes to BLAS as it is; other types are multiplied as they are with
+    a single vector, and converted block by block for several.
 
     Parameters
     ----------
@@ -98,12 +100,19 @@ class DenseDesign(Design):
     def _along(self, right: Array) -> Array:
         if self._direct:
             return self._major @ right
+        if right.shape[1] == 1:
+            out = np.empty((self._major.shape[0], 1))
+            products.along(self._major, right[:, 0], out[:, 0])
+            return out
         return np.concatenate([block @ right for block, _ in self._blocks(self._cached)])
 
     def _across(self, right: Array) -> Array:
         if self._direct:
             return self._major.T @ right
         out = np.zeros((self._major.shape[1], right.shape[1]))
+        if right.shape[1] == 1:
+            products.across(self._major, right[:, 0], out[:, 0])
+            return out
         for block, part in self._blocks(self._cached):
             out += block.T @ right[part]
         return out

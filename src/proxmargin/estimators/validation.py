@@ -98,14 +98,14 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     """Sample weights: finite, non-negative, not all zero; None stays None."""
     if sample_weight is None:
         return None
-    if np.ndim(sample_weight) == 1 and not np.any(sample_weight):
-        raise ValueError("sample_weight is zero for every sample: at least one must be positive")
     weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
         raise ValueError(
             f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
         )
+    if not np.any(weights):  # recent versions of scikit-learn have said so above
+        raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
 
 

@@ -33,6 +33,11 @@ class Loss(ABC):
     def sample_count(self) -> float:
         """Total sample weight, the n of the papers: integer weights count repeated rows."""
 
+    @property
+    @abstractmethod
+    def shares(self) -> Array:
+        """Weight of each sample, summing to one, (n_samples,)."""
+
     @abstractmethod
     def value(self, scores: Array) -> float:
         """L(scores)."""

@@ -50,6 +50,11 @@ class MarginSum(Loss):
     def n_outputs(self) -> int:
         return int(self.signs.shape[1])
 
+    @property
+    def shares(self) -> Array:
+        largest: Array = self.weights.max(axis=1)
+        return largest / largest.sum()
+
     def value(self, scores: Array) -> float:
         if self.phi.shape is None:
             return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))

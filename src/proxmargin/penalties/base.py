@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from proxmargin.traits import Trait
 
-__all__ = ["Penalty"]
+__all__ = ["Array", "Penalty", "Step"]
 
 Array = NDArray[np.float64]
+Step = float | NDArray[np.float64]
 
 
 class Penalty(ABC):
@@ -24,13 +25,20 @@ class Penalty(ABC):
     l2: float = 0.0
     """Strength of the ridge part: the modulus of strong convexity."""
 
+    is_shift_invariant: bool = False
+    """As the penalty of an intercept it is free: adding the same vector to every intercept that
+    it allows, or in coordinates moved by the centre of the features, changes nothing."""
+
     @abstractmethod
     def value(self, coef: Array) -> float:
         """G(coef)."""
 
     @abstractmethod
-    def prox(self, coef: Array, step: float) -> Array:
-        """``argmin_u  G(u) + |u - coef|^2 / (2 step)``, same shape as ``coef``."""
+    def prox(self, coef: Array, step: Step) -> Array:
+        """``argmin_u  G(u) + |u - coef|^2 / (2 step)``, same shape as ``coef``.
+
+        ``step`` is a number, or one number a feature, (n_features, 1).
+        """
 
     @abstractmethod
     def conjugate(self, dual: Array) -> float:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.penalties.base import Array, Penalty
+from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.traits import Trait
 
 __all__ = ["ElasticNet", "soft_threshold"]
 
 
-def soft_threshold(values: Array, threshold: float) -> Array:
+def soft_threshold(values: Array, threshold: Step) -> Array:
     """``sign(v) max(|v| - threshold, 0)``, entry by entry."""
     return values - np.clip(values, -threshold, threshold)
 
@@ -55,7 +55,7 @@ class ElasticNet(Penalty):
     def value(self, coef: Array) -> float:
         return self.l1 * float(np.abs(coef).sum()) + 0.5 * self.l2 * float(np.vdot(coef, coef))
 
-    def prox(self, coef: Array, step: float) -> Array:
+    def prox(self, coef: Array, step: Step) -> Array:
         return soft_threshold(coef, step * self.l1) / (1.0 + step * self.l2)
 
     def conjugate(self, dual: Array) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.penalties.base import Array, Penalty
+from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.traits import Trait
 
 __all__ = ["Pinned"]
@@ -21,7 +21,7 @@ class Pinned(Penalty):
     def value(self, coef: Array) -> float:
         return np.inf if np.any(coef) else 0.0
 
-    def prox(self, coef: Array, step: float) -> Array:
+    def prox(self, coef: Array, step: Step) -> Array:
         return np.zeros_like(coef)
 
     def conjugate(self, dual: Array) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.penalties.base import Array, Penalty
+from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.traits import Trait
 
 __all__ = ["Ridge"]
@@ -23,10 +23,14 @@ class Ridge(Penalty):
     l2: float = 0.0
     traits = Trait.SEPARABLE
 
+    @property
+    def is_shift_invariant(self) -> bool:  # type: ignore[override]
+        return self.l2 == 0
+
     def value(self, coef: Array) -> float:
         return 0.5 * self.l2 * float(np.vdot(coef, coef))
 
-    def prox(self, coef: Array, step: float) -> Array:
+    def prox(self, coef: Array, step: Step) -> Array:
         return coef / (1.0 + step * self.l2)
 
     def conjugate(self, dual: Array) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
-from proxmargin.penalties.base import Array, Penalty
+from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.elastic_net import ElasticNet
 
 __all__ = ["SumToZero", "sum_to_zero_shift"]
@@ -73,16 +73,21 @@ class SumToZero(Penalty):
     def l2(self) -> float:  # type: ignore[override]
         return self.inner.l2
 
+    @property
+    def is_shift_invariant(self) -> bool:  # type: ignore[override]
+        return self.inner.l1 == 0 and self.inner.l2 == 0
+
     def value(self, coef: Array) -> float:
         return self.inner.value(coef)
 
-    def prox(self, coef: Array, step: float) -> Array:
-        l1, l2 = self.inner.l1, self.inner.l2
-        return sum_to_zero_rows(coef / (1.0 + step * l2), step * l1 / (1.0 + step * l2))
+    def prox(self, coef: Array, step: Step) -> Array:
+        shrink = 1.0 + step * self.inner.l2
+        thresholds = np.broadcast_to(step * self.inner.l1 / shrink, (len(coef), 1))
+        return sum_to_zero_rows(coef / shrink, thresholds)
 
     def conjugate(self, dual: Array) -> float:
         if self.inner.l2 > 0:
-            excess = sum_to_zero_rows(dual, self.inner.l1)
+            excess = sum_to_zero_rows(dual, np.full((len(dual), 1), self.inner.l1))
             return float(np.vdot(excess, excess)) / (2.0 * self.inner.l2)
         return np.inf if self._half_range(dual) > self.inner.l1 else 0.0
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from proxmargin.problem import Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
@@ -21,8 +19,6 @@ __all__ = ["RULES", "Choice", "Facts", "Rule", "choose"]
 
 # shares of the critical strength above which solutions of wide problems are very sparse
 STRONG = 0.05
-# ratio of column norms beyond which one step size cannot serve all columns
-UNEVEN = 1e5
 
 
 class Facts:
@@ -37,6 +33,11 @@ class Facts:
         return self.problem.loss.n_outputs == 1
 
     @property
+    def dense(self) -> bool:
+        """Every entry is stored."""
+        return self.problem.design.density == 1.0
+
+    @property
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
@@ -46,14 +47,6 @@ class Facts:
         """The l1 part is a good share of the one that removes every feature (one product)."""
         l1 = getattr(self.problem.penalty, "l1", 0.0)
         return l1 > 0 and l1 >= STRONG * self.problem.critical_strength()
-
-    @cached_property
-    def uneven(self) -> bool:
-        """Column norms differ by orders of magnitude (one pass)."""
-        design = self.problem.design
-        squares = design.column_squares(np.full(design.n_samples, 1.0 / design.n_samples))
-        live = squares[squares > 0]
-        return live.size > 1 and bool(live.max() > UNEVEN**2 * live.min())
 
 
 @dataclass(frozen=True)
@@ -76,14 +69,9 @@ class Choice:
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        lambda facts: facts.single and facts.uneven,
+        lambda facts: facts.wide and facts.dense and facts.single and facts.strong,
         "gcd",
-        "features of very different scales: every coordinate has a step of its own",
-    ),
-    Rule(
-        lambda facts: facts.wide and facts.single and facts.strong,
-        "gcd",
-        "more features than samples, strong l1: coordinate descent on few columns",
+        "more features than samples, strong l1, dense: coordinate descent on few columns",
     ),
     Rule(
         lambda facts: facts.wide,
@@ -93,7 +81,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: True,
         "fapg",
-        "at least as many samples as features: accelerated steps on all of them",
+        "at least as many samples as features: accelerated steps at unit feature scale",
     ),
 )
 

@@ -53,9 +53,9 @@ class CoordinateDescent(Solver[Sweeping]):
     reads_columns: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
-        if not isinstance(problem.loss, MarginSum) or not isinstance(problem.penalty, ElasticNet):
-            return "it needs a loss of margins and an elastic net penalty"
-        return super().objection(problem)
+        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
+        readable = None if known else "it needs a loss of margins and an elastic net penalty"
+        return super().objection(problem) or readable
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:
         loss = _margins(problem)

@@ -78,6 +78,9 @@ class FastProximalGradient(Solver[Restarting]):
         failure costs a product with the data.
     patience : int
         K_1, the iterations before the first restart.
+    scaled : bool
+        Work in coordinates of unit scale (`Problem.scaled_side`), so that one step length suits
+        every feature whatever its units.
     """
 
     bt_every: int = 1
@@ -90,12 +93,13 @@ class FastProximalGradient(Solver[Restarting]):
     mt: bool = True
     st: bool = True
     measured: bool = True
+    scaled: bool = True
 
     name: ClassVar[str] = "fapg"
     needs: ClassVar[Trait] = Trait.SMOOTH
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restarting:
-        side = problem.primal_side()
+        side = self._side(problem)
         u = side.pack(start)
         z = side.scores(u)
         bound = side.curvature_bound()
@@ -115,7 +119,7 @@ class FastProximalGradient(Solver[Restarting]):
         )
 
     def step(self, problem: Problem, state: Restarting) -> Restarting:
-        side = problem.primal_side()
+        side = self._side(problem)
         _, dual = side.loss.value_and_gradient(state.base_z)
         gradient = side.pull_back(dual)
         n_iter = state.n_iter + 1
@@ -150,10 +154,13 @@ class FastProximalGradient(Solver[Restarting]):
         )
 
     def point(self, problem: Problem, state: Restarting) -> Point:
-        return problem.primal_side().unpack(state.u)
+        return self._side(problem).unpack(state.u)
 
     def scores(self, problem: Problem, state: Restarting) -> Array:
         return state.z
+
+    def _side(self, problem: Problem) -> PrimalSide:
+        return problem.scaled_side if self.scaled else problem.primal_side
 
     def _proximal_step(
         self, side: PrimalSide, state: Restarting, gradient: Array, dual: Array, tested: bool

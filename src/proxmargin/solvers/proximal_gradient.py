@@ -95,7 +95,7 @@ class ProximalGradient(Solver[Momentum]):
     """``L_0 = first_share * L_f / n``."""
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
-        side = problem.primal_side()
+        side = problem.primal_side
         u = side.pack(start)
         z = side.scores(u)
         bound = side.curvature_bound()
@@ -115,7 +115,7 @@ class ProximalGradient(Solver[Momentum]):
         )
 
     def step(self, problem: Problem, state: Momentum) -> Momentum:
-        side = problem.primal_side()
+        side = problem.primal_side
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.t**2))
         weight = (state.t - 1.0) / t if self.extrapolate else 0.0
         trial = self._search(side, state, weight)
@@ -142,7 +142,7 @@ class ProximalGradient(Solver[Momentum]):
         )
 
     def point(self, problem: Problem, state: Momentum) -> Point:
-        return problem.primal_side().unpack(state.u)
+        return problem.primal_side.unpack(state.u)
 
     def scores(self, problem: Problem, state: Momentum) -> Array:
         return state.z

@@ -1,0 +1,243 @@
+"""Bad input gets one clear sentence, before any work starts; hard input a truthful answer."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin import (
+    HuberizedSVC,
+    MarginClassifier,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+)
+from proxmargin.losses import Hinge
+
+EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
+every = pytest.mark.parametrize("make", EVERY)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((60, 8))
+    return X, (X[:, 0] + 0.5 * rng.standard_normal(60) > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": -1}, "alpha must be a finite number >= 0, got -1"),
+        ({"alpha": np.nan}, "alpha must be a finite number >= 0, got nan"),
+        ({"alpha": "1"}, "alpha must be a finite number >= 0, got '1'"),
+        ({"l1_ratio": 1.5}, "l1_ratio must be a finite number >= 0 and <= 1, got 1.5"),
+        ({"l1_ratio": -0.1}, "l1_ratio must be"),
+        ({"delta": 0}, "delta must be a finite number > 0, got 0"),
+        ({"delta": np.inf}, "delta must be a finite number > 0, got inf"),
+        ({"intercept_ridge": -2.0}, "intercept_ridge must be"),
+        ({"multi_class": "both"}, "multi_class must be one of 'joint', 'ovr', got 'both'"),
+        ({"solver": "newton"}, "unknown solver 'newton': known are 'auto' and 'b-pgh'"),
+        ({"solver": "m-pgh"}, "cannot take this problem: it needs a joint multiclass .*these can"),
+        (
+            {"solver": "gcd", "solver_options": {"eta": 2}},
+            "'gcd' has no 'eta'; it takes 'smallest'",
+        ),
+        ({"solver_options": {"eta": 2}}, "solver_options need a solver asked for by name"),
+        ({"stopping": "never"}, "stopping must be one of 'gap', 'relative-change'"),
+        ({"tol": -1e-6}, "tol must be"),
+        ({"max_iter": 2.5}, "max_iter must be an integer >= 0 or None, got 2.5"),
+        ({"time_limit": 0}, "time_limit must be a finite number > 0 or None, got 0"),
+        ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
+        ({"standardize": "yes"}, "standardize must be True or False"),
+        ({"callbacks": [3]}, "callbacks must be callables"),
+        ({"class_weight": {7: 2.0}}, r"class_weight names \[7\], which are not among the labels"),
+        ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict, got 'even'"),
+        ({"class_weight": {0: -1.0}}, "class_weight: weights must be finite and >= 0"),
+    ],
+)
+def test_a_bad_parameter_is_named_with_what_would_work(data, parameters, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        HuberizedSVC(**parameters).fit(*data)
+
+
+def test_a_solver_for_all_classes_together_is_offered_where_it_is_wanted(data) -> None:
+    X, _ = data
+    three = np.arange(60) % 3
+    with pytest.raises(ValueError, match="needs a binary problem.*'m-pgh', 'm-pgh-2', 'fapg'"):
+        HuberizedSVC(solver="gcd").fit(X, three)
+
+
+def test_a_loss_with_a_kink_is_refused_in_words(data) -> None:
+    with pytest.raises(ValueError, match="Lipschitz continuous gradient"):
+        MarginClassifier(loss=Hinge()).fit(*data)
+
+
+def test_parts_that_are_no_parts_are_refused(data) -> None:
+    with pytest.raises(ValueError, match="loss must be a MarginLoss"):
+        MarginClassifier(loss="hinge").fit(*data)
+    with pytest.raises(ValueError, match="penalty must be an ElasticNet"):
+        MarginClassifier(penalty=0.1).fit(*data)
+
+
+@every
+@pytest.mark.parametrize(
+    ("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (1e200, "1e\\+200")]
+)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix, "frame"])
+def test_entries_that_cannot_be_used_are_named_by_row_and_column(
+    data, make, bad, word, form
+) -> None:
+    X, y = data
+    X[13, 5] = bad
+    named = form == "frame"
+    X = pd.DataFrame(X, columns=list("abcdefgh")) if named else form(X)
+    where = "row 13, column 5 \\('f'\\)" if named else "row 13, column 5"
+    with pytest.raises(ValueError, match=f"{word}.* in {where}"):
+        make().fit(X, y)
+
+
+@every
+def test_prediction_checks_its_input_too(data, make) -> None:
+    X, y = data
+    model = make().fit(X, y)
+    with pytest.raises(ValueError, match="8 features"):
+        model.predict(X[:, :5])
+    X[2, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN in row 2, column 1"):
+        model.predict(X)
+
+
+@every
+def test_shapes_and_labels_that_cannot_be_used_are_refused(data, make) -> None:
+    X, y = data
+    cases = [
+        (X, np.zeros(60, int), "the one class 0 .*at least 2 classes"),
+        (X[:1], y[:1], "1 sample"),
+        (X[:, :0], y, "0 feature"),
+        (X, y[:-1], "y has 59 labels but X has 60 rows"),
+        (X[0], y, "Expected 2D array"),
+        (X, np.linspace(0, 1, 60), "Unknown label type"),
+        (X, np.where(y == 1, np.nan, 0.0), "y contains NaN"),
+        (X, None, "y cannot be None|target y is None"),
+        (X, np.column_stack([y, y]), "1d array"),
+        (X * 1j, y, "Complex data not supported"),
+    ]
+    for features, labels, message in cases:
+        with pytest.raises(ValueError, match=message):
+            make().fit(features, labels)
+
+
+@every
+def test_sample_weights_that_cannot_be_used_are_refused(data, make) -> None:
+    X, y = data
+    weights = np.ones(60)
+    weights[7] = -0.5
+    cases = [
+        (weights, "sample_weight must be >= 0, got -0.5 in row 7"),
+        (np.zeros(60), "Sample weights must contain at least one non-zero number"),
+        (np.ones(59), "sample_weight"),
+        (np.where(y == 1, 0.0, 1.0), "the one class 0 .after weights"),
+        (np.where(np.arange(60) == 3, np.nan, 1.0), "sample_weight contains NaN"),
+    ]
+    for bad, message in cases:
+        with pytest.raises(ValueError, match=message):
+            make().fit(X, y, sample_weight=bad)
+
+
+def test_a_word_among_numbers_is_found(data) -> None:
+    X, y = data
+    mixed = X.astype(object)
+    HuberizedSVC().fit(mixed, y)
+    mixed[4, 2] = "tall"
+    with pytest.raises(ValueError, match="'tall' in row 4, column 2"):
+        HuberizedSVC().fit(mixed, y)
+
+
+def test_a_damaged_sparse_matrix_is_refused_before_it_is_read(data) -> None:
+    X, y = data
+    matrix = sparse.csr_matrix(X)
+    matrix.indices[3] = 10_000
+    with pytest.raises(ValueError, match="ind"):
+        HuberizedSVC().fit(matrix, y)
+
+
+def test_repeated_entries_of_a_sparse_matrix_add_up(data) -> None:
+    X, y = data
+    rows, columns = np.repeat(np.arange(60), 16), np.tile(np.repeat(np.arange(8), 2), 60)
+    halves = sparse.csr_matrix((np.repeat(X.ravel() / 2, 2), columns, np.arange(0, 961, 16)))
+    assert rows.size == halves.nnz
+    twice = HuberizedSVC(tol=1e-10).fit(halves, y)
+    np.testing.assert_allclose(twice.coef_, HuberizedSVC(tol=1e-10).fit(X, y).coef_, atol=1e-6)
+    assert halves.nnz == rows.size
+
+
+@every
+def test_read_only_and_memory_mapped_arrays_work_unchanged(data, make, tmp_path) -> None:
+    X, y = data
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    X.setflags(write=False)
+    np.testing.assert_allclose(make().fit(mapped, y).coef_, make().fit(X, y).coef_, atol=1e-12)
+    np.testing.assert_array_equal(mapped, X)
+
+
+@every
+def test_constant_columns_get_coefficient_zero_and_copies_share(data, make) -> None:
+    X, y = data
+    wide = np.hstack([X, np.zeros((60, 1)), np.full((60, 1), 3.7), X[:, :1]])
+    for standardize in (False, True):
+        model = make(standardize=standardize, tol=1e-9).fit(wide, y)
+        assert model.certificate_.converged
+        assert model.coef_[0, 8] == 0.0
+        assert model.coef_[0, 9] == 0.0
+        assert model.coef_[0, 10] == pytest.approx(model.coef_[0, 0], abs=1e-3)
+
+
+@every
+def test_columns_of_extreme_scales_converge_or_say_how_far_they_got(data, make) -> None:
+    X, y = data
+    scales = np.ones(8)
+    scales[0], scales[1] = 1e12, 1e-12
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = make().fit(X * scales, y)
+    certificate = model.certificate_
+    assert np.isfinite(certificate.gap)
+    assert certificate.converged or (len(caught) == 1 and "relative gap" in str(caught[0].message))
+    assert make(standardize=True).fit(X * scales, y).certificate_.converged
+
+
+@every
+@pytest.mark.parametrize("alpha", [1e-3, 1e-6, 0.0])
+def test_separable_data_with_a_vanishing_penalty_converge_or_say_so(make, alpha, rng) -> None:
+    X = rng.standard_normal((40, 5))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] += np.sign(X[:, 0])
+    if make is MarginClassifier:
+        pytest.skip("takes its penalty as an object")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = make(alpha=alpha, time_limit=10).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert np.isfinite(model.certificate_.gap)
+
+
+def test_a_fit_that_stops_early_warns_once_with_the_gap_reached(data) -> None:
+    X, y = data
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = HuberizedSVC(max_iter=2).fit(X, y)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert f"{model.certificate_.relative_gap:.2e}" in message
+    assert "the iteration limit was reached after 2 iterations" in message
+    assert not model.certificate_.converged
+
+
+def test_two_samples_and_one_feature_are_enough() -> None:
+    for make in EVERY:
+        model = make().fit([[0.0], [1.0]], ["a", "b"])
+        assert model.certificate_.converged

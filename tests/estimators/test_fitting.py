@@ -1,0 +1,174 @@
+"""Interruption, limits, warm starts, callbacks, memory: what happens around the mathematics."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin import Checkpoint, History, HuberizedSVC, SparseLogisticRegression
+from tests.data import load_set, needs_data
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+class Interrupt:
+    """Raises what Ctrl-C raises, at one of the certificates."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, report) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("solver", ["fapg", "b-pgh", "b-pgh-2", "gcd", "fapg-ws"])
+def test_an_interrupted_fit_keeps_the_model_found_so_far(solver) -> None:
+    history = History()
+    model = HuberizedSVC(alpha=1e-4, tol=1e-12, solver=solver, callbacks=[history, Interrupt(3)])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.certificate_.stop_reason == "it was interrupted"
+    assert 0 < model.certificate_.gap < np.inf
+    assert model.history_ is history
+    assert len(history) == 3
+    assert history.best is not None
+    assert model.score(X, Y) >= 0.6
+    np.testing.assert_allclose(history.best.coef[:, 0], model.coef_[0])
+
+
+def test_an_interrupted_one_vs_rest_fit_has_a_certificate_for_every_class() -> None:
+    features, labels = load_wine(return_X_y=True)
+    model = SparseLogisticRegression(standardize=True, callbacks=[Interrupt(4)])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(features, labels)
+    assert len(model.certificate_) == 3
+    assert model.coef_.shape == (3, 13)
+
+
+def test_a_checkpoint_holds_the_point_of_the_last_certificate(tmp_path) -> None:
+    path = tmp_path / "fit.npz"
+    model = HuberizedSVC(callbacks=[Checkpoint(path, every=0.0)]).fit(X, Y)
+    point, facts = Checkpoint.load(path)
+    np.testing.assert_array_equal(point.coef[:, 0], model.coef_[0])
+    assert facts["primal"] == model.certificate_.primal
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_history_shows_a_falling_bound() -> None:
+    history = History()
+    HuberizedSVC(alpha=1e-3, solver="b-pgh", callbacks=[history]).fit(X, Y)
+    primal = np.array(history.column("primal"))
+    assert np.all(np.diff(primal) <= 1e-12)
+    assert np.all(np.array(history.column("gap")) >= 0)
+    assert history.column("n_iter")[:3] == [0, 10, 20]
+
+
+def test_a_time_limit_ends_the_fit_with_a_certificate() -> None:
+    with pytest.warns(ConvergenceWarning, match="the time limit was reached"):
+        model = HuberizedSVC(alpha=1e-7, tol=0.0, solver="b-pgh", time_limit=0.05).fit(X, Y)
+    assert model.certificate_.stop_reason == "the time limit was reached"
+    assert model.certificate_.seconds < 5
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_warm_start_from_the_solution_needs_no_iteration(standardize) -> None:
+    model = HuberizedSVC(warm_start=True, standardize=standardize, solver="fapg").fit(X, Y)
+    coef = model.coef_.copy()
+    model.fit(X, Y)
+    assert model.certificate_.n_iter == 0
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-12)
+    model.set_params(alpha=0.02).fit(X, Y)
+    cold = HuberizedSVC(alpha=0.02, standardize=standardize, solver="fapg", tol=1e-9).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-3)
+    model.fit(X[:, :5], Y)  # another shape starts cold
+    assert model.coef_.shape == (1, 5)
+
+
+def test_the_rule_of_the_paper_stops_and_the_certificate_tells_what_it_is_worth() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = HuberizedSVC(
+            alpha=1e-4, l1_ratio=1.0, solver="b-pgh", stopping="relative-change", tol=1e-4
+        ).fit(X, Y)
+    assert model.certificate_.stop_reason == "the relative change rule was met"
+    exact = HuberizedSVC(alpha=1e-4, l1_ratio=1.0, tol=1e-9).fit(X, Y).certificate_
+    assert model.certificate_.gap >= model.certificate_.primal - exact.primal > 0
+
+
+def test_the_two_stage_method_repairs_a_wrong_support() -> None:
+    rng = np.random.default_rng(0)
+    n, p = 60, 400
+    wide = rng.standard_normal((n, p))
+    labels = np.sign(wide[:, :5].sum(axis=1) + 0.5 * rng.standard_normal(n))
+    model = HuberizedSVC(alpha=0.02, l1_ratio=1.0, solver="b-pgh-2").fit(wide, labels)
+    assert model.certificate_.converged
+    # the support found by the first stage alone, as the paper would have kept it
+    from proxmargin.minimize import minimize
+    from proxmargin.solvers.two_stage import TwoStage
+    from proxmargin.stopping import Stop
+
+    problem = model._assemble(wide, labels, None).problems[0]
+    first = TwoStage(first_tol=1e-2)
+    state = first.init(problem, problem.origin(), Stop())
+    while state.second is None:
+        state = first.step(problem, state)
+    frozen = state.second.members
+    missing = np.setdiff1d(np.flatnonzero(model.coef_[0]), frozen)
+    assert missing.size > 0, "the first stage found the whole support: the case shows nothing"
+    loose = minimize(problem, first, stop=Stop(tol=1e-6))
+    assert loose.certificate.converged
+
+
+def test_parallel_fits_in_threads_give_identical_models() -> None:
+    alone = HuberizedSVC(alpha=1e-3).fit(X, Y).coef_
+    found: list[np.ndarray] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(HuberizedSVC(alpha=1e-3).fit(X, Y).coef_))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    for coef in found:
+        np.testing.assert_array_equal(coef, alone)
+
+
+@needs_data("data/news20.npz")
+@pytest.mark.parametrize("solver", ["auto", "fapg", "b-pgh-2", "gcd"])
+def test_a_large_sparse_fit_stays_within_four_times_the_data(solver) -> None:
+    text, labels = load_set("news20")[:2]
+    size = text.data.nbytes + text.indices.nbytes + text.indptr.nbytes
+    model = HuberizedSVC(alpha=5e-4, l1_ratio=0.9, solver=solver, max_iter=200, tol=1e-3)
+    model.fit(text[:100], labels[:100] == labels[0])  # compile first
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(text, labels == labels[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * size
+
+
+@needs_data("data/news20.npz")
+@pytest.mark.parametrize("multi_class", ["joint", "ovr"])
+def test_twenty_classes_of_text_stay_within_four_times_the_data(multi_class) -> None:
+    text, labels = load_set("news20")[:2]
+    size = text.data.nbytes + text.indices.nbytes + text.indptr.nbytes
+    model = HuberizedSVC(alpha=1e-3, l1_ratio=0.9, multi_class=multi_class, tol=1e-2)
+    model.fit(text[:100], labels[:100])
+    tracemalloc.start()
+    model.fit(text, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * size
