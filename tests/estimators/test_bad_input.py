@@ -67,7 +67,7 @@ def test_a_bad_parameter_is_named_with_what_would_work(data, parameters, message
 def test_a_solver_for_all_classes_together_is_offered_where_it_is_wanted(data) -> None:
     X, _ = data
     three = np.arange(60) % 3
-    with pytest.raises(ValueError, match="needs a binary problem.*'m-pgh', 'm-pgh-2', 'fapg'"):
+    with pytest.raises(ValueError, match=r"needs a binary problem.*'m-pgh', 'm-pgh-2', 'fapg'"):
         HuberizedSVC(solver="gcd").fit(X, three)
 
 

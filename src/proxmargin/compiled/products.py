@@ -2,8 +2,9 @@
 
 NumPy and SciPy would first copy float32 data to float64 for a float64 vector; these read the data
 as they are: half the memory traffic at full precision. `along` and `across` are for dense
-matrices with contiguous lines. For matrices compressed by lines `gather` multiplies along the compressed axis (CSR times coefficients, CSC transposed times a
-dual), `scatter` across it.
+matrices with contiguous lines; `gather` and `scatter` for matrices compressed by lines, the first
+multiplying along the lines (CSR times coefficients, CSC transposed times a dual), the second
+across them.
 """
 
 from __future__ import annotations
