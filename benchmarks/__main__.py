@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from threadpoolctl import threadpool_limits
+
 import benchmarks
 from benchmarks import check, comparison, table1, table2
 
@@ -22,7 +24,8 @@ def main() -> int:
         sub.set_defaults(run=module.main)
     commands.add_parser("check", help="the certificate").set_defaults(run=check.main)
     arguments = parser.parse_args()
-    return int(arguments.run(arguments))
+    with threadpool_limits(1):  # certificates; the solvers' processes have a limit of their own
+        return int(arguments.run(arguments))
 
 
 if __name__ == "__main__":

@@ -78,12 +78,15 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strengths", nargs="+", metavar="FRACTION:L1_RATIO")
     parser.add_argument("--solvers", nargs="+", choices=ALL, default=list(ALL), metavar="SOLVER")
     parser.add_argument("--limit", type=float, help="seconds a fit (default 10; the ladder 3 x)")
+    parser.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="cpu for a machine that is busy"
+    )
     parser.add_argument("--section", help="name of the section in RESULTS.md")
 
 
 def main(arguments: argparse.Namespace) -> int:
     grid = _grid(arguments)
-    limits = Limits(per_fit=grid.limit, per_ladder=3 * grid.limit)
+    limits = Limits(per_fit=grid.limit, per_ladder=3 * grid.limit, clock=arguments.clock)
     peers = [ALL[name] for name in arguments.solvers]
     cases = list(_cases(grid, arguments.losses))
     section = arguments.section or ("peers-quick" if arguments.quick else "peers")
@@ -135,8 +138,8 @@ def _row(case: Case, crew: dict[str, Worker]) -> dict[str, Climb]:
 
 
 def _told(one: Climb) -> str:
-    times = ", ".join(f"{goal:g} in {seconds(t.wall)} s" for goal, t in one.reached.items())
-    return times + (f" [gap {one.smallest_gap:.1e}: {one.ended}]" if one.ended else "")
+    times = ", ".join(f"{goal:g} in {seconds(t.seconds)} s" for goal, t in one.reached.items())
+    return times + (f" [{_smallest(one)}: {one.ended}]" if one.ended else "")
 
 
 # ---- Markdown ----------------------------------------------------------------------------------
@@ -159,9 +162,10 @@ def _method(results: Results, limits: Limits) -> str:
         f"{name} ({load(name).shape_in_words})" for name in dict.fromkeys(c.data for c in results)
     )
     return f"""- Data: {shapes}.
-- A time is the wall time of the loosest setting in a solver's ladder (decades, then half decades)
-  whose solution has that certified relative gap, judged by `benchmarks/objective.py`; fits below
-  {limits.repeating:g} s are run again, up to {limits.repeats} times, and the fastest counts.
+- A time is the {limits.clock} time of the loosest setting in a solver's ladder (decades, then
+  half decades) whose solution has that certified relative gap, judged by
+  `benchmarks/objective.py`; fits below {limits.repeating:g} s are run again, up to
+  {limits.repeats} times, and the fastest counts.
   Kernels are compiled beforehand; the layout (by columns or rows) is each solver's own, made
   outside the clock.
 - At most {limits.per_fit:g} s a fit and {limits.per_ladder:g} s for the settings of a ladder.
@@ -175,7 +179,9 @@ def _method(results: Results, limits: Limits) -> str:
 
 
 def _best(row: dict[str, Climb], goal: float) -> float:
-    return min((o.reached[goal].wall for o in row.values() if goal in o.reached), default=math.nan)
+    return min(
+        (o.reached[goal].seconds for o in row.values() if goal in o.reached), default=math.nan
+    )
 
 
 def _cell(row: dict[str, Climb], name: str, goal: float) -> str:
@@ -184,9 +190,9 @@ def _cell(row: dict[str, Climb], name: str, goal: float) -> str:
     one = row[name]
     if goal not in one.reached:
         return _word(one)
-    wall = one.reached[goal].wall
-    ratio = wall / _best(row, goal)
-    text = f"{seconds(wall)} ({ratio:.1f})"
+    time = one.reached[goal].seconds
+    ratio = time / _best(row, goal)
+    text = f"{seconds(time)} ({ratio:.1f})"
     return f"**{text}**" if ratio == 1.0 else text
 
 
@@ -223,7 +229,7 @@ def _summary(results: Results, peers: Sequence[Peer]) -> str:
 def _standing(results: Results, name: str, goal: float) -> str:
     rows = [row for row in results.values() if name in row]
     logs = [
-        math.log(row[name].reached[goal].wall / _best(row, goal))
+        math.log(row[name].reached[goal].seconds / _best(row, goal))
         for row in rows
         if goal in row[name].reached
     ]
@@ -268,10 +274,14 @@ def _nonzeros(row: dict[str, Climb], goal: float) -> str:
 
 def _notes(results: Results) -> str:
     lines = [
-        f"- {name} on {case.loss.name}; {case.title}: smallest gap {one.smallest_gap:.1e};"
-        f" {one.ended}"
+        f"- {name} on {case.loss.name}; {case.title}: {_smallest(one)}; {one.ended}"
         for case, row in results.items()
         for name, one in row.items()
         if one.ended
     ]
     return "### Where a solver did not certify\n\n" + "\n".join(lines) if lines else ""
+
+
+def _smallest(one: Climb) -> str:
+    seen = math.isfinite(one.smallest_gap)
+    return f"smallest gap {one.smallest_gap:.1e}" if seen else "no fit in time"

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -62,6 +62,7 @@ class Limits:
     for_compiling: float = 120.0
     repeating: float = 1.0
     repeats: int = 10
+    clock: Literal["wall", "cpu"] = "wall"  # the limits are wall time whatever is reported
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,19 @@ class Clocked:
     wall: float
     cpu: float
 
+    def seconds(self, limits: Limits) -> float:
+        return self.cpu if limits.clock == "cpu" else self.wall
+
+    @property
+    def busy(self) -> float:
+        return self.wall / max(self.cpu, 1e-9)
+
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why there is no fit: `late`, or the error in words."""
+    """Why there is no fit, in words: over the limit, or the error."""
 
     why: str
-    late: bool = False
 
 
 # ---- in the solver's process -------------------------------------------------------------------
@@ -171,15 +178,15 @@ class Worker:
     def _ask(self, spec: Spec, setting: float | None, limit: float) -> Clocked | Trouble | None:
         if self.process is None:
             self._start()
-        self.connection.send((spec, setting))
-        if not self.connection.poll(limit):
-            self._kill()
-            return Trouble(f"more than {limit:g} s", late=True)
         try:
-            return self.connection.recv()  # type: ignore[no-any-return]
-        except EOFError:
+            self.connection.send((spec, setting))
+            if self.connection.poll(limit):
+                return self.connection.recv()
+        except (EOFError, OSError):
             self._kill()
             return Trouble("the process died")
+        self._kill()
+        return Trouble(f"more than {limit:g} s")
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -229,8 +236,8 @@ class Trial:
     """One rung of a ladder: the setting, its time, and the gap certified at its solution."""
 
     setting: float
-    wall: float
-    cpu: float
+    seconds: float
+    busy: float  # wall over CPU time
     gap: float
     nonzeros: int
     fitted: Fitted
@@ -247,7 +254,7 @@ class Climb:
     @property
     def busiest(self) -> float:
         """The largest wall over CPU time among the trials that count."""
-        return max((trial.wall / trial.cpu for trial in self.reached.values()), default=1.0)
+        return max((trial.busy for trial in self.reached.values()), default=1.0)
 
 
 def trial(worker: Worker, problem: Problem, spec: Spec, setting: float) -> Trial | Trouble:
@@ -258,8 +265,8 @@ def trial(worker: Worker, problem: Problem, spec: Spec, setting: float) -> Trial
     fitted = answer.fitted
     return Trial(
         setting=setting,
-        wall=answer.wall,
-        cpu=max(answer.cpu, 1e-9),
+        seconds=answer.seconds(worker.limits),
+        busy=answer.busy,
         gap=relative_gap(problem, fitted.coef, fitted.intercept),
         nonzeros=int(np.count_nonzero(fitted.coef)),
         fitted=fitted,
@@ -286,7 +293,7 @@ def _descend(worker: Worker, problem: Problem, spec: Spec, goal: float) -> tuple
         if isinstance(one, Trouble):
             return trials, one.why
         trials.append(one)
-        spent += one.wall
+        spent += one.seconds
         if one.gap <= goal:
             return trials, ""
         if spent > worker.limits.per_ladder:
@@ -308,8 +315,8 @@ def _sharpened(
 def _repeated(worker: Worker, problem: Problem, spec: Spec, first: Trial) -> Trial:
     """The same fit again if it was short; the fastest counts, for every solver alike."""
     best, limits = first, worker.limits
-    for _ in range(min(limits.repeats, int(limits.repeating / first.wall))):
+    for _ in range(min(limits.repeats, int(limits.repeating / max(first.seconds, 1e-6)))):
         again = worker.clocked(spec, first.setting)
-        if isinstance(again, Clocked) and again.wall < best.wall:
-            best = replace(first, wall=again.wall, cpu=max(again.cpu, 1e-9))
+        if isinstance(again, Clocked) and again.seconds(limits) < best.seconds:
+            best = replace(first, seconds=again.seconds(limits), busy=again.busy)
     return best

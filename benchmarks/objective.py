@@ -16,12 +16,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from benchmarks.datasets import Design
 
 Floats = NDArray[np.float64]
 
-HALVINGS = 200  # bisection ends at adjacent floats long before; this bounds it
 FLOOR = 1e-300  # keeps relative_gap finite for a problem whose optimum is exactly 0
 
 
@@ -169,7 +169,7 @@ def smallest_gap(problem: Problem, coef: Floats, intercept: float) -> float:
 
 
 def exact_intercept(problem: Problem, scores: Floats, start: float = 0.0) -> float:
-    """argmin over b of P at these scores, by bisection of the monotone derivative; 0 if b is fixed.
+    """argmin over b of P at these scores, the root of a monotone derivative; 0 if b is fixed.
 
     Where the derivative vanishes on an interval any of its points will do.
     """
@@ -180,13 +180,7 @@ def exact_intercept(problem: Problem, scores: Floats, start: float = 0.0) -> flo
         beta = problem.loss.dual(problem.labels * (scores + b))
         return problem.intercept_ridge * b - float(problem.labels @ beta) / beta.shape[0]
 
-    low, high = _bracket(slope, start)
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
-    return min((low, high), key=lambda b: abs(slope(b)))
+    return float(brentq(slope, *_bracket(slope, start), xtol=1e-13, rtol=1e-13))
 
 
 def _bracket(slope: Callable[[float], float], start: float) -> tuple[float, float]:

@@ -77,7 +77,7 @@ def _row(size: tuple[int, int, int], name: str, worker: Worker, trials: int) -> 
 def _told(outcome: Trial | Trouble) -> str:
     if isinstance(outcome, Trouble):
         return outcome.why
-    return f"{outcome.fitted.iterations} iterations, {seconds(outcome.wall)} s"
+    return f"{outcome.fitted.iterations} iterations, {seconds(outcome.seconds)} s"
 
 
 def _stated(size: tuple[int, int, int], seed: int) -> tuple[Spec, Problem]:
@@ -111,7 +111,7 @@ def _cells(row: Row) -> list[str]:
         str(row.size),
         row.setting,
         f"{fmean(float(one.fitted.iterations or 0) for one in done):.0f}",
-        seconds(fmean(one.wall for one in done)),
+        seconds(fmean(one.seconds for one in done)),
         f"{fmean(row.objectives):.5g}",
         f"{max(one.gap for one in done):.1e}",
     ]

@@ -56,7 +56,7 @@ class Cell:
     def time(self) -> str:
         if not self.done:
             return "late"
-        mean = seconds(fmean(one.wall for one in self.done))
+        mean = seconds(fmean(one.seconds for one in self.done))
         missing = len(self.outcomes) - len(self.done)
         return f"{mean}; {missing} of {len(self.outcomes)} late or failed" if missing else mean
 
