@@ -71,6 +71,10 @@ class Design(ABC):
     def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
         """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
 
+    @abstractmethod
+    def gram(self, weights: Array) -> Array:
+        """``X' diag(weights) X``, (n_features, n_features); rows of weight zero are not read."""
+
     def columns(self, index: Index) -> Design:
         """The design of some of the features, kept by columns; shares this one's ledger.
 

@@ -15,6 +15,8 @@ __all__ = ["DenseDesign"]
 
 # entries converted to float64 at a time: half a megabyte, which stays in a core's cache
 BLOCK = 1 << 16
+# entries of the scaled rows behind a Gram matrix held at a time
+GRAM_BLOCK = 1 << 19
 # below this share of live coefficients, gathering their columns is cheaper than a full product
 SPARSE_COEF = 0.1
 
@@ -62,6 +64,18 @@ class DenseDesign(Design):
         if self._by_rows:
             return self._squares_across(weights, centre)
         return self._squares_along(weights, centre[:, None])
+
+    def gram(self, weights: Array) -> Array:
+        self.ledger.charge(self.share)
+        out = np.zeros((self.n_features, self.n_features))
+        live = np.flatnonzero(weights)
+        rows = max(1, GRAM_BLOCK // max(self.n_features, 1))
+        for start in range(0, live.size, rows):
+            part = live[start : start + rows]
+            block = self.matrix[part].astype(np.float64, copy=False)
+            block = block * np.sqrt(weights[part])[:, None]
+            out += block.T @ block
+        return out
 
     def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):

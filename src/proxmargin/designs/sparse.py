@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from proxmargin.compiled import products
+from proxmargin.compiled.newton import sparse_gram
 from proxmargin.designs.base import Array, Design, Index, Ledger
 
 __all__ = ["SparseDesign"]
@@ -54,6 +56,18 @@ class SparseDesign(Design):
         if self._by_rows:
             return self._squares_across(weights, self.n_features)
         return self._squares_along(self.n_features, weights)
+
+    def gram(self, weights: Array) -> Array:
+        self.ledger.charge(self.share)
+        rows = self._rows_of_columns
+        out = np.zeros((self.n_features, self.n_features))
+        sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
+        return out
+
+    @cached_property
+    def _rows_of_columns(self) -> Any:
+        """The matrix compressed by rows; for one kept by columns a copy, made once."""
+        return self.matrix.tocsr()
 
     def _columns(self, index: Index) -> SparseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):

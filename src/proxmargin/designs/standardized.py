@@ -64,6 +64,13 @@ class StandardizedDesign(Design):
         constant = squares <= self.base.rounding * weights.sum() * moved**2
         return np.where(constant, 0.0, squares) / self.scale**2
 
+    def gram(self, weights: Array) -> Array:
+        raw = self.base.gram(weights)
+        cross = np.outer(self.centre, self.base.adjoint(weights[:, None])[:, 0])
+        raw -= cross + cross.T
+        raw += weights.sum() * np.outer(self.centre, self.centre)
+        return raw / np.outer(self.scale, self.scale)
+
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 

@@ -66,7 +66,7 @@ def _documented(solvers: str) -> Callable[[type], type]:
     return fill
 
 
-_BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws'"
+_BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 _EVERY = _BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from proxmargin.problem import Problem
@@ -17,12 +16,9 @@ from proxmargin.solvers.names import SOLVERS
 
 __all__ = ["RULES", "Choice", "Facts", "Rule", "choose"]
 
-# shares of the critical strength above which solutions of wide problems are very sparse
-STRONG = 0.05
-
 
 class Facts:
-    """What the rules may ask about a problem; looked up when first asked."""
+    """What the rules may ask about a problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -33,20 +29,9 @@ class Facts:
         return self.problem.loss.n_outputs == 1
 
     @property
-    def dense(self) -> bool:
-        """Every entry is stored."""
-        return self.problem.design.density == 1.0
-
-    @property
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
-
-    @cached_property
-    def strong(self) -> bool:
-        """The l1 part is a good share of the one that removes every feature (one product)."""
-        l1 = getattr(self.problem.penalty, "l1", 0.0)
-        return l1 > 0 and l1 >= STRONG * self.problem.critical_strength()
 
 
 @dataclass(frozen=True)
@@ -69,9 +54,9 @@ class Choice:
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        lambda facts: facts.wide and facts.dense and facts.single and facts.strong,
-        "gcd",
-        "more features than samples, strong l1, dense: coordinate descent on few columns",
+        lambda facts: facts.single,
+        "newton",
+        "one column of scores: few Newton steps on a working set of features",
     ),
     Rule(
         lambda facts: facts.wide,

@@ -10,6 +10,7 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.fapg import FastProximalGradient
+from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.working_set import WorkingSet
@@ -27,6 +28,13 @@ def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
     return WorkingSet(FastProximalGradient(), smallest, forcing)
 
 
+def _newton(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+    """Proximal Newton on a working set; FAPG where that grows too large for a Hessian."""
+    return WorkingSet(
+        ProximalNewton(), smallest, forcing, label="newton", fallback=FastProximalGradient()
+    )
+
+
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "b-pgh": ProximalGradient,
     "b-pgh-2": TwoStage,
@@ -35,6 +43,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "gcd": _coordinate_descent,
     "fapg": FastProximalGradient,
     "fapg-ws": _working_set,
+    "newton": _newton,
 }
 
 

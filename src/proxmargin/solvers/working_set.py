@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.certificate import Gap, certify
 from proxmargin.losses.base import Array
 from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
 from proxmargin.stopping import Stop
@@ -61,12 +62,17 @@ class WorkingSet(Solver[Restricted]):
         The restricted problem is solved to this share of the current relative gap.
     label : str
         The name to report; by default that of ``inner`` with "-ws".
+    fallback : Solver, optional
+        Takes the place of ``inner`` on working sets of more than ``largest`` features, and goes
+        on where ``inner`` gives up.
     """
 
     inner: Solver[Any]
     smallest: int = 64
     forcing: float = 0.03
     label: str = ""
+    fallback: Solver[Any] | None = None
+    largest: int = 3000
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
@@ -89,26 +95,36 @@ class WorkingSet(Solver[Restricted]):
     def step(self, problem: Problem, state: Restricted) -> Restricted:
         state = self._priced(problem, state)
         members = self._grown(problem, state)
-        whole = members.size == state.coef.shape[0] and not self.inner.reads_columns
+        alone = members.size == state.coef.shape[0]
+        whole = alone and not self.inner.reads_columns
         restricted = problem if whole else problem.on_columns(members)
-        solution = minimize(
-            restricted,
-            self.inner,
-            stop=self._inner_stop(state),
-            start=Point(state.coef[members], state.intercept),
-        )
+        start = Point(state.coef[members], state.intercept)
+        point, n_iter = self._solved(restricted, start, self._inner_stop(state, alone))
         coef = np.zeros_like(state.coef)
-        coef[members] = solution.point.coef
+        coef[members] = point.coef
         unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
         return replace(
             state,
-            n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
+            n_iter=state.n_iter + max(n_iter, 1),
             coef=coef,
-            intercept=solution.point.intercept,
+            intercept=point.intercept,
             members=members,
             violations=None,
             finished=bool(unmoved),
         )
+
+    def _solved(self, restricted: Problem, start: Point, stop: Stop) -> tuple[Point, int]:
+        """Solve the restricted problem, with the second solver where the first does not arrive."""
+        n_iter = 0
+        for solver in (self.inner, self.fallback):
+            large = restricted.design.n_features > self.largest
+            if solver is None or (solver is self.inner and self.fallback and large):
+                continue
+            solution = minimize(restricted, solver, stop=stop, start=start)
+            start, n_iter = solution.point, n_iter + solution.certificate.n_iter
+            if solution.status not in (Status.ITERATION_LIMIT, Status.STALLED):
+                break
+        return start, n_iter
 
     def observe(self, problem: Problem, state: Restricted, gap: Gap) -> Restricted:
         return replace(
@@ -139,10 +155,12 @@ class WorkingSet(Solver[Restricted]):
         worst = worst[outside[worst] > 0]
         return np.union1d(state.members, worst).astype(np.intp)
 
-    def _inner_stop(self, state: Restricted) -> Stop:
+    def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
+        """Where the restricted problem is good enough; all the way if it is the whole problem."""
         outer = state.stop
         if outer.change is not None:
             return Stop(change=outer.change, max_iter=outer.max_iter, time_limit=outer.time_limit)
         target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
+        target = outer.tol if alone else target
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
         return Stop(tol=target, max_iter=left, time_limit=outer.time_limit)
