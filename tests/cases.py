@@ -26,6 +26,7 @@ from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Problem
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS as NAMED
+from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.working_set import WorkingSet
 
@@ -183,6 +184,8 @@ BINARY_SOLVERS: dict[str, Callable[[], Any]] = {
     "gcd on all features": CoordinateDescent,
     "fapg": NAMED["fapg"],
     "fapg-ws": NAMED["fapg-ws"],
+    "newton": NAMED["newton"],
+    "newton on all features": ProximalNewton,
     "working set of b-pgh": lambda: WorkingSet(ProximalGradient(), smallest=4),
 }
 MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {

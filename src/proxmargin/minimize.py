@@ -87,6 +87,8 @@ class _Run:
 
     def limits(self, state: State) -> Status | None:
         """The status that ends the run after any iteration, or None to go on."""
+        if state.interrupted:
+            return Status.INTERRUPTED
         change = self.stop.change
         if change is not None:
             met = change.met(state.objective_change, state.point_change)
@@ -95,7 +97,7 @@ class _Run:
                 return Status.SETTLED
         if state.n_iter >= self.limit:
             return Status.ITERATION_LIMIT
-        if self.stop.time_limit is not None and self.seconds >= self.stop.time_limit:
+        if perf_counter() >= self.stop.deadline:
             return Status.TIME_LIMIT
         return None
 
@@ -141,9 +143,9 @@ def minimize(
     """
     stop = stop or Stop()
     _require_suitable(solver, problem)
-    run = _Run(problem, solver, stop)
+    run = _Run(problem, solver, stop.started(perf_counter(), callbacks))
     with _quiet_threads(problem.design.nbytes):
-        status, state = _loop(run, start, callbacks)
+        status, state = _loop(run, start)
         best = run.best
         assert best is not None
     certificate = Certificate(
@@ -163,9 +165,7 @@ def minimize(
     return Solution(best.point, best, status, certificate, state)
 
 
-def _loop(
-    run: _Run, start: Point | State | None, callbacks: Sequence[Callable[[Report], object]]
-) -> tuple[Status, Any]:
+def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
     state: Any = start
     if not isinstance(start, State):
@@ -179,7 +179,7 @@ def _loop(
             if due or status is not None or state.finished:
                 gap = run.check(state)
                 last_check = state.n_iter
-                for callback in callbacks:
+                for callback in run.stop.callbacks:
                     callback(run.report(state, gap))
                 state = solver.observe(problem, state, gap)
                 status = run.verdict(state, gap) or status

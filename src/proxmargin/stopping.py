@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 __all__ = ["RelativeChange", "Stop"]
 
@@ -37,9 +39,20 @@ class Stop:
         Seconds.
     change : RelativeChange, optional
         Ends with the paper's rule instead of the gap.
+    deadline : float
+        The end of the time limit on the clock of `time.perf_counter`; set when the run starts.
+    callbacks : tuple of callables
+        Who is told of certificates; set when the run starts, for solvers that run others inside.
     """
 
     tol: float = 1e-6
     max_iter: int | None = None
     time_limit: float | None = None
     change: RelativeChange | None = None
+    deadline: float = float("inf")
+    callbacks: tuple[Callable[[Any], object], ...] = ()
+
+    def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
+        """The same limits for a run that starts ``now``."""
+        left = float("inf") if self.time_limit is None else self.time_limit
+        return replace(self, deadline=min(self.deadline, now + left), callbacks=tuple(callbacks))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from proxmargin.compiled import margins, products, sweeps
-from proxmargin.compiled.rows import sum_to_zero_rows
+from proxmargin.compiled import margins, newton, products, sweeps
+from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.losses import MarginLoss
 from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
 from tests.cases import SMOOTH_LOSSES, kinks, small_matrix
@@ -216,3 +216,107 @@ def test_a_sweep_zeroes_the_coefficient_of_a_feature_that_is_zero(kind: str, rng
         columns = sp.csc_matrix(X)
         sweeps.sweep_sparse(phi.shape, columns.data, columns.indices, columns.indptr, *rest)
     assert coef[0] == 0.0
+
+
+@every_smooth_loss
+@outputs
+def test_the_sum_of_values_equals_its_formula(phi: MarginLoss, outputs: int, rng) -> None:
+    scores, signs, weights = scored(phi, outputs, rng)
+    found = margins.value_sum(phi.shape, scores, signs, weights)
+    assert found == pytest.approx(np.vdot(weights, phi.value(signs * scores)), rel=1e-13)
+
+
+@outputs
+@pytest.mark.parametrize("bound", [0.7, np.inf])
+def test_clipping_into_the_box_and_shrinking_columns_equal_their_formulas(outputs, bound, rng):
+    _, signs, weights = scored(SMOOTH_LOSSES["logistic"], outputs, rng)
+    dual = rng.standard_normal(signs.shape) / 60
+    inside, low, high = margins.clip_into_box(dual, signs, weights, bound)
+    reach = np.where(weights > 0, bound * np.where(weights > 0, weights, 1.0), 0.0)
+    plain = -signs * np.clip(-signs * dual, 0.0, reach)
+    np.testing.assert_allclose(inside, plain, atol=1e-18)
+    np.testing.assert_allclose(high, np.maximum(plain, 0).sum(axis=0), atol=1e-15)
+    np.testing.assert_allclose(low, np.minimum(plain, 0).sum(axis=0), atol=1e-15)
+    up, down = rng.random(outputs), rng.random(outputs)
+    margins.shrink_columns(inside, up, down)
+    np.testing.assert_allclose(inside, np.where(plain > 0, up * plain, down * plain), atol=1e-18)
+
+
+def test_the_compiled_shifts_zero_the_sum_of_every_row(rng) -> None:
+    rows = rng.standard_normal((50, 6)) * 10.0 ** rng.integers(-3, 4, (50, 1))
+    for threshold in (0.0, 0.1, 3.0):
+        found = sum_to_zero_shifts(rows, threshold)
+        moved = rows - found
+        left = np.sign(moved) * np.maximum(np.abs(moved) - threshold, 0.0)
+        np.testing.assert_allclose(left.sum(axis=1), 0.0, atol=1e-12 * np.abs(rows).max())
+        narrow = np.ptp(rows, axis=1) <= 2 * threshold
+        middle = 0.5 * (rows.max(axis=1) + rows.min(axis=1))
+        np.testing.assert_allclose(found[narrow, 0], middle[narrow])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_products_along_and_across_dense_lines_are_those_of_numpy(dtype, rng) -> None:
+    lines = (10 * rng.standard_normal((23, 17))).astype(dtype)
+    right, left = rng.standard_normal(17), rng.standard_normal(23)
+    out, back = np.empty(23), np.zeros(17)
+    products.along(lines, right, out)
+    products.across(lines, left, back)
+    np.testing.assert_allclose(out, lines.astype(float) @ right, rtol=1e-12)
+    np.testing.assert_allclose(back, lines.astype(float).T @ left, rtol=1e-12, atol=1e-12)
+
+
+@every_smooth_loss
+def test_curvature_weights_are_the_second_derivative_or_a_majoriser_of_it(phi, rng) -> None:
+    scores, signs, weights = (part[:, 0] for part in scored(phi, 1, rng))
+    out = np.empty(scores.size)
+    newton.curvature_weights(phi.shape, scores, signs, weights, 0.0, out)
+    np.testing.assert_allclose(out, weights * phi.curvature(signs * scores), rtol=1e-13)
+    if not np.isfinite(phi.shape.cap):
+        return
+    newton.curvature_weights(phi.shape, scores, signs, weights, 1.0, out)
+    t, other = signs * scores, np.linspace(-20, 20, 4001)
+    bend = np.divide(out, weights, out=np.ones_like(out), where=weights > 0)
+    for here, curved in zip(t, bend, strict=True):
+        if phi.curvature(np.array([here]))[0] > 0:
+            continue
+        above = phi.value(np.array([here])) - phi.descent(np.array([here])) * (other - here)
+        above = above + 0.5 * curved * (other - here) ** 2
+        assert np.all(above >= phi.value(other) - 0.5 * phi.shape.cap**2 * phi.shape.curvature)
+
+
+@every_smooth_loss
+def test_the_slope_along_a_ray_is_the_derivative_of_the_loss(phi: MarginLoss, rng) -> None:
+    scores, signs, weights = (part[:, 0] for part in scored(phi, 1, rng))
+    direction = rng.standard_normal(scores.size)
+
+    def value(step: float) -> float:
+        return float(np.vdot(weights, phi.value(signs * (scores + step * direction))))
+
+    for step in (0.0, 0.37, 2.0):
+        found = newton.ray_slope(phi.shape, scores, direction, signs, weights, step)
+        difference = (value(step + 1e-6) - value(step - 1e-6)) / 2e-6
+        assert found == pytest.approx(difference, rel=1e-4, abs=1e-6)
+
+
+@every_type
+@every_index_type
+def test_the_sparse_gram_matrix_is_the_weighted_product(dtype, index_type, rng) -> None:
+    matrix = rng.standard_normal((30, 12)) * (rng.random((30, 12)) < 0.4)
+    X = compressed(matrix, dtype, index_type)
+    bend = rng.random(30) * (rng.random(30) < 0.7)
+    out = np.zeros((12, 12))
+    newton.sparse_gram(X.data, X.indices, X.indptr, bend, out)
+    dense = X.toarray().astype(float)
+    np.testing.assert_allclose(out, dense.T @ (bend[:, None] * dense), atol=1e-12)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.3])
+def test_model_sweeps_reach_the_minimiser_of_the_quadratic_model(l1, rng) -> None:
+    factor = rng.standard_normal((20, 8))
+    hessian, slope, start = factor.T @ factor / 20, rng.standard_normal(8), rng.standard_normal(8)
+    moving, coef = slope.copy(), start.copy()
+    newton.model_sweeps(hessian, moving, coef, l1, 10_000, 1e-13)
+    gradient = slope + hessian @ (coef - start)
+    np.testing.assert_allclose(moving, gradient, atol=1e-10)
+    off = np.where(coef == 0, np.maximum(np.abs(gradient) - l1, 0), gradient + l1 * np.sign(coef))
+    np.testing.assert_allclose(off, 0.0, atol=1e-10)

@@ -160,7 +160,7 @@ def test_swapping_the_labels_swaps_the_sign(make: Any) -> None:
 def test_every_solver_gives_the_same_objective(make: Any, classes: int) -> None:
     X, y = cancer() if classes == 2 else three_classes()
     joint = classes == 3 and make().get_params()["multi_class"] == "joint"
-    takers = ["m-pgh", "m-pgh-2"] if joint else ["b-pgh", "b-pgh-2", "gcd"]
+    takers = ["m-pgh", "m-pgh-2"] if joint else ["b-pgh", "b-pgh-2", "gcd", "newton"]
     values = [
         make(solver=name, tol=1e-10).fit(X, y).certificate_.primal
         for name in [*takers, "fapg", "fapg-ws", "auto"]

@@ -253,3 +253,13 @@ def test_a_sparse_design_is_compressed() -> None:
 def test_a_design_is_its_own_design() -> None:
     design = DenseDesign(np.eye(2))
     assert as_design(design) is design
+
+
+@every_design
+def test_the_gram_matrix_is_the_weighted_product(name: str, rng) -> None:
+    matrix = small_matrix(rng)
+    design, X = DESIGNS[name](matrix), as_seen(name, matrix)
+    weights = rng.random(X.shape[0]) * (rng.random(X.shape[0]) < 0.6)
+    expected = X.T @ (weights[:, None] * X)
+    close = {"rtol": 1e-6, "atol": 1e-6} if "float32" in name else {"rtol": 1e-9, "atol": 1e-9}
+    np.testing.assert_allclose(design.gram(weights), expected, **close)

@@ -80,7 +80,7 @@ def objective(instance: dict[str, Any], estimator: Any) -> float:
 
 
 @cases(
-    ["b-pgh", "b-pgh-2", "gcd", "fapg", "fapg-ws", "auto"],
+    ["b-pgh", "b-pgh-2", "gcd", "fapg", "fapg-ws", "newton", "auto"],
     ["m-pgh", "m-pgh-2", "fapg", "fapg-ws", "auto"],
 )
 def test_every_solver_reaches_the_reference_optimum(instance: dict[str, Any], solver: str) -> None:

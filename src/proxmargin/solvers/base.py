@@ -32,12 +32,15 @@ class State:
         The two quantities of `proxmargin.stopping.RelativeChange`, of the last iteration.
     finished : bool
         The solver has nothing left to do: another step would not move the point.
+    interrupted : bool
+        A run inside the last step was interrupted, and the state holds what it had found.
     """
 
     n_iter: int = 0
     objective_change: float = np.inf
     point_change: float = np.inf
     finished: bool = False
+    interrupted: bool = False
 
 
 S = TypeVar("S", bound=State)

@@ -67,6 +67,7 @@ class TwoStage(Solver[Staged]):
             second=second,
             n_iter=state.first.n_iter + second.n_iter,
             finished=second.finished,
+            interrupted=second.interrupted,
         )
 
     def observe(self, problem: Problem, state: Staged, gap: Gap) -> Staged:

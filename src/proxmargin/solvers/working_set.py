@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.certificate import Gap, certify
 from proxmargin.losses.base import Array
 from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
+from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
 from proxmargin.stopping import Stop
@@ -99,7 +99,8 @@ class WorkingSet(Solver[Restricted]):
         whole = alone and not self.inner.reads_columns
         restricted = problem if whole else problem.on_columns(members)
         start = Point(state.coef[members], state.intercept)
-        point, n_iter = self._solved(restricted, start, self._inner_stop(state, alone))
+        solutions = self._solved(restricted, start, self._inner_stop(state, alone))
+        point, n_iter = solutions[-1].point, sum(s.certificate.n_iter for s in solutions)
         coef = np.zeros_like(state.coef)
         coef[members] = point.coef
         unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
@@ -111,20 +112,22 @@ class WorkingSet(Solver[Restricted]):
             members=members,
             violations=None,
             finished=bool(unmoved),
+            interrupted=solutions[-1].status is Status.INTERRUPTED,
         )
 
-    def _solved(self, restricted: Problem, start: Point, stop: Stop) -> tuple[Point, int]:
+    def _solved(self, restricted: Problem, start: Point, stop: Stop) -> list[Solution]:
         """Solve the restricted problem, with the second solver where the first does not arrive."""
-        n_iter = 0
-        for solver in (self.inner, self.fallback):
-            large = restricted.design.n_features > self.largest
-            if solver is None or (solver is self.inner and self.fallback and large):
-                continue
-            solution = minimize(restricted, solver, stop=stop, start=start)
-            start, n_iter = solution.point, n_iter + solution.certificate.n_iter
-            if solution.status not in (Status.ITERATION_LIMIT, Status.STALLED):
+        large = self.fallback is not None and restricted.design.n_features > self.largest
+        solvers = [self.fallback] if large else [self.inner, self.fallback]
+        solutions: list[Solution] = []
+        for solver in filter(None, solvers):
+            begin = solutions[-1].point if solutions else start
+            solutions.append(
+                minimize(restricted, solver, stop=stop, start=begin, callbacks=stop.callbacks)
+            )
+            if solutions[-1].status not in (Status.ITERATION_LIMIT, Status.STALLED):
                 break
-        return start, n_iter
+        return solutions
 
     def observe(self, problem: Problem, state: Restricted, gap: Gap) -> Restricted:
         return replace(
@@ -158,9 +161,10 @@ class WorkingSet(Solver[Restricted]):
     def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
         """Where the restricted problem is good enough; all the way if it is the whole problem."""
         outer = state.stop
-        if outer.change is not None:
-            return Stop(change=outer.change, max_iter=outer.max_iter, time_limit=outer.time_limit)
-        target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
-        target = outer.tol if alone else target
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
-        return Stop(tol=target, max_iter=left, time_limit=outer.time_limit)
+        # certificates of a part of the features are of no interest to the callbacks
+        inner = replace(outer, max_iter=left, callbacks=outer.callbacks if alone else ())
+        if alone or outer.change is not None:
+            return inner
+        target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
+        return replace(inner, tol=target)
