@@ -285,17 +285,30 @@ def test_curvature_weights_are_the_second_derivative_or_a_majoriser_of_it(phi, r
 
 
 @every_smooth_loss
-def test_the_slope_along_a_ray_is_the_derivative_of_the_loss(phi: MarginLoss, rng) -> None:
+def test_the_search_along_a_ray_ends_where_its_slope_has_fallen(phi: MarginLoss, rng) -> None:
     scores, signs, weights = (part[:, 0] for part in scored(phi, 1, rng))
-    direction = rng.standard_normal(scores.size)
+    moved, coef = rng.standard_normal(scores.size), rng.standard_normal(6)
+    coef[:2] = 0.0
+    direction, l1, l2 = rng.standard_normal(6), 0.01, 0.1
+    ray = (phi.shape, scores, moved, signs, weights, coef, direction, l1, l2)
 
     def value(step: float) -> float:
-        return float(np.vdot(weights, phi.value(signs * (scores + step * direction))))
+        at = coef + step * direction
+        loss = float(np.vdot(weights, phi.value(signs * (scores + step * moved))))
+        return loss + l1 * np.abs(at).sum() + 0.5 * l2 * at @ at
 
     for step in (0.0, 0.37, 2.0):
-        found = newton.ray_slope(phi.shape, scores, direction, signs, weights, step)
-        difference = (value(step + 1e-6) - value(step - 1e-6)) / 2e-6
-        assert found == pytest.approx(difference, rel=1e-4, abs=1e-6)
+        difference = (value(step + 2e-7) - value(step + 1e-7)) / 1e-7
+        assert newton.ray_slope(*ray, step) == pytest.approx(difference, rel=1e-4, abs=1e-5)
+    lift = -2.0 * abs(newton.ray_slope(*ray, 0.0))  # so that the ray descends
+    first = lift + newton.ray_slope(*ray, 0.0)
+    step = newton.exact_step(*ray, lift, 0.5, 0.3, 60)
+    after = lift + 0.5 * (step + 1e-9) + newton.ray_slope(*ray, step + 1e-9)
+    before = lift + 0.5 * (step - 1e-9) + newton.ray_slope(*ray, step - 1e-9)
+    assert step > 0
+    assert before <= 0.31 * abs(first)
+    assert after >= -0.31 * abs(first)
+    assert newton.exact_step(*ray, 1e6, 0.0, 0.3, 60) == 0.0
 
 
 @every_type

@@ -7,7 +7,7 @@ from numba import njit
 
 from proxmargin.compiled.margins import _curvature, _descent
 
-__all__ = ["curvature_weights", "model_sweeps", "ray_slope", "sparse_gram"]
+__all__ = ["curvature_weights", "exact_step", "model_sweeps", "ray_slope", "sparse_gram"]
 
 
 @njit(cache=True, nogil=True)
@@ -29,14 +29,66 @@ def curvature_weights(shape, scores, signs, weights, theta, out):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def ray_slope(shape, scores, direction, signs, weights, step):  # type: ignore[no-untyped-def]
-    """Derivative of the loss along ``scores + step * direction``."""
+def ray_slope(  # type: ignore[no-untyped-def]
+    shape, scores, moved, signs, weights, coef, direction, l1, l2, step
+):
+    """Right derivative of the loss plus the elastic net along the ray, at ``step``.
+
+    Parameters
+    ----------
+    scores, moved, signs, weights : (n_samples,)
+        The scores are ``scores + step * moved``.
+    coef, direction : (n_features,)
+        The coefficients are ``coef + step * direction``.
+    """
     total = 0.0
     for i in range(scores.size):
         if weights[i] != 0.0:
-            t = signs[i] * (scores[i] + step * direction[i])
-            total -= weights[i] * signs[i] * direction[i] * _descent(shape, t)
+            t = signs[i] * (scores[i] + step * moved[i])
+            total -= weights[i] * signs[i] * moved[i] * _descent(shape, t)
+    for j in range(coef.size):
+        at = coef[j] + step * direction[j]
+        if at > 0.0:
+            total += (l1 + l2 * at) * direction[j]
+        elif at < 0.0:
+            total += (l2 * at - l1) * direction[j]
+        else:
+            total += l1 * abs(direction[j])
     return total
+
+
+@njit(cache=True, nogil=True)
+def exact_step(  # type: ignore[no-untyped-def]
+    shape, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
+):
+    """A step at which the slope along the ray has fallen to ``share`` of its first value.
+
+    ``lift + step * bend`` is added to the slope, for what else is quadratic along the ray. The
+    slope increases with the step: doubling until it is positive, then false position guarded by
+    bisection. Where it jumps across zero, the last step with a negative slope is returned, and 0
+    where the ray does not descend.
+    """
+    first = lift + ray_slope(shape, scores, moved, signs, weights, coef, direction, l1, l2, 0.0)
+    if first >= 0.0:
+        return 0.0
+    low, high, step = 0.0, np.inf, 1.0
+    at_low, at_high = first, np.inf
+    for trial in range(limit):
+        here = lift + step * bend
+        here += ray_slope(shape, scores, moved, signs, weights, coef, direction, l1, l2, step)
+        if abs(here) <= share * abs(first):
+            return step
+        if here < 0.0:
+            low, at_low = step, here
+        else:
+            high, at_high = step, here
+        if high == np.inf:
+            step = 2.0 * step
+        elif trial % 2 == 0:
+            step = low + (high - low) * at_low / (at_low - at_high)
+        else:
+            step = 0.5 * (low + high)
+    return low
 
 
 @njit(cache=True, nogil=True)

@@ -29,7 +29,8 @@ FLAT, LIFT = 1e-4, 1e-3
 # homotopy from the curvature of reweighted least squares to that of the loss
 THETA_END, THETA_FALL = 1e-3, 0.3
 SWEEPS, CYCLES = 20, 30
-SEARCH_STEPS = 60
+# the search along a step ends when the slope has fallen to this share of its first value
+SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,30 +208,24 @@ class ProximalNewton(Solver[Curving]):
         shift: float,
         moved: Array,
     ) -> float:
-        """The step length at which the objective stops falling, to a third of its first slope."""
+        """The step length at which the objective stops falling."""
         loss, penalty = _parts(problem)
-        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         l2 = problem.intercept.l2
-
-        def slope(step: float) -> float:
-            smooth = compiled.ray_slope(loss.phi.shape, scores, moved, signs, weights, step)
-            at = coef + step * direction
-            rise = np.where(at == 0, np.abs(direction), np.sign(at) * direction).sum()
-            ridge = penalty.l2 * float(at @ direction) + l2 * (intercept + step * shift) * shift
-            return float(smooth + penalty.l1 * rise + ridge)
-
-        first = slope(0.0)
-        if first >= 0.0:
-            return 0.0
-        low, high, step = 0.0, np.inf, 1.0
-        for _ in range(SEARCH_STEPS):
-            here = slope(step)
-            if abs(here) <= 0.3 * abs(first):
-                break
-            low, high = (step, high) if here < 0 else (low, step)
-            step = 2.0 * step if high == np.inf else 0.5 * (low + high)
-        else:
-            return low
+        step: float = compiled.exact_step(
+            loss.phi.shape,
+            scores,
+            moved,
+            loss.signs[:, 0],
+            loss.weights[:, 0],
+            coef,
+            direction,
+            penalty.l1,
+            penalty.l2,
+            l2 * intercept * shift,
+            l2 * shift * shift,
+            SEARCH_SHARE,
+            SEARCH_STEPS,
+        )
         return step
 
 
