@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from threading import Lock, current_thread, main_thread
 from time import perf_counter
 from typing import Any
 
@@ -68,6 +70,8 @@ class _Run:
         gap = certify(self.problem, point, scores=self.solver.scores(self.problem, state))
         self.lower = max(self.lower, gap.dual) if np.isfinite(gap.dual) else self.lower
         gap = _tightened(gap, self.lower)
+        if self.best is not None:
+            self.best = _tightened(self.best, self.lower)
         if self.best is None or gap.gap < self.best.gap:
             if self.best is None or gap.gap < STALL_FACTOR * self.best.gap:
                 self.last_progress = state.n_iter
@@ -144,8 +148,10 @@ def minimize(
     stop = stop or Stop()
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop.started(perf_counter(), callbacks))
-    with _quiet_threads(problem.design.nbytes):
+    with _interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
+        if _interrupts.pending:
+            status = Status.INTERRUPTED
         best = run.best
         assert best is not None
     certificate = Certificate(
@@ -169,7 +175,7 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
     state: Any = start
     if not isinstance(start, State):
-        state = solver.init(problem, start or problem.origin(), run.stop)
+        state = solver.init(problem, _first_point(problem, start), run.stop)
     del start  # one set of coefficients less to keep
     last_check = -1
     try:
@@ -185,6 +191,8 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
                 status = run.verdict(state, gap) or status
             if status is not None:
                 return status, state
+            if _interrupts.pending:
+                raise KeyboardInterrupt
             state = solver.step(problem, state)
             status = run.limits(state)
     except KeyboardInterrupt:
@@ -193,9 +201,18 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         return Status.INTERRUPTED, state
 
 
+def _first_point(problem: Problem, start: Point | None) -> Point:
+    """Zero, or the start moved into the domain unless the null model is better than that."""
+    if start is None:
+        return problem.origin()
+    start = problem.projected(start)
+    null = problem.null_point()
+    return start if problem.value(start) <= problem.value(null) else null
+
+
 def _tightened(gap: Gap, lower: float) -> Gap:
     """The gap against the highest lower bound seen so far, with room for rounding."""
-    against = max(gap.primal - lower, 0.0) + 4 * np.finfo(float).eps * abs(gap.primal)
+    against = max(gap.primal - lower, 0.0) + 4 * float(np.finfo(float).eps) * abs(gap.primal)
     return replace(gap, gap=against) if against < gap.gap else gap
 
 
@@ -210,11 +227,70 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-@contextmanager
-def _quiet_threads(nbytes: int) -> Iterator[None]:
-    """One BLAS thread while the data are small."""
-    if nbytes >= ONE_THREAD_BYTES:
-        yield
-        return
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
+class _Interrupts:
+    """Ctrl-C during a run is noted, and acted upon between two iterations.
+
+    Compiled code may lose an exception that a signal raises inside it. A second Ctrl-C raises at
+    once. Only the main thread can do this, and only where Python's own handler is in place.
+    """
+
+    def __init__(self) -> None:
+        self.pending = False
+        self._depth = 0
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if current_thread() is not main_thread():
+            return
+        self._depth += 1
+        if self._depth == 1:
+            self.pending = False
+            self._before = signal.getsignal(signal.SIGINT)
+            if self._before is signal.default_int_handler:
+                signal.signal(signal.SIGINT, self._note)
+
+    def __exit__(self, *exception: object) -> None:
+        if current_thread() is not main_thread():
+            return
+        self._depth -= 1
+        if self._depth == 0:
+            if self._before is signal.default_int_handler:
+                signal.signal(signal.SIGINT, self._before)
+            self.pending = False
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self.pending:
+            raise KeyboardInterrupt
+        self.pending = True
+
+
+_interrupts = _Interrupts()
+
+
+class _QuietThreads:
+    """One BLAS thread while any fit with little data runs; counted, because limits are global."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running = 0
+        self._limiter: Any = None
+
+    @contextmanager
+    def __call__(self, nbytes: int) -> Iterator[None]:
+        if nbytes >= ONE_THREAD_BYTES:
+            yield
+            return
+        with self._lock:
+            if self._running == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if self._running == 0:
+                    self._limiter.restore_original_limits()
+
+
+_quiet_threads = _QuietThreads()

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import StandardizedDesign, moments
+from proxmargin.designs.standardized import StandardizedDesign, rescaled, standardized
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.traits import Trait
 
 __all__ = ["Point", "PrimalSide", "Problem"]
+
+# a step so short that a prox only moves what is outside the domain
+TINY_STEP = 1e-300
 
 
 class Point(NamedTuple):
@@ -69,9 +72,19 @@ class Problem:
         best = self.loss.best_intercept(scores, self.intercept, origin.intercept)
         return Point(origin.coef, best)
 
+    def projected(self, point: Point) -> Point:
+        """The nearest point on which penalty and intercept are finite."""
+        return Point(
+            self.penalty.prox(point.coef, TINY_STEP),
+            self.intercept.prox(point.intercept[None, :], TINY_STEP)[0],
+        )
+
     def value(self, point: Point) -> float:
         """The objective at ``point``."""
-        scores = self.design.scores(point.coef) + point.intercept
+        bare = np.zeros((self.design.n_samples, self.loss.n_outputs))
+        if point.coef.any():
+            bare = self.design.scores(point.coef)
+        scores = bare + point.intercept
         return (
             self.loss.value(scores)
             + self.penalty.value(point.coef)
@@ -103,13 +116,11 @@ class Problem:
         The problem stays the same; its conditioning does not depend on units any more.
         """
         shares = self.loss.shares
-        centre = np.zeros(self.design.n_features)
         if self.intercept.is_shift_invariant:
-            centre, scale = moments(self.design, shares)
+            design = standardized(self.design, shares)
         else:
-            squares = self.design.column_squares(shares)
-            scale = np.sqrt(np.where(squares > 0, squares, 1.0))
-        return PrimalSide(self, centre, scale)
+            design = rescaled(self.design, shares)
+        return PrimalSide(self, design)
 
 
 class PrimalSide:
@@ -120,20 +131,21 @@ class PrimalSide:
     Parameters
     ----------
     problem : Problem
-    centre, scale : (n_features,), optional
-        Coordinates: u holds ``scale * coef`` and ``intercept + centre' coef``.
+    coordinates : StandardizedDesign, optional
+        The problem's design with other centre and scale: u then holds ``scale * coef`` and
+        ``intercept + centre' coef``.
     """
 
-    def __init__(
-        self, problem: Problem, centre: Array | None = None, scale: Array | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, coordinates: StandardizedDesign | None = None) -> None:
         self.problem = problem
         self.loss = problem.loss
-        self.design = problem.design
-        self.centre = np.zeros(1) if centre is None else centre
-        self.scale = np.ones((1, 1)) if scale is None else scale[:, None]
-        if centre is not None and scale is not None:
-            self.design = StandardizedDesign(problem.design, centre, scale)
+        self.design = coordinates or problem.design
+        self.centre = np.zeros(1) if coordinates is None else coordinates.centre
+        self.scale = np.ones((1, 1))
+        if coordinates is not None:
+            # constant features, whose scale is infinite, do not matter: any scale will do
+            finite = np.isfinite(coordinates.scale)
+            self.scale = np.where(finite, coordinates.scale, 1.0)[:, None]
 
     def pack(self, point: Point) -> Array:
         shifted = point.intercept + self._shift(point.coef)

@@ -22,7 +22,7 @@ class RelativeChange:
     times: int = 3
 
     def met(self, objective_change: float, point_change: float) -> bool:
-        return objective_change <= self.tol and point_change <= self.tol
+        return abs(objective_change) <= self.tol and point_change <= self.tol
 
 
 @dataclass(frozen=True)

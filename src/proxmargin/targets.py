@@ -38,8 +38,13 @@ class Targets:
         cls, y: NDArray[Any], sample_weight: Array | None, class_weight: ClassWeight
     ) -> Targets:
         """Encode ``y``; raises ValueError unless two classes have positive weight."""
-        classes, codes = np.unique(y, return_inverse=True)
-        weights = np.ones(codes.size) if sample_weight is None else np.asarray(sample_weight, float)
+        y = np.asarray(y)
+        weights = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, float)
+        if not np.isfinite(weights.sum()):
+            raise ValueError("sample_weight is too large: the sum of the weights overflows")
+        # a class without weight is no class, as if its rows had been removed
+        classes = np.unique(y[weights > 0])
+        codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
         present = classes[np.bincount(codes, weights, minlength=classes.size) > 0]
         if present.size < 2:

@@ -127,12 +127,23 @@ def test_sums_of_squares_are_those_of_scipy(dtype, index_type, rng) -> None:
     matrix = small_matrix(rng)
     X = compressed(matrix, dtype, index_type)
     features, samples = rng.random(6), rng.random(14)
-    along, across = np.full(14, np.nan), np.zeros(6)
-    products.squares_along(X.data, X.indices, X.indptr, features, along)
-    products.squares_across(X.data, X.indices, X.indptr, samples, across)
-    squares = sp.csr_matrix(matrix.astype(float)).power(2)
-    np.testing.assert_allclose(along, squares @ features, rtol=1e-14)
-    np.testing.assert_allclose(across, squares.T @ samples, rtol=1e-14)
+    by_columns = X.tocsc()
+    for centre in (np.zeros(6), rng.standard_normal(6)):
+        off = (X.toarray().astype(float) - centre) ** 2
+        for Y, by_rows in ((X, True), (by_columns, False)):
+            parts = (Y.data, Y.indices, Y.indptr)
+            rows = products.centred_squares(*parts, features, centre, by_rows, True, 14)
+            columns = products.centred_squares(*parts, samples, centre, by_rows, False, 6)
+            np.testing.assert_allclose(rows, off @ features, rtol=1e-12)
+            np.testing.assert_allclose(columns, samples @ off, rtol=1e-12)
+
+
+def test_squares_of_a_full_sparse_column_with_a_large_mean_keep_their_digits(rng) -> None:
+    column = 1e8 + rng.standard_normal((500, 1))
+    X, centre = sp.csc_matrix(column), np.array([column.mean()])
+    parts = (X.data, X.indices, X.indptr)
+    found = products.centred_squares(*parts, np.full(500, 1 / 500), centre, False, False, 1)
+    np.testing.assert_allclose(found, column.var(axis=0), rtol=1e-12)
 
 
 @every_type

@@ -17,6 +17,7 @@ from proxmargin import (
     SquaredHingeSVC,
 )
 from proxmargin.losses import Hinge
+from proxmargin.solvers.fapg import FastProximalGradient
 
 EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 every = pytest.mark.parametrize("make", EVERY)
@@ -40,7 +41,7 @@ def data(rng):
         ({"delta": np.inf}, "delta must be a finite number > 0, got inf"),
         ({"intercept_ridge": -2.0}, "intercept_ridge must be"),
         ({"multi_class": "both"}, "multi_class must be one of 'joint', 'ovr', got 'both'"),
-        ({"solver": "newton"}, "unknown solver 'newton': known are 'auto' and 'b-pgh'"),
+        ({"solver": "simplex"}, "unknown solver 'simplex': known are 'auto' and 'b-pgh'"),
         ({"solver": "m-pgh"}, "cannot take this problem: it needs a joint multiclass .*these can"),
         (
             {"solver": "gcd", "solver_options": {"eta": 2}},
@@ -53,7 +54,13 @@ def data(rng):
         ({"time_limit": 0}, "time_limit must be a finite number > 0 or None, got 0"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),
         ({"standardize": "yes"}, "standardize must be True or False"),
-        ({"callbacks": [3]}, "callbacks must be callables"),
+        ({"callbacks": None}, "callbacks must be a list or tuple"),
+        ({"verbose": None}, "verbose must be an integer >= 0, got None"),
+        ({"solver": ["fapg"]}, r"solver must be a name or a solver object, got \['fapg'\]"),
+        ({"solver": "fapg", "solver_options": {"growth": 1.0}}, "growth must be > 1, got 1.0"),
+        ({"solver": "fapg", "solver_options": {"bt_every": 0}}, "bt_every must be an integer"),
+        ({"solver": "b-pgh", "solver_options": {"eta": 1.0}}, "eta must be > 1, got 1.0"),
+        ({"callbacks": [3]}, "callbacks must be a list or tuple of callables"),
         ({"class_weight": {7: 2.0}}, r"class_weight names \[7\], which are not among the labels"),
         ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict, got 'even'"),
         ({"class_weight": {0: -1.0}}, "class_weight: weights must be finite and >= 0"),
@@ -67,7 +74,9 @@ def test_a_bad_parameter_is_named_with_what_would_work(data, parameters, message
 def test_a_solver_for_all_classes_together_is_offered_where_it_is_wanted(data) -> None:
     X, _ = data
     three = np.arange(60) % 3
-    with pytest.raises(ValueError, match=r"needs a binary problem.*'m-pgh', 'm-pgh-2', 'fapg'"):
+    with pytest.raises(
+        ValueError, match=r"it needs .*a binary problem.*'m-pgh', 'm-pgh-2', 'fapg'"
+    ):
         HuberizedSVC(solver="gcd").fit(X, three)
 
 
@@ -241,3 +250,47 @@ def test_two_samples_and_one_feature_are_enough() -> None:
     for make in EVERY:
         model = make().fit([[0.0], [1.0]], ["a", "b"])
         assert model.certificate_.converged
+
+
+def test_a_solver_object_takes_no_options_beside_it(data) -> None:
+    with pytest.raises(ValueError, match="asked for by name, not an object"):
+        HuberizedSVC(solver=FastProximalGradient(), solver_options={"growth": 2.0}).fit(*data)
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "ovr"])
+def test_a_class_without_weight_is_a_class_removed(rng, multi_class) -> None:
+    X, y = rng.standard_normal((90, 6)), np.arange(90) % 3
+    X[:, 0] += y
+    weights = np.where(y == 1, 0.0, 1.0)
+    kept = weights > 0
+    some = HuberizedSVC(multi_class=multi_class, tol=1e-10).fit(X, y, sample_weight=weights)
+    fewer = HuberizedSVC(multi_class=multi_class, tol=1e-10).fit(X[kept], y[kept])
+    np.testing.assert_array_equal(some.classes_, [0, 2])
+    np.testing.assert_allclose(some.coef_, fewer.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["auto", "gcd", "fapg", "fapg-ws", "newton", "b-pgh", "b-pgh-2"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_every_solver_fits_every_form_of_data_or_says_why_not(
+    rng, solver, form, standardize
+) -> None:
+    X = rng.standard_normal((30, 150))
+    y = (X[:, 0] > 0).astype(int)
+    model = HuberizedSVC(alpha=0.3, l1_ratio=0.9, solver=solver, standardize=standardize)
+    if solver == "gcd" and standardize and form is not np.asarray:
+        with pytest.raises(ValueError, match=r"reads single columns.*'newton'"):
+            model.fit(form(X), y)
+    else:
+        assert model.fit(form(X), y).certificate_.converged
+
+
+def test_standardised_sparse_and_dense_data_give_one_model_whatever_the_mean(rng) -> None:
+    X = rng.standard_normal((200, 4))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).astype(int)
+    X = 1000.0 + 1e-4 * X
+    dense = HuberizedSVC(standardize=True, tol=1e-9).fit(X, y)
+    for form in (sparse.csr_matrix, sparse.csc_matrix):
+        model = HuberizedSVC(standardize=True, tol=1e-9).fit(form(X), y)
+        assert model.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=1e-6)
+        np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-3, atol=1.0)

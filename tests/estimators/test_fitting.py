@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
 
+import proxmargin.minimize as minimize_module
 from proxmargin import Checkpoint, History, HuberizedSVC, SparseLogisticRegression
+from proxmargin.certificate import certify
+from proxmargin.minimize import minimize
+from proxmargin.problem import Point
+from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.stopping import Stop
 from tests.data import load_set, needs_data
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -172,3 +179,76 @@ def test_twenty_classes_of_text_stay_within_four_times_the_data(multi_class) -> 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * size
+
+
+@pytest.mark.parametrize("solver", ["b-pgh", "fapg", "gcd", "fapg-ws", "newton", "b-pgh-2"])
+@pytest.mark.parametrize("size", [1e3, 1e7, 1e11])
+def test_a_start_far_away_never_leads_to_a_false_certificate(solver, size) -> None:
+    optimum = HuberizedSVC(tol=1e-10).fit(X, Y).certificate_
+    model = HuberizedSVC(solver=solver, warm_start=True, max_iter=500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, Y)
+        model.coef_ = np.full_like(model.coef_, size)
+        model.fit(X, Y)
+    certificate = model.certificate_
+    assert certificate.dual <= optimum.primal * (1 + 1e-12)
+    assert certificate.gap >= certificate.primal - optimum.primal - 1e-12
+
+
+def test_a_lower_bound_is_kept_without_the_rounding_of_a_huge_objective() -> None:
+    problem = HuberizedSVC()._assemble(X, Y, None).problems[0]
+    optimum = HuberizedSVC(tol=1e-10).fit(X, Y).certificate_.primal
+    for size in (1e6, 1e10, 1e14):
+        far = Point(np.full((30, 1), size), np.zeros(1))
+        for steps in (1, 50):
+            state = CoordinateDescent().init(problem, far, Stop())
+            stop = Stop(max_iter=steps)
+            found = minimize(problem, CoordinateDescent(), start=state, stop=stop)
+            assert found.certificate.dual <= optimum * (1 + 1e-12)
+
+
+def test_a_bad_start_is_given_up_for_the_null_model() -> None:
+    model = HuberizedSVC(warm_start=True).fit(X, Y)
+    model.coef_ = 1e8 * model.coef_
+    assert model.fit(X, Y).certificate_.converged
+
+
+@pytest.mark.parametrize("solver", ["b-pgh-2", "gcd", "fapg-ws", "newton"])
+def test_an_interruption_inside_a_working_set_ends_the_fit(solver, monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal((50, 400))
+    labels = (wide[:, 0] > 0).astype(int)
+    count = 0
+
+    def interrupting(*args, **options):
+        nonlocal count
+        count += 1
+        if count == 6:
+            raise KeyboardInterrupt
+        return certify(*args, **options)
+
+    monkeypatch.setattr(minimize_module, "certify", interrupting)
+    model = HuberizedSVC(alpha=0.01, solver=solver, tol=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(wide, labels)
+    assert model.certificate_.stop_reason == "it was interrupted"
+    assert count < 20
+
+
+@pytest.mark.parametrize("solver", ["b-pgh", "b-pgh-2", "gcd", "fapg", "fapg-ws", "newton"])
+def test_the_rule_of_the_paper_stops_every_solver(solver) -> None:
+    model = HuberizedSVC(solver=solver, stopping="relative-change", tol=1e-6).fit(X, Y)
+    assert model.certificate_.relative_gap < 1e-2
+    assert model.certificate_.n_iter < 5000
+
+
+def test_limits_on_threads_are_restored_after_fits_that_overlap() -> None:
+    before = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    inside = [minimize_module._quiet_threads(0) for _ in range(2)]
+    for one in inside:
+        one.__enter__()
+    for one in inside:
+        one.__exit__(None, None, None)
+    after = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert after == before

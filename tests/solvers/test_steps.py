@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import proxmargin
 from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point
 from proxmargin.solvers.base import UnsuitableSolverError
+from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.stopping import Stop
 from tests.cases import (
     BINARY_SOLVERS,
@@ -188,3 +190,13 @@ def test_a_feature_that_is_zero_loses_its_coefficient(make, problem_of, rng) -> 
     solution = minimize(problem, make(), start=start, stop=Stop(tol=1e-9, max_iter=20_000))
     assert solution.certificate.converged
     assert not np.any(solution.point.coef[3])
+
+
+def test_newton_steps_stay_finite_after_a_short_step() -> None:
+    # a step below a tenth brings the homotopy back, which only the capped loss has
+    rng = np.random.RandomState(42)
+    X, y = rng.rand(15, 30), rng.randint(0, 3, size=15)
+    weights = rng.randint(0, 5, size=15)
+    for problem in proxmargin.SquaredHingeSVC()._assemble(X, y, weights).problems:
+        stop = Stop(tol=1e-10, max_iter=60)
+        assert minimize(problem, ProximalNewton(), stop=stop).certificate.converged

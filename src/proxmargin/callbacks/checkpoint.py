@@ -21,8 +21,9 @@ class Checkpoint:
     """Saves coefficients and intercept to ``path`` (an .npz) at most every ``every`` seconds.
 
     The file is replaced atomically, so that it always holds a whole point, whenever the process
-    ends. `Checkpoint.load` gives it back; `HuberizedSVC(warm_start=True)` continues from there.
-    In standardised units if the estimator standardises.
+    ends. `Checkpoint.load` gives it back, as the ``start`` of `proxmargin.minimize.minimize`. The
+    point is that of the problem being solved: in standardised units if the estimator standardises,
+    and of the class at hand for one-vs-rest.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Checkpoint:
 
     path: str | os.PathLike[str]
     every: float = 30.0
-    _written: float = field(default=-np.inf)
+    _written: float = field(default=-np.inf, init=False)
 
     def __call__(self, report: Report) -> None:
         now = perf_counter()

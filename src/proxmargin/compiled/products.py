@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["across", "along", "gather", "scatter", "squares_across", "squares_along"]
+__all__ = ["across", "along", "centred_squares", "gather", "largest_entries", "scatter"]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -83,20 +83,57 @@ def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def squares_along(data, indices, indptr, weights, out):  # type: ignore[no-untyped-def]
-    """``out[i] = sum_j weights[j] data_ij^2`` over the entries of each compressed line i."""
-    for i in range(out.size):
-        total = 0.0
-        for entry in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[entry])
-            total += weights[indices[entry]] * value * value
-        out[i] = total
+def largest_entries(data, indices, indptr, by_rows, length):  # type: ignore[no-untyped-def]
+    """Largest absolute entry of each column of a compressed matrix, (n_columns,)."""
+    out = np.zeros(length)
+    for line in range(indptr.size - 1):
+        for entry in range(indptr[line], indptr[line + 1]):
+            column = indices[entry] if by_rows else line
+            out[column] = max(out[column], abs(data[entry]))
+    return out
 
 
 @njit(cache=True, nogil=True)
-def squares_across(data, indices, indptr, weights, out):  # type: ignore[no-untyped-def]
-    """``out[j] += sum_i weights[i] data_ij^2`` over the entries of each compressed line i."""
-    for i in range(weights.size):
-        for entry in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[entry])
-            out[indices[entry]] += weights[i] * value * value
+def centred_squares(  # type: ignore[no-untyped-def]
+    data, indices, indptr, weights, centre, by_rows, of_rows, length
+):
+    """Weighted squares ``(x_ij - centre_j)^2`` of a compressed matrix, by row or by column.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays
+        Compressed by rows if ``by_rows``, else by columns.
+    weights : array
+        One a column for sums of rows (``of_rows``), one a row for sums of columns.
+    centre : (n_columns,)
+    by_rows, of_rows : bool
+    length : int
+        Number of rows or columns that are summed.
+
+    Returns
+    -------
+    (n_rows,) or (n_columns,)
+        Every term is non-negative; entries that are not stored count ``centre^2``.
+    """
+    size = length
+    out = np.zeros(size)
+    stored = np.zeros(size)
+    count = np.zeros(size, dtype=np.int64)
+    for line in range(indptr.size - 1):
+        for entry in range(indptr[line], indptr[line + 1]):
+            row = line if by_rows else indices[entry]
+            column = indices[entry] if by_rows else line
+            target = row if of_rows else column
+            weight = weights[column] if of_rows else weights[row]
+            off = data[entry] - centre[column]
+            out[target] += weight * off * off
+            stored[target] += weight * centre[column] * centre[column]
+            count[target] += 1
+    everything = 0.0
+    for j in range(weights.size):
+        everything += weights[j] * centre[j] * centre[j] if of_rows else weights[j]
+    for target in range(size):
+        if count[target] < weights.size:
+            whole = everything if of_rows else everything * centre[target] * centre[target]
+            out[target] += max(whole - stored[target], 0.0)
+    return out

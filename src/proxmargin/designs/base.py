@@ -44,8 +44,6 @@ class Design(ABC):
     n_features: int
     ledger: Ledger
     share: float
-    rounding: float = 1e-24
-    """A variance below this share of the squared mean is what rounding leaves of a constant."""
 
     @abstractmethod
     def scores(self, coef: Array) -> Array:
@@ -55,25 +53,48 @@ class Design(ABC):
     def adjoint(self, dual: Array) -> Array:
         """``X.T @ dual``."""
 
+    is_dense: bool = False
+    """Every entry is stored, in one array."""
+    has_columns: bool = True
+    """Single columns can be read cheaply (`sweep_data`)."""
+
     @abstractmethod
-    def row_squares(self, weights: Array) -> Array:
-        """``sum_j weights_j x_ij^2`` for each sample, (n_samples,)."""
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        """``sum_j weights_j (x_ij - centre_j)^2`` for each sample, (n_samples,)."""
 
     def row_norms(self) -> Array:
         """``|x_i|^2`` for each sample, (n_samples,); computed once."""
         known = self.__dict__.get("_row_norms")
         if known is None:
-            known = self.__dict__["_row_norms"] = self.row_squares(np.ones(self.n_features))
+            known = self.__dict__["_row_norms"] = self.row_squares(
+                np.ones(self.n_features), np.zeros(self.n_features)
+            )
         norms: Array = known
         return norms
 
     @abstractmethod
-    def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
+    def column_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
 
     @abstractmethod
-    def gram(self, weights: Array) -> Array:
-        """``X' diag(weights) X``, (n_features, n_features); rows of weight zero are not read."""
+    def largest(self) -> Array:
+        """A bound on the entries of each feature that go into products, (n_features,)."""
+
+    def product_error(self, coef: Array) -> Array:
+        """A bound on the rounding of one score, (n_outputs,): ``eps sum_j largest_j |coef_j|``."""
+        known = self.__dict__.get("_largest")
+        if known is None:
+            known = self.__dict__["_largest"] = self.largest()
+        live = np.flatnonzero(coef.any(axis=1))
+        error: Array = np.finfo(float).eps * (known[live] @ np.abs(coef[live]))
+        return error
+
+    @abstractmethod
+    def gram(self, weights: Array, centre: Array) -> Array:
+        """``(X - 1 centre')' diag(weights) (X - 1 centre')``, (n_features, n_features).
+
+        Rows of weight zero are not read.
+        """
 
     def columns(self, index: Index) -> Design:
         """The design of some of the features, kept by columns; shares this one's ledger.
@@ -82,7 +103,7 @@ class Design(ABC):
         """
         known = self.__dict__.get("_last_columns")
         if known is None or not np.array_equal(known[0], index):
-            known = (index, self._columns(index))
+            known = (index.copy(), self._columns(index))
             self.__dict__["_last_columns"] = known
         restricted: Design = known[1]
         return restricted
@@ -96,8 +117,8 @@ class Design(ABC):
         """The design of some of the samples."""
 
     @abstractmethod
-    def sweep_data(self) -> tuple[Any, ...] | None:
-        """What coordinate descent reads columns from; None if columns cannot be read cheaply.
+    def sweep_data(self) -> tuple[Any, ...]:
+        """What coordinate descent reads columns from, where `has_columns`.
 
         ``(matrix, centre, scale)`` for a dense matrix, or the arrays ``(data, indices, indptr)``
         of a matrix compressed by columns.

@@ -31,6 +31,8 @@ class DenseDesign(Design):
         Not copied; may be read-only or memory-mapped.
     """
 
+    is_dense = True
+
     def __init__(
         self, matrix: NDArray[Any], ledger: Ledger | None = None, share: float = 1.0
     ) -> None:
@@ -55,17 +57,24 @@ class DenseDesign(Design):
         self.ledger.charge(self.share)
         return self._across(dual) if self._by_rows else self._along(dual)
 
-    def row_squares(self, weights: Array) -> Array:
-        squares = self._squares_along if self._by_rows else self._squares_across
-        return squares(weights, np.zeros(1))
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        if self._by_rows:
+            return self._squares_along(weights, centre)
+        return self._squares_across(weights, centre[:, None])
 
-    def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
-        centre = np.zeros(self.n_features) if centre is None else centre
+    def column_squares(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
         if self._by_rows:
             return self._squares_across(weights, centre)
         return self._squares_along(weights, centre[:, None])
 
-    def gram(self, weights: Array) -> Array:
+    def largest(self) -> Array:
+        self.ledger.charge(self.share)
+        high, low = self.matrix.max(axis=0, initial=0), self.matrix.min(axis=0, initial=0)
+        return np.maximum(high.astype(np.float64), -low.astype(np.float64))
+
+    def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
         out = np.zeros((self.n_features, self.n_features))
         live = np.flatnonzero(weights)
@@ -73,7 +82,7 @@ class DenseDesign(Design):
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
             block = self.matrix[part].astype(np.float64, copy=False)
-            block = block * np.sqrt(weights[part])[:, None]
+            block = (block - centre) * np.sqrt(weights[part])[:, None]
             out += block.T @ block
         return out
 
@@ -132,10 +141,10 @@ class DenseDesign(Design):
         return out
 
     def _squares_along(self, weights: Array, centre: Array) -> Array:
-        """Weighted squares of each line; ``centre`` is one number, or one a line (a column)."""
+        """Weighted squares of each line; ``centre`` has one entry a column, or a line (2-D)."""
         return np.concatenate(
             [
-                (block - centre[part if centre.size > 1 else 0]) ** 2 @ weights
+                (block - (centre[part] if centre.ndim == 2 else centre)) ** 2 @ weights
                 for block, part in self._blocks(self._cached)
             ]
         )
@@ -143,5 +152,5 @@ class DenseDesign(Design):
     def _squares_across(self, weights: Array, centre: Array) -> Array:
         out = np.zeros(self._major.shape[1])
         for block, part in self._blocks(self._cached):
-            out += weights[part] @ (block - centre) ** 2
+            out += weights[part] @ (block - (centre[part] if centre.ndim == 2 else centre)) ** 2
         return out

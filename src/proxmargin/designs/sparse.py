@@ -23,8 +23,6 @@ class SparseDesign(Design):
         Not copied, not converted, not sorted.
     """
 
-    rounding = 1e-13  # the variance is a difference of squares here
-
     def __init__(self, matrix: Any, ledger: Ledger | None = None, share: float = 1.0) -> None:
         if matrix.format not in ("csr", "csc"):
             raise TypeError(f"a sparse design is CSR or CSC, not {matrix.format.upper()}")
@@ -40,28 +38,26 @@ class SparseDesign(Design):
     def adjoint(self, dual: Array) -> Array:
         return self._product(dual, self.n_features, gather=not self._by_rows)
 
-    def row_squares(self, weights: Array) -> Array:
-        if self._by_rows:
-            return self._squares_along(self.n_samples, weights)
-        return self._squares_across(weights, self.n_samples)
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        return self._squares(weights, centre, self.n_samples, of_rows=True)
 
-    def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
-        squares = self._squares(weights)
-        if centre is None or not centre.any():
-            return squares
-        cross = self.adjoint(weights[:, None])[:, 0]
-        return np.maximum(squares - centre * (2.0 * cross - centre * weights.sum()), 0.0)
+    def column_squares(self, weights: Array, centre: Array) -> Array:
+        return self._squares(weights, centre, self.n_features, of_rows=False)
 
-    def _squares(self, weights: Array) -> Array:
-        if self._by_rows:
-            return self._squares_across(weights, self.n_features)
-        return self._squares_along(self.n_features, weights)
+    def largest(self) -> Array:
+        self.ledger.charge(self.share)
+        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+        largest: Array = products.largest_entries(*parts, self._by_rows, self.n_features)
+        return largest
 
-    def gram(self, weights: Array) -> Array:
+    def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
         rows = self._rows_of_columns
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
+        if centre.any():
+            cross = np.outer(centre, self.adjoint(weights[:, None])[:, 0])
+            out += weights.sum() * np.outer(centre, centre) - cross - cross.T
         return out
 
     @cached_property
@@ -99,19 +95,13 @@ class SparseDesign(Design):
         kernel(self.matrix.data, self.matrix.indices, self.matrix.indptr, right, out)
         return out
 
-    def _squares_along(self, length: int, weights: Array) -> Array:
-        out = np.empty(length)
-        products.squares_along(
-            self.matrix.data, self.matrix.indices, self.matrix.indptr, weights, out
+    def _squares(self, weights: Array, centre: Array, length: int, *, of_rows: bool) -> Array:
+        self.ledger.charge(self.share)
+        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+        squares: Array = products.centred_squares(
+            *parts, weights, centre, self._by_rows, of_rows, length
         )
-        return out
-
-    def _squares_across(self, weights: Array, length: int) -> Array:
-        out = np.zeros(length)
-        products.squares_across(
-            self.matrix.data, self.matrix.indices, self.matrix.indptr, weights, out
-        )
-        return out
+        return squares
 
 
 def _share(part: Any, whole: Any) -> float:

@@ -2,32 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from proxmargin.designs.base import Array, Design, Index
 
-__all__ = ["StandardizedDesign", "moments"]
+__all__ = ["StandardizedDesign", "centred", "moments", "rescaled", "standardized"]
+
+# a variance below this share of the squared mean is what rounding leaves of a constant
+ROUNDING = 1e-24
 
 
-def moments(design: Design, weights: Array) -> tuple[Array, Array]:
+def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Array, Array]:
     """Weighted mean and population standard deviation of each feature.
 
     Parameters
     ----------
     weights : (n_samples,) >= 0, summing to one
+    constant : float
+        The scale of a feature that is constant up to rounding.
 
     Returns
     -------
     mean, scale : (n_features,)
-        The scale of a feature that is constant up to rounding is 1, so that the standardised
-        feature is zero.
     """
     mean = design.adjoint(weights[:, None])[:, 0]
     variance = design.column_squares(weights, mean)
-    constant = variance <= design.rounding * mean**2
-    return mean, np.sqrt(np.where(constant, 1.0, variance))
+    varies = variance > ROUNDING * mean**2
+    return mean, np.where(varies, np.sqrt(variance), constant)
+
+
+def standardized(design: Design, weights: Array) -> StandardizedDesign:
+    """The design centred at the weighted mean, at unit variance; computed once a design.
+
+    Constant features have an infinite scale: they are zero, exactly.
+    """
+
+    def scales(design: Design, weights: Array) -> tuple[Array, Array]:
+        return moments(design, weights, constant=np.inf)
+
+    return _remembered(design, weights, "_standardized", scales)
+
+
+def centred(design: Design, weights: Array) -> StandardizedDesign:
+    """The design centred at the weighted mean, in its own units; computed once a design."""
+
+    def scales(design: Design, weights: Array) -> tuple[Array, Array]:
+        full = standardized(design, weights)
+        return full.centre, np.where(np.isfinite(full.scale), 1.0, np.inf)
+
+    return _remembered(design, weights, "_centred", scales)
+
+
+def rescaled(design: Design, weights: Array) -> StandardizedDesign:
+    """The design at unit weighted mean square, not centred; computed once a design."""
+
+    def scales(design: Design, weights: Array) -> tuple[Array, Array]:
+        zero = np.zeros(design.n_features)
+        squares = design.column_squares(weights, zero)
+        return zero, np.sqrt(np.where(squares > 0, squares, 1.0))
+
+    return _remembered(design, weights, "_rescaled", scales)
+
+
+def _remembered(
+    design: Design,
+    weights: Array,
+    key: str,
+    compute: Callable[[Design, Array], tuple[Array, Array]],
+) -> StandardizedDesign:
+    """What ``compute`` gives, from the design's memory where the weights are the same."""
+    known = design.__dict__.get(key)
+    if known is None or not np.array_equal(known[0], weights):
+        known = (weights, StandardizedDesign(design, *compute(design, weights)))
+        design.__dict__[key] = known
+    found: StandardizedDesign = known[1]
+    return found
 
 
 class StandardizedDesign(Design):
@@ -52,24 +104,21 @@ class StandardizedDesign(Design):
         centred = self.base.adjoint(dual) - np.outer(self.centre, dual.sum(axis=0))
         return centred / self.scale[:, None]
 
-    def row_squares(self, weights: Array) -> Array:
-        inner = weights / self.scale**2
-        cross = self.base.scores((inner * self.centre)[:, None])[:, 0]
-        raw = self.base.row_squares(inner)
-        return np.maximum(raw - 2.0 * cross + inner @ self.centre**2, 0.0)
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        return self.base.row_squares(weights / self.scale**2, self._moved(centre))
 
-    def column_squares(self, weights: Array, centre: Array | None = None) -> Array:
-        moved = self.centre if centre is None else self.centre + centre * self.scale
-        squares = self.base.column_squares(weights, moved)
-        constant = squares <= self.base.rounding * weights.sum() * moved**2
-        return np.where(constant, 0.0, squares) / self.scale**2
+    def _moved(self, centre: Array) -> Array:
+        """``centre`` of the standardised features in the units of the data."""
+        return self.centre + centre * np.where(np.isfinite(self.scale), self.scale, 0.0)
 
-    def gram(self, weights: Array) -> Array:
-        raw = self.base.gram(weights)
-        cross = np.outer(self.centre, self.base.adjoint(weights[:, None])[:, 0])
-        raw -= cross + cross.T
-        raw += weights.sum() * np.outer(self.centre, self.centre)
-        return raw / np.outer(self.scale, self.scale)
+    def largest(self) -> Array:
+        return (self.base.largest() + np.abs(self.centre)) / self.scale
+
+    def column_squares(self, weights: Array, centre: Array) -> Array:
+        return self.base.column_squares(weights, self._moved(centre)) / self.scale**2
+
+    def gram(self, weights: Array, centre: Array) -> Array:
+        return self.base.gram(weights, self._moved(centre)) / np.outer(self.scale, self.scale)
 
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
@@ -77,11 +126,19 @@ class StandardizedDesign(Design):
     def rows(self, index: Index) -> Design:
         return StandardizedDesign(self.base.rows(index), self.centre, self.scale)
 
-    def sweep_data(self) -> tuple[Any, ...] | None:
-        data = self.base.sweep_data()
-        if self.base.density < 1.0 or data is None or len(data[0].shape) < 2:
-            return None  # centring would fill the sparse columns
-        return data[0], self.centre, self.scale
+    @property
+    def has_columns(self) -> bool:  # type: ignore[override]
+        return self.base.is_dense  # centring would fill the columns of a sparse matrix
+
+    @property
+    def is_dense(self) -> bool:  # type: ignore[override]
+        return self.base.is_dense
+
+    def sweep_data(self) -> tuple[Any, ...]:
+        if not self.has_columns:
+            raise TypeError("standardised sparse data have no columns that can be read cheaply")
+        matrix, centre, scale = self.base.sweep_data()
+        return matrix, self._moved(centre), self.scale * scale
 
     @property
     def nbytes(self) -> int:

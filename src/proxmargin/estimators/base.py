@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
 from proxmargin.certificate import Certificate, CertificateList
-from proxmargin.designs import Design, StandardizedDesign, as_design, moments
+from proxmargin.designs import Design, StandardizedDesign, as_design, standardized
 from proxmargin.estimators.validation import (
     check_choice,
     check_flag,
@@ -74,7 +74,8 @@ class Assembly:
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
         shifted = intercept + coef @ self.centre
-        rows = np.split(coef * self.scale, len(self.problems))
+        finite = np.where(np.isfinite(self.scale), self.scale, 0.0)  # no constant features
+        rows = np.split(coef * finite, len(self.problems))
         return [
             Point(np.ascontiguousarray(part.T), b)
             for part, b in zip(rows, np.split(shifted, len(self.problems)), strict=True)
@@ -208,16 +209,23 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
         check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
-        check_number("verbose", int(self.verbose), low=0, integer=True)
-        if not all(callable(callback) for callback in self.callbacks):
-            raise ValueError("callbacks must be callables that take a report")
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, low=0, integer=True)
+        callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [None]
+        if not all(callable(callback) for callback in callbacks):
+            raise ValueError("callbacks must be a list or tuple of callables that take a report")
+        if not isinstance(self.solver, str | Solver):
+            raise ValueError(f"solver must be a name or a solver object, got {self.solver!r}")
 
     def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
         if not self.standardize:
             return design, np.zeros(design.n_features), np.ones(design.n_features)
-        centre, scale = moments(design, targets.shares)
-        centre = centre if self.fit_intercept else np.zeros_like(centre)
-        return StandardizedDesign(design, centre, scale), centre, scale
+        full = standardized(design, targets.shares)
+        if self.fit_intercept:
+            return full, full.centre, full.scale
+        zero = np.zeros_like(full.centre)
+        scale = np.where(np.isfinite(full.scale), full.scale, 1.0)
+        return StandardizedDesign(design, zero, scale), zero, scale
 
     @staticmethod
     def _losses(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
@@ -242,6 +250,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _choice(self, problem: Problem) -> Choice:
         options = self.solver_options or {}
         if isinstance(self.solver, Solver):
+            if options:
+                raise ValueError("solver_options need a solver asked for by name, not an object")
             return Choice(self.solver, self.solver.name, "given as an object")
         if self.solver != "auto":
             solver = named_solver(self.solver, options, problem)

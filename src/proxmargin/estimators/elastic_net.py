@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.validation import check_number
 from proxmargin.losses import HuberizedHinge, Logistic, MarginLoss, SquaredHinge
@@ -96,6 +100,7 @@ class HuberizedSVC(_ElasticNetEstimator):
     ----------
     alpha : float >= 0, default 0.01
         Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
+        With 0 the certificate can prove an optimum only for separable data.
     l1_ratio : float in [0, 1], default 0.5
     delta : float > 0, default 1.0
     intercept_ridge : float >= 0, default 0.0
@@ -174,6 +179,7 @@ class SquaredHingeSVC(_ElasticNetEstimator):
     ----------
     alpha : float >= 0, default 0.01
         Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
+        With 0 the certificate can prove an optimum only for separable data.
     l1_ratio : float in [0, 1], default 0.5
         ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
     multi_class : {'ovr'}
@@ -236,6 +242,7 @@ class SparseLogisticRegression(_ElasticNetEstimator):
     ----------
     alpha : float >= 0, default 0.01
         Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
+        With 0 the certificate can prove an optimum only for separable data.
     l1_ratio : float in [0, 1], default 0.5
         ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
     multi_class : {'ovr'}
@@ -286,3 +293,22 @@ class SparseLogisticRegression(_ElasticNetEstimator):
 
     def _margin_loss(self) -> MarginLoss:
         return Logistic()
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n_samples, n_classes), rows summing to one.
+
+        Binary: ``1 / (1 + exp(-score))``. More classes: these for each class against the rest,
+        divided by their sum.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        each = expit(scores)
+        total = each.sum(axis=1, keepdims=True)
+        even = np.full_like(each, 1.0 / each.shape[1])
+        return np.divide(each, total, out=even, where=total > 0)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))

@@ -164,8 +164,9 @@ def _checked_entries(estimator: Any, X: Any) -> Any:
     if is_sparse:
         X.check_format(full_check=True)
         if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+            single = X.copy()
+            single.sum_duplicates()
+            X = single if single.nnz < X.nnz else X  # unsorted is fine, repeated is not
         entries = X.data
     else:
         entries = X

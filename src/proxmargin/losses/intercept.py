@@ -19,7 +19,8 @@ __all__ = ["minimise_hinge_shift", "minimise_shift"]
 # relative to sample weights that sum to one: the rounding of the sum of n terms of that size
 RESIDUAL = 1e-15
 NEARLY = 1e-12
-NEWTON_STEPS = 100
+NEWTON_STEPS = 200
+SHORTER = 10.0
 # enough to bracket by doubling and then to bisect down to neighbouring floats
 SEARCH_STEPS = 120
 TINY_STEP = 1e-300
@@ -62,10 +63,12 @@ def minimise_shift(
     at = intercept.prox(start[None, :], TINY_STEP)[0]  # into the domain, otherwise unmoved
     gradient, curvature = derivatives(at)
     residual = _residual(intercept, at, gradient)
-    for _ in range(NEWTON_STEPS):
+    for step in range(NEWTON_STEPS):
         if residual <= RESIDUAL:
             break
-        direction = intercept.newton_direction(gradient, np.maximum(curvature, curvature_floor), at)
+        # outputs on linear pieces: a long step for most of the tries, a short one now and then
+        floor = curvature_floor * SHORTER ** (step % 4)
+        direction = intercept.newton_direction(gradient, np.maximum(curvature, floor), at)
 
         def along(step: float, at: Array = at, direction: Array = direction) -> Slope:
             point = at + step * direction

@@ -12,6 +12,9 @@ from proxmargin.penalties.elastic_net import ElasticNet
 
 __all__ = ["SumToZero", "sum_to_zero_shift"]
 
+# rows that sum to less than this share of the largest entry sum to zero
+ROUNDING = 1e-9
+
 
 def sum_to_zero_shift(rows: Array, threshold: float) -> Array:
     """A root sigma of ``sum_k soft(z_k - sigma, threshold) = 0`` for each row z.
@@ -78,6 +81,9 @@ class SumToZero(Penalty):
         return self.inner.l1 == 0 and self.inner.l2 == 0
 
     def value(self, coef: Array) -> float:
+        off = np.abs(coef.sum(axis=1)).max(initial=0.0)
+        if off > ROUNDING * max(1.0, coef.max(initial=0.0)):
+            return np.inf
         return self.inner.value(coef)
 
     def prox(self, coef: Array, step: Step) -> Array:

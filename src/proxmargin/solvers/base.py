@@ -14,7 +14,16 @@ from proxmargin.problem import Point, Problem
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["Solver", "State", "UnsuitableSolverError"]
+__all__ = ["ROOM", "Solver", "State", "UnsuitableSolverError", "require"]
+
+# how far beyond its bound in exact arithmetic a step constant may grow in floating point
+ROOM = 4.0
+
+
+def require(holds: bool, rule: str, value: object) -> None:
+    """Raise a sentence about a solver's setting unless it holds."""
+    if not holds:
+        raise ValueError(f"solver_options: {rule}, got {value!r}")
 
 
 class UnsuitableSolverError(ValueError):

@@ -54,13 +54,18 @@ class CoordinateDescent(Solver[Sweeping]):
 
     def objection(self, problem: Problem) -> str | None:
         known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        readable = None if known else "it needs a loss of margins and an elastic net penalty"
-        return super().objection(problem) or readable
+        if not known:
+            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not problem.design.has_columns:
+            return "it reads single columns, and standardised sparse data have none that are sparse"
+        return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:
         loss = _margins(problem)
         scores = problem.design.scores(start.coef) + start.intercept
-        squares = problem.design.column_squares(loss.weights[:, 0])
+        squares = problem.design.column_squares(
+            loss.weights[:, 0], np.zeros(problem.design.n_features)
+        )
         return Sweeping(
             coef=start.coef[:, 0].copy(),
             intercept=float(start.intercept[0]),
@@ -94,7 +99,7 @@ class CoordinateDescent(Solver[Sweeping]):
             intercept=intercept,
             scores=scores,
             objective=objective,
-            objective_change=(state.objective - objective) / (1.0 + state.objective),
+            objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
             finished=bool(moved == 0.0),
         )

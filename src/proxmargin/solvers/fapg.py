@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, PrimalSide, Problem
-from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.base import ROOM, Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
@@ -98,6 +98,13 @@ class FastProximalGradient(Solver[Restarting]):
     name: ClassVar[str] = "fapg"
     needs: ClassVar[Trait] = Trait.SMOOTH
 
+    def __post_init__(self) -> None:
+        require(self.bt_every >= 1, "bt_every must be an integer >= 1", self.bt_every)
+        require(self.growth > 1, "growth must be > 1", self.growth)
+        require(self.decrease >= 1, "decrease must be >= 1", self.decrease)
+        require(0 <= self.stability <= 1, "stability must be in [0, 1]", self.stability)
+        require(self.patience >= 1, "patience must be >= 1", self.patience)
+
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restarting:
         side = self._side(problem)
         u = side.pack(start)
@@ -110,7 +117,7 @@ class FastProximalGradient(Solver[Restarting]):
             z_old=z,
             base=u,
             base_z=z,
-            # the largest single-sample constant is a lower bound on L, found without a product
+            # the mean of the samples' own constants over their number: small, and soon grown
             lipschitz=bound / max(problem.loss.sample_count, 1.0),
             bound=bound,
             decrease=self.decrease,
@@ -165,7 +172,7 @@ class FastProximalGradient(Solver[Restarting]):
     def _proximal_step(
         self, side: PrimalSide, state: Restarting, gradient: Array, dual: Array, tested: bool
     ) -> _Trial:
-        lipschitz = min(state.lipschitz, state.bound)
+        lipschitz = state.lipschitz
         while True:
             u = side.prox(state.base - gradient / lipschitz, 1.0 / lipschitz)
             z = side.scores(u)
@@ -175,9 +182,9 @@ class FastProximalGradient(Solver[Restarting]):
                 return _Trial(u, z, lipschitz, 0.0)
             # F <= Q as a Bregman divergence: it keeps its digits where F - Q has none
             curvature = 2.0 * side.loss.fenchel_young(z, dual) / length
-            if curvature <= lipschitz or lipschitz >= state.bound:
+            if curvature <= lipschitz or lipschitz >= ROOM * state.bound:
                 return _Trial(u, z, lipschitz, curvature)
-            lipschitz = min(self.growth * lipschitz, state.bound)
+            lipschitz = min(self.growth * lipschitz, ROOM * state.bound)
 
     def _decreased(self, state: Restarting, trial: _Trial) -> float:
         """L for the next step: smaller by eta_d, when the step just taken had room for it."""

@@ -9,6 +9,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.compiled import newton as compiled
+from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.penalties.elastic_net import ElasticNet
@@ -41,6 +43,7 @@ class Curving(State):
     ----------
     coef : (n_features,)
     intercept : float
+        Of the centred features, where they are (`_design`).
     scores : (n_samples,)
     major : (n_features,)
         Largest curvature that each coordinate can have.
@@ -92,13 +95,15 @@ class ProximalNewton(Solver[Curving]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Curving:
         loss, _ = _parts(problem)
-        scores = problem.design.scores(start.coef) + start.intercept
+        design = _design(problem)
+        intercept = float((start.intercept + _centre(problem) @ start.coef)[0])
+        scores = design.scores(start.coef) + intercept
         return Curving(
             coef=start.coef[:, 0].copy(),
-            intercept=float(start.intercept[0]),
+            intercept=intercept,
             scores=scores[:, 0],
-            major=loss.phi.smoothness * problem.design.column_squares(loss.weights[:, 0]),
-            theta=1.0 if loss.phi.shape is not None and np.isfinite(loss.phi.shape.cap) else 0.0,
+            major=loss.phi.smoothness * _squares(problem),
+            theta=1.0,
             objective=problem.value(start),
         )
 
@@ -106,14 +111,15 @@ class ProximalNewton(Solver[Curving]):
         loss, penalty = _parts(problem)
         scores, intercept = self._at_best_intercept(problem, state)
         _, dual = loss.value_and_gradient(scores[:, None])
-        slope = problem.design.adjoint(dual)[:, 0]
+        slope = _design(problem).adjoint(dual)[:, 0]
         violation = float(penalty.violations(state.coef[:, None], -slope[:, None]).max(initial=0))
-        theta = self._cooled(state.theta, violation, penalty.l1)
+        capped = loss.phi.shape is not None and np.isfinite(loss.phi.shape.cap)
+        theta = self._cooled(state.theta, violation, penalty.l1) if capped else 0.0
         model = self._model(problem, state, scores, theta, violation)
         coef = self._solved(model, slope + penalty.l2 * state.coef, state.coef, penalty, violation)
         direction = coef - state.coef
         shift = -float(model.cross @ direction) / model.bend if model.bend > 0 else 0.0
-        moved = problem.design.scores(direction[:, None])[:, 0] + shift
+        moved = _design(problem).scores(direction[:, None])[:, 0] + shift
         step = self._search(problem, state.coef, intercept, scores, direction, shift, moved)
         coef = state.coef + step * direction
         coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
@@ -139,7 +145,8 @@ class ProximalNewton(Solver[Curving]):
         )
 
     def point(self, problem: Problem, state: Curving) -> Point:
-        return Point(state.coef[:, None], np.array([state.intercept]))
+        coef = state.coef[:, None]
+        return Point(coef, np.array([state.intercept]) - _centre(problem) @ coef)
 
     def scores(self, problem: Problem, state: Curving) -> Array:
         return state.scores[:, None]
@@ -169,8 +176,9 @@ class ProximalNewton(Solver[Curving]):
         bend = np.empty(scores.size)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         compiled.curvature_weights(loss.phi.shape, scores, signs, weights, theta, bend)
-        hessian = problem.design.gram(bend)
-        cross = problem.design.adjoint(bend[:, None])[:, 0]
+        design = _design(problem)
+        hessian = design.gram(bend, np.zeros(design.n_features))
+        cross = design.adjoint(bend[:, None])[:, 0]
         total = float(bend.sum()) + problem.intercept.l2
         if isinstance(problem.intercept, Pinned):
             total = 0.0
@@ -227,6 +235,29 @@ class ProximalNewton(Solver[Curving]):
             SEARCH_STEPS,
         )
         return step
+
+
+def _squares(problem: Problem) -> Array:
+    """``sum_i weights_i x_ij^2`` for each feature."""
+    loss, _ = _parts(problem)
+    return _design(problem).column_squares(loss.weights[:, 0], np.zeros(problem.design.n_features))
+
+
+def _design(problem: Problem) -> Design:
+    """The data, centred where the intercept is free, which only moves the intercept.
+
+    The Hessian without the intercept is a covariance: formed from data with large means it would
+    have lost its digits.
+    """
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares)
+    return problem.design
+
+
+def _centre(problem: Problem) -> Array:
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares).centre
+    return np.zeros(problem.design.n_features)
 
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, PrimalSide, Problem
-from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.base import ROOM, Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
@@ -34,8 +34,8 @@ class Momentum(State):
         iteration costs one product with X and one with X'.
     t : float
         Nesterov's sequence.
-    lipschitz, lipschitz_old : float
-        L_k and L_{k-1}.
+    lipschitz : float
+        L_k.
     bound : float
         The constant that L_k never needs to exceed.
     objective : float
@@ -48,7 +48,6 @@ class Momentum(State):
     z_old: Array = None  # type: ignore[assignment]
     t: float = 1.0
     lipschitz: float = 1.0
-    lipschitz_old: float = 1.0
     bound: float = np.inf
     objective: float = np.inf
 
@@ -94,6 +93,9 @@ class ProximalGradient(Solver[Momentum]):
     first_share: ClassVar[float] = 2.0
     """``L_0 = first_share * L_f / n``."""
 
+    def __post_init__(self) -> None:
+        require(self.eta > 1, "eta must be > 1", self.eta)
+
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
         side = problem.primal_side
         u = side.pack(start)
@@ -109,7 +111,6 @@ class ProximalGradient(Solver[Momentum]):
             z=z,
             z_old=z,
             lipschitz=lipschitz,
-            lipschitz_old=lipschitz,
             bound=bound,
             objective=objective,
         )
@@ -134,12 +135,15 @@ class ProximalGradient(Solver[Momentum]):
             z_old=state.z,
             t=t,
             lipschitz=trial.lipschitz,
-            lipschitz_old=state.lipschitz,
             objective=objective,
-            objective_change=(state.objective - objective) / (1.0 + state.objective),
+            objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=moved / (1.0 + float(np.linalg.norm(state.u))),
             finished=moved == 0.0 and weight == 0.0,
         )
+
+    def _grown(self, lipschitz: float, bound: float) -> float:
+        """(10): grow up to the bound; beyond it only where rounding has spoilt the bound."""
+        return min(self.eta * lipschitz, bound if lipschitz < bound else ROOM * bound)
 
     def point(self, problem: Problem, state: Momentum) -> Point:
         return problem.primal_side.unpack(state.u)
@@ -162,12 +166,12 @@ class ProximalGradient(Solver[Momentum]):
                 known_weight = omega
             u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
             z = side.scores(u)
-            if lipschitz >= state.bound:
+            if not self.backtracking or lipschitz >= ROOM * state.bound:
                 return _Trial(u, z, lipschitz)
             moved = u - base
             if side.loss.fenchel_young(z, dual) <= 0.5 * lipschitz * float(np.vdot(moved, moved)):
                 return _Trial(u, z, lipschitz)
-            lipschitz = min(self.eta * lipschitz, state.bound)
+            lipschitz = self._grown(lipschitz, state.bound)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,8 @@ class TwoStage(Solver[Staged]):
             n_iter=state.first.n_iter + second.n_iter,
             finished=second.finished,
             interrupted=second.interrupted,
+            objective_change=second.objective_change,
+            point_change=second.point_change,
         )
 
     def observe(self, problem: Problem, state: Staged, gap: Gap) -> Staged:

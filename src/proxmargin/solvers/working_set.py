@@ -34,6 +34,8 @@ class Restricted(State):
         Of the point, on all features; None when not known.
     relative_gap : float
         Of the point, on all features.
+    objective : float
+        Of the point.
     """
 
     coef: Array = None  # type: ignore[assignment]
@@ -41,6 +43,7 @@ class Restricted(State):
     members: NDArray[np.intp] = None  # type: ignore[assignment]
     violations: Array | None = None
     relative_gap: float = np.inf
+    objective: float = np.inf
     stop: Stop = field(default_factory=Stop)
 
 
@@ -90,7 +93,13 @@ class WorkingSet(Solver[Restricted]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
         members = np.flatnonzero(start.coef.any(axis=1))
-        return Restricted(coef=start.coef, intercept=start.intercept, members=members, stop=stop)
+        return Restricted(
+            coef=start.coef,
+            intercept=start.intercept,
+            members=members,
+            objective=problem.value(start),
+            stop=stop,
+        )
 
     def step(self, problem: Problem, state: Restricted) -> Restricted:
         state = self._priced(problem, state)
@@ -103,6 +112,11 @@ class WorkingSet(Solver[Restricted]):
         point, n_iter = solutions[-1].point, sum(s.certificate.n_iter for s in solutions)
         coef = np.zeros_like(state.coef)
         coef[members] = point.coef
+        objective = solutions[-1].gap.primal
+        moved = np.hypot(
+            np.linalg.norm(coef - state.coef), np.linalg.norm(point.intercept - state.intercept)
+        )
+        size = np.hypot(np.linalg.norm(state.coef), np.linalg.norm(state.intercept))
         unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
         return replace(
             state,
@@ -111,6 +125,9 @@ class WorkingSet(Solver[Restricted]):
             intercept=point.intercept,
             members=members,
             violations=None,
+            objective=objective,
+            objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
+            point_change=float(moved / (1.0 + size)),
             finished=bool(unmoved),
             interrupted=solutions[-1].status is Status.INTERRUPTED,
         )
@@ -122,6 +139,11 @@ class WorkingSet(Solver[Restricted]):
         solutions: list[Solution] = []
         for solver in filter(None, solvers):
             begin = solutions[-1].point if solutions else start
+            if solutions and stop.max_iter is not None:
+                left = stop.max_iter - solutions[-1].certificate.n_iter
+                if left <= 0:
+                    break
+                stop = replace(stop, max_iter=left)
             solutions.append(
                 minimize(restricted, solver, stop=stop, start=begin, callbacks=stop.callbacks)
             )
@@ -146,7 +168,7 @@ class WorkingSet(Solver[Restricted]):
         return self.observe(problem, state, certify(problem, self.point(problem, state)))
 
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
-        """The support, recent members that still matter, and the worst violators."""
+        """The members so far, and the worst violators."""
         assert state.violations is not None
         size = max(self.smallest, 2 * int(np.count_nonzero(state.coef.any(axis=1))))
         total = state.violations.size
