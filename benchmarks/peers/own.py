@@ -68,5 +68,5 @@ def told(model: Any) -> Fitted:
     )
 
 
-SOLVERS = ("auto", "b-pgh", "b-pgh-2", "gcd", "fapg")
+SOLVERS = ("auto", "b-pgh", "b-pgh-2", "gcd", "fapg", "fapg-ws")
 PEERS = tuple(OwnPeer(f"proxmargin {name}", name) for name in SOLVERS)
