@@ -344,3 +344,12 @@ def test_model_sweeps_reach_the_minimiser_of_the_quadratic_model(l1, rng) -> Non
     np.testing.assert_allclose(moving, gradient, atol=1e-10)
     off = np.where(coef == 0, np.maximum(np.abs(gradient) - l1, 0), gradient + l1 * np.sign(coef))
     np.testing.assert_allclose(off, 0.0, atol=1e-10)
+
+
+@every_type
+def test_largest_entries_are_those_of_each_column(dtype, rng) -> None:
+    X = compressed(small_matrix(rng), dtype, np.int32)
+    expected = np.abs(X.toarray()).max(axis=0)
+    for Y, by_rows in ((X, True), (X.tocsc(), False)):
+        found = products.largest_entries(Y.data, Y.indices, Y.indptr, by_rows, X.shape[1])
+        np.testing.assert_array_equal(found, expected)

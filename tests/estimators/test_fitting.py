@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import tracemalloc
 import warnings
@@ -252,3 +254,66 @@ def test_limits_on_threads_are_restored_after_fits_that_overlap() -> None:
         one.__exit__(None, None, None)
     after = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     assert after == before
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e10, 1e13, 1e16])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_large_mean_converges_or_is_not_called_converged(offset, standardize) -> None:
+    rng = np.random.default_rng(1)
+    centred = rng.standard_normal((100, 5))
+    labels = (centred[:, 0] > 0).astype(int)
+    shifted = centred + offset
+    seen = shifted - offset  # what is left of the data in float64
+    model = HuberizedSVC(alpha=0.01, l1_ratio=0.9, standardize=standardize, time_limit=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        certificate = model.fit(shifted, labels).certificate_
+        reference = HuberizedSVC(alpha=0.01, l1_ratio=0.9, standardize=standardize, tol=1e-9)
+        optimum = reference.fit(seen, labels).certificate_.primal
+    if offset <= 1e6:
+        assert certificate.converged
+        assert certificate.primal == pytest.approx(optimum, rel=2e-6)
+    if offset < 1e12:  # beyond, features this narrow count as constant
+        assert certificate.gap >= certificate.primal - optimum - 1e-12
+
+
+def test_a_huge_constant_column_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    narrow = rng.standard_normal((30, 3))
+    labels = (narrow[:, 1] > 0).astype(int)
+    narrow[:, 0] = 1.2345678901234568e22
+    model = HuberizedSVC(standardize=True).fit(narrow, labels)
+    without = HuberizedSVC(standardize=True).fit(narrow[:, 1:], labels)
+    assert model.certificate_.primal == pytest.approx(without.certificate_.primal, rel=1e-6)
+    assert model.coef_[0, 0] == 0.0
+
+
+def test_a_signal_in_the_middle_of_compiled_code_is_not_lost() -> None:
+    rng = np.random.default_rng(2)
+    wide = rng.standard_normal((62, 2000))
+    labels = (wide[:, 0] > 0).astype(int)
+    model = HuberizedSVC(tol=0.0, solver="gcd", max_iter=10**7, time_limit=20)
+    model.set_params(max_iter=10).fit(wide[:, :300], labels)  # compile first
+    model.set_params(max_iter=10**7)
+    for delay in (0.1, 0.17, 0.23, 0.31):
+        alarm = threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT))
+        alarm.start()
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(wide, labels)
+        assert model.certificate_.stop_reason == "it was interrupted"
+        assert model.certificate_.seconds < 10
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_logistic_probabilities_are_those_of_the_model() -> None:
+    model = SparseLogisticRegression(alpha=0.01).fit(X, Y)
+    found = model.predict_proba(X)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(found[:, 1], 1 / (1 + np.exp(-scores)))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(found))
+    features, labels = load_wine(return_X_y=True)
+    several = SparseLogisticRegression(standardize=True).fit(features, labels)
+    shares = several.predict_proba(features)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(shares.argmax(axis=1), several.predict(features))

@@ -98,17 +98,6 @@ def test_a_restriction_to_columns_is_that_of_the_matrix(name: str, index: list[i
 
 
 @every_design
-def test_a_restriction_to_rows_is_that_of_the_matrix(name: str, rng) -> None:
-    design, X = pair(name, rng)
-    index = np.array([9, 0, 4, 13])
-    part = design.rows(index)
-    assert (part.n_samples, part.n_features) == (4, 6)
-    coef, dual = rng.standard_normal((6, 2)), rng.standard_normal((4, 2))
-    np.testing.assert_allclose(part.scores(coef), X[index] @ coef, rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(part.adjoint(dual), X[index].T @ dual, rtol=1e-13, atol=1e-13)
-
-
-@every_design
 def test_what_coordinate_descent_reads_are_the_columns(name: str, rng) -> None:
     design, X = pair(name, rng)
     if not design.has_columns:
@@ -167,7 +156,6 @@ def test_a_design_neither_copies_nor_changes_the_data(name: str, rng) -> None:
     design.adjoint(np.ones((14, 2)))
     design.column_squares(np.ones(14), np.ones(6))
     design.columns(np.array([0, 1]))
-    design.rows(np.array([0, 1]))
     design.sweep_data()
     if sp.issparse(data):
         for part in ("data", "indices", "indptr"):

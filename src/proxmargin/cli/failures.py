@@ -18,6 +18,8 @@ PIPE_CLOSED = 141
 
 def guarded(work: Callable[[], int], *, debug: bool) -> int:
     """The status of ``work``; of an exception, after a sentence about it on standard error."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:

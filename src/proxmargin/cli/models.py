@@ -48,7 +48,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         help=f"one of {', '.join(ESTIMATORS)}",
     )
-    group = parser.add_argument_group("parameters of the model (defaults: those of the class)")
+    group = parser.add_argument_group(
+        "parameters of the model (defaults: those of the class, on standardised features)"
+    )
     for option in OPTIONS:
         group.add_argument(
             option.flag, dest=option.parameter, type=option.kind, help=option.help, metavar="VALUE"
@@ -102,7 +104,11 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
 
 def shown_settings(model: Any) -> str:
     """The parameters that matter most to a reader."""
-    names = [name for name in ("alpha", "l1_ratio", "delta", "solver") if hasattr(model, name)]
+    names = [
+        name
+        for name in ("alpha", "l1_ratio", "delta", "standardize", "solver")
+        if hasattr(model, name)
+    ]
     return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)
 
 

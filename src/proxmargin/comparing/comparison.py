@@ -265,8 +265,8 @@ class Comparison:
         settings = ", ".join(f"{k}={_shown(v)}" for k, v in self.standings[0].settings.items())
         used = features_used(self.best_)
         yield (
-            f"Best: {self.best_name_}({settings}), fitted on all samples; it uses {used} of "
-            f"{self.setup.n_features} features."
+            f"Best: {self.best_name_}({settings}, standardize=True), fitted on all samples; "
+            f"it uses {used} of {self.setup.n_features} features."
         )
         yield self._features_remark()
         if hasattr(self.best_, "certificate_"):

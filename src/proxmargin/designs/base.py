@@ -113,10 +113,6 @@ class Design(ABC):
         """What `columns` returns when asked for the first time."""
 
     @abstractmethod
-    def rows(self, index: Index) -> Design:
-        """The design of some of the samples."""
-
-    @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:
         """What coordinate descent reads columns from, where `has_columns`.
 

@@ -93,11 +93,6 @@ class DenseDesign(Design):
         np.take(self.matrix, index, axis=1, out=picked)
         return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
 
-    def rows(self, index: Index) -> DenseDesign:
-        return DenseDesign(
-            self.matrix[index], self.ledger, self.share * index.size / self.n_samples
-        )
-
     def sweep_data(self) -> tuple[Any, ...]:
         return self.matrix, np.zeros(self.n_features), np.ones(self.n_features)
 

@@ -71,10 +71,6 @@ class SparseDesign(Design):
         picked = self.matrix[:, index].tocsc()
         return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
 
-    def rows(self, index: Index) -> SparseDesign:
-        picked = self.matrix[index]
-        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
-
     def sweep_data(self) -> tuple[Any, ...]:
         by_columns = self.matrix.tocsc()
         return by_columns.data, by_columns.indices, by_columns.indptr

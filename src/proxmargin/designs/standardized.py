@@ -123,9 +123,6 @@ class StandardizedDesign(Design):
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 
-    def rows(self, index: Index) -> Design:
-        return StandardizedDesign(self.base.rows(index), self.centre, self.scale)
-
     @property
     def has_columns(self) -> bool:  # type: ignore[override]
         return self.base.is_dense  # centring would fill the columns of a sparse matrix

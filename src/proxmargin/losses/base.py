@@ -74,7 +74,3 @@ class Loss(ABC):
     @abstractmethod
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
-
-    @abstractmethod
-    def on_rows(self, index: NDArray[np.intp]) -> Loss:
-        """The loss of some of the samples, with weights that keep their total at one."""

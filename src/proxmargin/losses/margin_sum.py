@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.compiled import margins as compiled
 from proxmargin.losses.base import Array, Loss
@@ -108,11 +107,6 @@ class MarginSum(Loss):
         return minimise_shift(
             lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor
         )
-
-    def on_rows(self, index: NDArray[np.intp]) -> MarginSum:
-        weights = self.weights[index]
-        total = weights.max(axis=1).sum()
-        return MarginSum(self.phi, self.signs[index], weights / total, total * self.sample_count)
 
     def _coordinates(self, dual: Array) -> Array:
         """The dual coordinates a of ``dual = -weights * signs * a``; zero where weights are."""
