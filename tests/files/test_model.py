@@ -29,6 +29,7 @@ from proxmargin.files.model import describe_model
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.working_set import WorkingSet
 
 CERTIFICATE = Certificate(
@@ -192,6 +193,15 @@ def test_every_public_part_of_plain_settings_can_be_stored(package):
         and name != "MarginSum"  # holds data: it is what a loss becomes during a fit
     }
     assert parts <= set(known.PARTS)
+
+
+def test_every_solver_is_listed():
+    listed = {known.named(known.PARTS, name) for name in known.PARTS}
+    for make in SOLVERS.values():
+        solver = make()
+        inner = [getattr(solver, name, None) for name in ("inner", "fallback")]
+        for part in [solver, *filter(None, inner)]:
+            assert type(part) in listed
 
 
 PLAIN = st.recursive(

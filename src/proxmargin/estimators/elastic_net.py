@@ -169,8 +169,51 @@ class HuberizedSVC(_ElasticNetEstimator):
         return float(self.intercept_ridge)
 
 
+class _OneVsRestEstimator(_ElasticNetEstimator):
+    """Parameters of the estimators whose only form for more classes is one-vs-rest."""
+
+    _joint_allowed = False
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        l1_ratio: float = 0.5,
+        multi_class: str = "ovr",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.solver = solver
+        self.solver_options = solver_options
+        self.stopping = stopping
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+
 @_documented(_BINARY)
-class SquaredHingeSVC(_ElasticNetEstimator):
+class SquaredHingeSVC(_OneVsRestEstimator):
     """Squared hinge with an elastic net (Ito et al. 2017, (28), with ``C = 1 / (n l1)``).
 
     ``minimise mean [1 - y (x'w + b)]_+^2 + l1 |w|_1 + (l2/2) |w|^2`` with a free intercept.
@@ -189,51 +232,12 @@ class SquaredHingeSVC(_ElasticNetEstimator):
     <attributes>
     """
 
-    _joint_allowed = False
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        l1_ratio: float = 0.5,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
-
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()
 
 
 @_documented(_BINARY)
-class SparseLogisticRegression(_ElasticNetEstimator):
+class SparseLogisticRegression(_OneVsRestEstimator):
     """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).
 
     ``minimise mean log(1 + exp(-y (x'w + b))) + l1 |w|_1 + (l2/2) |w|^2``, free intercept.
@@ -251,45 +255,6 @@ class SparseLogisticRegression(_ElasticNetEstimator):
 
     <attributes>
     """
-
-    _joint_allowed = False
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        l1_ratio: float = 0.5,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
 
     def _margin_loss(self) -> MarginLoss:
         return Logistic()

@@ -18,6 +18,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
     "proxmargin.penalties": ("ElasticNet", "Pinned", "Ridge", "SumToZero"),
     "proxmargin.solvers.coordinate_descent": ("CoordinateDescent",),
     "proxmargin.solvers.fapg": ("FastProximalGradient",),
+    "proxmargin.solvers.newton": ("ProximalNewton",),
     "proxmargin.solvers.proximal_gradient": ("MulticlassProximalGradient", "ProximalGradient"),
     "proxmargin.solvers.two_stage": ("MulticlassTwoStage", "TwoStage"),
     "proxmargin.solvers.working_set": ("WorkingSet",),
