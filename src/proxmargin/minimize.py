@@ -175,7 +175,9 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
     state: Any = start
     if not isinstance(start, State):
-        state = solver.init(problem, _first_point(problem, start), run.stop)
+        first = problem.origin() if start is None else problem.projected(start)
+        state = solver.init(problem, first, run.stop)
+        del first
     del start  # one set of coefficients less to keep
     last_check = -1
     try:
@@ -199,15 +201,6 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         if last_check != state.n_iter:
             run.check(state)
         return Status.INTERRUPTED, state
-
-
-def _first_point(problem: Problem, start: Point | None) -> Point:
-    """Zero, or the start moved into the domain unless the null model is better than that."""
-    if start is None:
-        return problem.origin()
-    start = problem.projected(start)
-    null = problem.null_point()
-    return start if problem.value(start) <= problem.value(null) else null
 
 
 def _tightened(gap: Gap, lower: float) -> Gap:

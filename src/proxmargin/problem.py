@@ -79,6 +79,11 @@ class Problem:
             self.intercept.prox(point.intercept[None, :], TINY_STEP)[0],
         )
 
+    def better_start(self, point: Point) -> Point:
+        """``point`` moved into the domain, unless the null model is better than that."""
+        start, null = self.projected(point), self.null_point()
+        return start if self.value(start) <= self.value(null) else null
+
     def value(self, point: Point) -> float:
         """The objective at ``point``."""
         bare = np.zeros((self.design.n_samples, self.loss.n_outputs))

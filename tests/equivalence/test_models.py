@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -178,14 +177,3 @@ def test_restricting_a_problem_to_its_support_keeps_the_optimum() -> None:
     assert 0 < support.size < 8
     part = minimize(problem.on_columns(support), SOLVERS["fapg"](), stop=Stop(tol=TIGHT))
     assert part.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-10)
-
-
-def test_a_loss_of_all_rows_is_the_loss() -> None:
-    X, codes = cancer(50, 4)
-    signs = np.where(codes == 1, 1.0, -1.0)[:, None]
-    loss = MarginSum(HuberizedHinge(), signs, np.full((50, 1), 1 / 50), 50.0)
-    problem = Problem(loss, ElasticNet(0.02, 0.01), DenseDesign(X), Ridge())
-    rows = np.arange(50)
-    same = replace(problem, loss=loss.on_rows(rows), design=problem.design.rows(rows))
-    values = [minimize(p, SOLVERS["gcd"](), stop=Stop(tol=TIGHT)) for p in (problem, same)]
-    assert values[0].certificate.primal == pytest.approx(values[1].certificate.primal, rel=1e-10)

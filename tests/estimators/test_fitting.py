@@ -298,8 +298,11 @@ def test_a_signal_in_the_middle_of_compiled_code_is_not_lost() -> None:
     for delay in (0.1, 0.17, 0.23, 0.31):
         alarm = threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT))
         alarm.start()
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(wide, labels)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(wide, labels)
+        finally:
+            alarm.cancel()
         assert model.certificate_.stop_reason == "it was interrupted"
         assert model.certificate_.seconds < 10
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

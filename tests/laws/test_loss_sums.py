@@ -244,19 +244,6 @@ def test_the_curvature_bound_holds_along_random_pairs(kind, phi, rng) -> None:
 
 @every_sum
 @every_loss
-def test_the_loss_of_some_rows_is_their_weighted_mean(kind: str, phi: MarginLoss, rng) -> None:
-    loss = SUMS[kind](phi, rng)
-    scores = rng.standard_normal(loss.signs.shape)
-    index = np.array([0, 4, 5, 7, 9, 10])
-    part = loss.on_rows(index)
-    sample_weights = loss.weights.max(axis=1)
-    assert part.sample_count == pytest.approx(loss.sample_count * sample_weights[index].sum())
-    plain = np.vdot(loss.weights[index], phi.value(loss.signs[index] * scores[index]))
-    assert part.value(scores[index]) == pytest.approx(plain / sample_weights[index].sum())
-
-
-@every_sum
-@every_loss
 def test_declared_traits_are_true(kind: str, phi: MarginLoss, rng) -> None:
     loss = SUMS[kind](phi, rng)
     outputs = loss.signs.shape[1]

@@ -289,14 +289,15 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
-        """The previous solution with ``warm_start``, where it has the right shape."""
+        """The previous solution with ``warm_start``, where it has the right shape and is of use."""
         shape = (
             sum(problem.loss.n_outputs for problem in assembly.problems),
             assembly.scale.size,
         )
         if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != shape:
             return [None] * len(assembly.problems)
-        return list(assembly.points(self.coef_, self.intercept_))
+        points = assembly.points(self.coef_, self.intercept_)
+        return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
 
     def _progress(self, count: int) -> Iterator[Callable[[Report], object]]:
         if self.verbose:
