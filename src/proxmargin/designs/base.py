@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Design", "Ledger"]
+__all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+
+# entries of an outer product held at a time
+OUTER_BLOCK = 1 << 17
+
+
+def subtract_outer(matrix: Array, left: Array, right: Array) -> None:
+    """``matrix -= left right'`` in place, a few rows at a time."""
+    rows = max(1, OUTER_BLOCK // max(right.size, 1))
+    for start in range(0, left.size, rows):
+        part = slice(start, start + rows)
+        matrix[part] -= np.outer(left[part], right)
 
 
 class Ledger:

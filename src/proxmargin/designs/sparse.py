@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.compiled import products
 from proxmargin.compiled.newton import sparse_gram
-from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.base import Array, Design, Index, Ledger, subtract_outer
 
 __all__ = ["SparseDesign"]
 
@@ -56,8 +56,10 @@ class SparseDesign(Design):
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
         if centre.any():
-            cross = np.outer(centre, self.adjoint(weights[:, None])[:, 0])
-            out += weights.sum() * np.outer(centre, centre) - cross - cross.T
+            # X'DX - c h' - h c' + (1'D1) c c' with h = X'D1
+            half = self.adjoint(weights[:, None])[:, 0] - 0.5 * weights.sum() * centre
+            subtract_outer(out, centre, half)
+            subtract_outer(out, half, centre)
         return out
 
     @cached_property

@@ -118,7 +118,10 @@ class StandardizedDesign(Design):
         return self.base.column_squares(weights, self._moved(centre)) / self.scale**2
 
     def gram(self, weights: Array, centre: Array) -> Array:
-        return self.base.gram(weights, self._moved(centre)) / np.outer(self.scale, self.scale)
+        gram = self.base.gram(weights, self._moved(centre))
+        gram /= self.scale
+        gram /= self.scale[:, None]
+        return gram
 
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.compiled import newton as compiled
-from proxmargin.designs.base import Design
+from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array
 from proxmargin.losses.margin_sum import MarginSum
@@ -183,7 +183,7 @@ class ProximalNewton(Solver[Curving]):
         if isinstance(problem.intercept, Pinned):
             total = 0.0
         if total > 0:
-            hessian -= np.outer(cross, cross / total)
+            subtract_outer(hessian, cross, cross / total)
         diagonal = np.einsum("ii->i", hessian)
         far = min(1.0, violation / penalty.l1 if penalty.l1 > 0 else violation)
         diagonal += (LEAST_DAMPING + MOST_DAMPING * far) * state.major

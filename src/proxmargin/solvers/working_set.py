@@ -75,7 +75,7 @@ class WorkingSet(Solver[Restricted]):
     forcing: float = 0.03
     label: str = ""
     fallback: Solver[Any] | None = None
-    largest: int = 3000
+    largest: int = 2000
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
