@@ -74,12 +74,15 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a fit")
     parser.add_argument("--without-admm", action="store_true")
+    parser.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="cpu for a machine that is busy"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
     peers = [*BY_RULE, *BY_GAP, *([] if arguments.without_admm else [ADMM])]
     cells: Cells = {}
-    with workers(peers, Limits(per_fit=arguments.limit)) as crew:
+    with workers(peers, Limits(per_fit=arguments.limit, clock=arguments.clock)) as crew:
         for size in SIZES[: arguments.sizes]:
             for rho in CORRELATIONS:
                 cells[size, rho] = _row(size, rho, crew, arguments.trials)
