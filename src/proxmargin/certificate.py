@@ -39,6 +39,8 @@ class Gap:
         ``kkt_residual`` is the largest entry of ``violations``.
     violations : (n_features,)
         Distance of each feature from optimality, before the dual point is scaled.
+    dual_point : (n_samples, n_outputs)
+        The feasible dual point that proves the bound.
     """
 
     point: Point
@@ -46,6 +48,7 @@ class Gap:
     gap: float
     kkt_residual: float
     violations: Array
+    dual_point: Array
 
     @property
     def dual(self) -> float:
@@ -59,8 +62,13 @@ class Gap:
         return self.gap / max(scale, SMALLEST_OBJECTIVE)
 
 
-def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> Gap:
+def certify(
+    problem: Problem, point: Point, *, scores: Array | None = None, dual: Array | None = None
+) -> Gap:
     """Certify the coefficients of ``point`` together with their best intercept.
+
+    Where the loss is homogeneous, the best multiple of the point is certified instead: only its
+    direction matters then, and a wrong length would hide how good it is.
 
     The gap includes a bound on the rounding of the products with the data, so that data with
     means far larger than their spread cannot pass for solved.
@@ -74,6 +82,9 @@ def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> G
     ----------
     scores : (n_samples, n_outputs), optional
         ``X @ coef + intercept`` when known, which saves one of the two products with X.
+    dual : (n_samples, n_outputs), optional
+        A dual point to prove the bound with instead of a gradient of the loss, which proves
+        little where the loss has kinks.
     """
     coef = point.coef
     if scores is None:
@@ -82,6 +93,11 @@ def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> G
     intercept = problem.loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
     value, gradient = problem.loss.value_and_gradient(scores)
+    if problem.loss.is_homogeneous:
+        multiple = problem.penalty.best_multiple(coef, value)
+        coef, intercept, scores = multiple * coef, multiple * intercept, multiple * scores
+        value *= multiple
+    gradient = gradient if dual is None else dual
     dual = problem.loss.balanced(gradient, problem.intercept)
     pulled = problem.design.adjoint(dual)
     np.negative(pulled, out=pulled)
@@ -104,7 +120,7 @@ def certify(problem: Problem, point: Point, *, scores: Array | None = None) -> G
         float(violations.max(initial=0.0)),
         float(problem.intercept.violations(b, -gradient.sum(axis=0, keepdims=True)).max()),
     )
-    return Gap(Point(coef, intercept), primal, gap, residual, violations)
+    return Gap(Point(coef, intercept), primal, gap, residual, violations, scale * dual)
 
 
 @dataclass(frozen=True)

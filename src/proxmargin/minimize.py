@@ -67,7 +67,12 @@ class _Run:
     def check(self, state: State) -> Gap:
         """Certify the current point; remember the best one and the highest lower bound."""
         point = self.solver.point(self.problem, state)
-        gap = certify(self.problem, point, scores=self.solver.scores(self.problem, state))
+        gap = certify(
+            self.problem,
+            point,
+            scores=self.solver.scores(self.problem, state),
+            dual=self.solver.dual(self.problem, state),
+        )
         self.lower = max(self.lower, gap.dual) if np.isfinite(gap.dual) else self.lower
         gap = _tightened(gap, self.lower)
         if self.best is not None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import StandardizedDesign, rescaled, standardized
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.traits import Trait
 
-__all__ = ["Point", "PrimalSide", "Problem"]
+__all__ = ["Point", "Problem"]
 
 # a step so short that a prox only moves what is outside the domain
 TINY_STEP = 1e-300
@@ -107,83 +105,3 @@ class Problem:
     def on_columns(self, index: NDArray[np.intp]) -> Problem:
         """The same problem with only some of the features."""
         return replace(self, design=self.design.columns(index))
-
-    @cached_property
-    def primal_side(self) -> PrimalSide:
-        """The problem in its own coordinates."""
-        return PrimalSide(self)
-
-    @cached_property
-    def scaled_side(self) -> PrimalSide:
-        """The problem in coordinates in which every feature has unit scale.
-
-        Where the intercept is free the features are centred too, which only moves the intercept.
-        The problem stays the same; its conditioning does not depend on units any more.
-        """
-        shares = self.loss.shares
-        if self.intercept.is_shift_invariant:
-            design = standardized(self.design, shares)
-        else:
-            design = rescaled(self.design, shares)
-        return PrimalSide(self, design)
-
-
-class PrimalSide:
-    """The problem as ``f(u) + g(u)`` with f smooth and g proxable.
-
-    ``u`` stacks the coefficients and, as its last row, the intercept: (n_features + 1, n_outputs).
-
-    Parameters
-    ----------
-    problem : Problem
-    coordinates : StandardizedDesign, optional
-        The problem's design with other centre and scale: u then holds ``scale * coef`` and
-        ``intercept + centre' coef``.
-    """
-
-    def __init__(self, problem: Problem, coordinates: StandardizedDesign | None = None) -> None:
-        self.problem = problem
-        self.loss = problem.loss
-        self.design = coordinates or problem.design
-        self.centre = np.zeros(1) if coordinates is None else coordinates.centre
-        self.scale = np.ones((1, 1))
-        if coordinates is not None:
-            # constant features, whose scale is infinite, do not matter: any scale will do
-            finite = np.isfinite(coordinates.scale)
-            self.scale = np.where(finite, coordinates.scale, 1.0)[:, None]
-
-    def pack(self, point: Point) -> Array:
-        shifted = point.intercept + self._shift(point.coef)
-        return np.vstack([self.scale * point.coef, shifted[None, :]])
-
-    def unpack(self, u: Array) -> Point:
-        coef = u[:-1] / self.scale
-        return Point(coef, u[-1] - self._shift(coef))
-
-    def scores(self, u: Array) -> Array:
-        """One product with X."""
-        return self.design.scores(u[:-1]) + u[-1]
-
-    def pull_back(self, dual: Array) -> Array:
-        """Gradient of f in u from its gradient in the scores: one product with X'."""
-        return np.vstack([self.design.adjoint(dual), dual.sum(axis=0, keepdims=True)])
-
-    def prox(self, u: Array, step: float) -> Array:
-        coef = self.problem.penalty.prox(u[:-1] / self.scale, step / self.scale**2)
-        return np.vstack([self.scale * coef, self.problem.intercept.prox(u[-1:], step)])
-
-    def penalty_value(self, u: Array) -> float:
-        """g(u); the constraints in it hold for whatever `prox` returned."""
-        point = self.unpack(u)
-        intercept = self.problem.intercept.value(point.intercept[None, :])
-        return self.problem.penalty.value(point.coef) + intercept
-
-    def curvature_bound(self) -> float:
-        """A Lipschitz constant of f's gradient in u, from the row norms ((8), (13) of [X])."""
-        rows = self.design.row_norms() + float(self.problem.fits_intercept)
-        return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)
-
-    def _shift(self, coef: Array) -> Array:
-        if not self.centre.any():
-            return np.zeros(coef.shape[1])
-        return self.centre @ coef

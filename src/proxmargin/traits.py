@@ -24,6 +24,12 @@ class Trait(Flag):
     """The problem has one column of scores (binary)."""
     MANY_OUTPUTS = auto()
     """The problem has several coupled columns of scores (multiclass, all together)."""
+    SMOOTH_CONJUGATE = auto()
+    """The conjugate of the penalty is smooth: the problem can be solved from its dual side."""
+    QUADRATIC_CONJUGATE = auto()
+    """The conjugate of the penalty is quadratic: gradients of the dual are linear in the dual."""
+    DUAL_FORM = auto()
+    """Projections onto the dual points of the loss are known."""
 
     def sentence(self) -> str:
         """Say in words what the trait asks for."""
@@ -35,5 +41,8 @@ _MEANING = {
     Trait.OUTPUTWISE: "a loss that is a sum over outputs",
     Trait.SEPARABLE: "a penalty that is a sum over single coefficients",
     Trait.SINGLE_OUTPUT: "a binary problem (or multi_class='ovr')",
+    Trait.SMOOTH_CONJUGATE: "a penalty with a ridge part, or a ball",
+    Trait.QUADRATIC_CONJUGATE: "a ridge penalty",
+    Trait.DUAL_FORM: "a loss whose dual form is known",
     Trait.MANY_OUTPUTS: "a joint multiclass problem (more than two classes, multi_class='joint')",
 }

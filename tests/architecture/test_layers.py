@@ -24,7 +24,7 @@ MODULES = {
 LAYERS = (
     ("traits", "compiled", "projections"),
     ("losses", "penalties", "designs"),
-    ("problem",),
+    ("problem", "sides"),
     ("certificate",),
     ("outcome", "stopping", "solvers.base"),
     ("minimize",),

@@ -17,7 +17,7 @@ from proxmargin import (
     SquaredHingeSVC,
 )
 from proxmargin.losses import Hinge
-from proxmargin.solvers.fapg import FastProximalGradient
+from proxmargin.solvers.accelerated import FastProximalGradient
 
 EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 every = pytest.mark.parametrize("make", EVERY)

@@ -17,7 +17,12 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
     "proxmargin.losses": ("Hinge", "HuberizedHinge", "Logistic", "SquaredHinge"),
     "proxmargin.penalties": ("ElasticNet", "Pinned", "Ridge", "SumToZero"),
     "proxmargin.solvers.coordinate_descent": ("CoordinateDescent",),
-    "proxmargin.solvers.fapg": ("FastProximalGradient",),
+    "proxmargin.solvers.accelerated": (
+        "AcceleratedProximalGradient",
+        "FastProximalGradient",
+        "FastProximalGradientStar",
+        "GuaranteedProximalGradient",
+    ),
     "proxmargin.solvers.newton": ("ProximalNewton",),
     "proxmargin.solvers.proximal_gradient": ("MulticlassProximalGradient", "ProximalGradient"),
     "proxmargin.solvers.two_stage": ("MulticlassTwoStage", "TwoStage"),

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.losses.dual_form import DualForm
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
 
@@ -22,6 +23,9 @@ class Loss(ABC):
     """
 
     traits: Trait = Trait.NONE
+
+    is_homogeneous: bool = False
+    """``L(t z) = t L(z)`` for t >= 0, so that the best multiple of a model is known."""
 
     @property
     @abstractmethod
@@ -74,3 +78,16 @@ class Loss(ABC):
     @abstractmethod
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
+
+    def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
+        """The loss as first-order methods on the dual see it, or None where there is none.
+
+        Parameters
+        ----------
+        intercept : Penalty
+            A free intercept makes the dual point sum to zero.
+        floor : float >= 0
+            How far dual coordinates stay from ends of the domain at which the conjugate is not
+            smooth, in `DualForm.project`: the xi of Ito et al. (2017).
+        """
+        return None

@@ -76,6 +76,20 @@ class Penalty(ABC):
         intercept here, ``at`` has shape (n_outputs,). Penalties with a kink raise TypeError.
         """
 
+    def conjugate_gradient(self, dual: Array) -> Array:
+        """``argmax_u <dual, u> - G(u)``: the coefficients that a dual point stands for.
+
+        Only for penalties with `Trait.SMOOTH_CONJUGATE`.
+        """
+        raise TypeError(f"the conjugate of {self!r} is not smooth")
+
+    def best_multiple(self, coef: Array, slope: float) -> float:
+        """``argmin_{t >= 0}  slope t + G(t coef)``: the best length of a direction.
+
+        ``slope`` is the value of a homogeneous loss at ``coef``.
+        """
+        raise TypeError(f"no best multiple is known for {self!r}")
+
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
         """Column sums of the dual that an intercept with this penalty allows, near ``sums``.
 

@@ -39,7 +39,10 @@ class ElasticNet(Penalty):
 
     l1: float
     l2: float = 0.0
-    traits = Trait.SEPARABLE
+
+    @property
+    def traits(self) -> Trait:  # type: ignore[override]
+        return Trait.SEPARABLE | (Trait.SMOOTH_CONJUGATE if self.l2 > 0 else Trait.NONE)
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2"):
@@ -90,3 +93,14 @@ class ElasticNet(Penalty):
         if self.l1 > 0:
             raise TypeError("an intercept cannot carry an l1 penalty: use Ridge")
         return -(gradient + self.l2 * at) / (curvature + self.l2)
+
+    def conjugate_gradient(self, dual: Array) -> Array:
+        if self.l2 == 0:
+            return super().conjugate_gradient(dual)
+        return soft_threshold(dual, self.l1) / self.l2
+
+    def best_multiple(self, coef: Array, slope: float) -> float:
+        square = self.l2 * float(np.vdot(coef, coef))
+        if square == 0:
+            return 0.0
+        return max(-(slope + self.l1 * float(np.abs(coef).sum())) / square, 0.0)

@@ -21,7 +21,11 @@ class Ridge(Penalty):
     """
 
     l2: float = 0.0
-    traits = Trait.SEPARABLE
+
+    @property
+    def traits(self) -> Trait:  # type: ignore[override]
+        dual = Trait.SMOOTH_CONJUGATE | Trait.QUADRATIC_CONJUGATE if self.l2 > 0 else Trait.NONE
+        return Trait.SEPARABLE | dual
 
     @property
     def is_shift_invariant(self) -> bool:  # type: ignore[override]
@@ -56,6 +60,13 @@ class Ridge(Penalty):
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         return -(gradient + self.l2 * at) / (curvature + self.l2)
+
+    def conjugate_gradient(self, dual: Array) -> Array:
+        return dual / self.l2 if self.l2 > 0 else super().conjugate_gradient(dual)
+
+    def best_multiple(self, coef: Array, slope: float) -> float:
+        square = self.l2 * float(np.vdot(coef, coef))
+        return max(-slope / square, 0.0) if square > 0 else 0.0
 
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
         return sums if self.l2 > 0 else np.zeros_like(sums)

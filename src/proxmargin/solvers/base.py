@@ -84,6 +84,10 @@ class Solver(ABC, Generic[S]):
         """Scores of `point` when the state has them."""
         return None
 
+    def dual(self, problem: Problem, state: S) -> Array | None:
+        """A dual point to certify with, where it proves more than a gradient of the loss."""
+        return None
+
     def observe(self, problem: Problem, state: S, gap: Gap) -> S:
         """Take note of a certificate of the current point."""
         return state

@@ -7,9 +7,14 @@ from inspect import signature
 from typing import Any
 
 from proxmargin.problem import Problem
+from proxmargin.solvers.accelerated import (
+    AcceleratedProximalGradient,
+    FastProximalGradient,
+    FastProximalGradientStar,
+    GuaranteedProximalGradient,
+)
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
-from proxmargin.solvers.fapg import FastProximalGradient
 from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
@@ -41,7 +46,10 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "m-pgh": MulticlassProximalGradient,
     "m-pgh-2": MulticlassTwoStage,
     "gcd": _coordinate_descent,
+    "apg": AcceleratedProximalGradient,
+    "fapg-guaranteed": GuaranteedProximalGradient,
     "fapg": FastProximalGradient,
+    "fapg-star": FastProximalGradientStar,
     "fapg-ws": _working_set,
     "newton": _newton,
 }

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.losses.base import Array
-from proxmargin.problem import Point, PrimalSide, Problem
+from proxmargin.problem import Point, Problem
+from proxmargin.sides import PrimalSide, primal_side
 from proxmargin.solvers.base import ROOM, Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -97,9 +98,9 @@ class ProximalGradient(Solver[Momentum]):
         require(self.eta > 1, "eta must be > 1", self.eta)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
-        side = problem.primal_side
-        u = side.pack(start)
-        z = side.scores(u)
+        side = primal_side(problem)
+        u = side.start(start)
+        z = side.image(u)
         bound = side.curvature_bound()
         samples = problem.loss.sample_count
         first = bound * min(self.first_share / samples, 1.0)
@@ -116,7 +117,7 @@ class ProximalGradient(Solver[Momentum]):
         )
 
     def step(self, problem: Problem, state: Momentum) -> Momentum:
-        side = problem.primal_side
+        side = primal_side(problem)
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.t**2))
         weight = (state.t - 1.0) / t if self.extrapolate else 0.0
         trial = self._search(side, state, weight)
@@ -146,7 +147,7 @@ class ProximalGradient(Solver[Momentum]):
         return min(self.eta * lipschitz, bound if lipschitz < bound else ROOM * bound)
 
     def point(self, problem: Problem, state: Momentum) -> Point:
-        return problem.primal_side.unpack(state.u)
+        return primal_side(problem).point(state.u, state.z)
 
     def scores(self, problem: Problem, state: Momentum) -> Array:
         return state.z
@@ -161,15 +162,16 @@ class ProximalGradient(Solver[Momentum]):
             if omega != known_weight:
                 base = state.u + omega * (state.u - state.u_old)
                 base_scores = state.z + omega * (state.z - state.z_old)
-                _, dual = side.loss.value_and_gradient(base_scores)
-                gradient = side.pull_back(dual)
+                response = side.response(base_scores)
+                gradient = response.product
                 known_weight = omega
             u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
-            z = side.scores(u)
+            z = side.image(u)
             if not self.backtracking or lipschitz >= ROOM * state.bound:
                 return _Trial(u, z, lipschitz)
             moved = u - base
-            if side.loss.fenchel_young(z, dual) <= 0.5 * lipschitz * float(np.vdot(moved, moved)):
+            square = float(np.vdot(moved, moved))
+            if side.divergence(u, z, base, response.partner) <= 0.5 * lipschitz * square:
                 return _Trial(u, z, lipschitz)
             lipschitz = self._grown(lipschitz, state.bound)
 
