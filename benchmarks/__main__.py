@@ -8,7 +8,15 @@ import sys
 from threadpoolctl import threadpool_limits
 
 import benchmarks
-from benchmarks import check, comparison, table1, table2
+from benchmarks import check, comparison, projections, table1, table2
+
+
+COMMANDS = {
+    "peers": comparison,
+    "table1": table1,
+    "table2": table2,
+    "projections": projections,
+}
 
 
 def main() -> int:
@@ -18,7 +26,7 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, module in (("peers", comparison), ("table1", table1), ("table2", table2)):
+    for name, module in COMMANDS.items():
         sub = commands.add_parser(name, help=(module.__doc__ or "").split(": ", 1)[1])
         module.options(sub)
         sub.set_defaults(run=module.main)

@@ -1,0 +1,18 @@
+"""Nearest points of convex sets: boxes cut by a hyperplane, and balls. Pure functions."""
+
+from proxmargin.projections.balls import ball, lp_ball
+from proxmargin.projections.box_hyperplane import (
+    METHODS,
+    box_hyperplane,
+    box_hyperplane_multiplier,
+    capped_simplex,
+)
+
+__all__ = [
+    "METHODS",
+    "ball",
+    "box_hyperplane",
+    "box_hyperplane_multiplier",
+    "capped_simplex",
+    "lp_ball",
+]

@@ -1,0 +1,178 @@
+"""The nearest point of a box cut by a hyperplane, which most duals of margin models need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from proxmargin.compiled import projections as kernels
+from proxmargin.compiled.projections import Knapsack
+
+__all__ = ["METHODS", "box_hyperplane", "box_hyperplane_multiplier", "capped_simplex"]
+
+Array = NDArray[np.float64]
+Search = Callable[[Knapsack, float], tuple[float, int]]
+
+METHODS: Mapping[str, Search] = {
+    "bisection": kernels.bisection,
+    "refined-bisection": kernels.refined_bisection,
+    "pivot": kernels.pivot,
+}
+"""How theta is searched: (problem, guess or NaN) to (theta, rounds); all end in closed form."""
+
+END = 1e-12  # a total this far beyond an end of its range, over sum |normal u|, is rounding
+
+
+def box_hyperplane(
+    point: ArrayLike,
+    normal: ArrayLike,
+    total: float,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    method: str = "pivot",
+    guess: float | None = None,
+) -> Array:
+    """The nearest u to ``point`` with ``normal'u = total`` and ``low <= u <= high``.
+
+    Minimises ``1/2 |u - point|^2``; (18) of Ito, Takeda and Toh (2017) for a normal of ones and
+    equal bounds, (20) for a normal of signs. The parameters, the errors and how exact it is are
+    those of `box_hyperplane_multiplier`.
+
+    Returns
+    -------
+    (n,), a new array
+    """
+    return box_hyperplane_multiplier(point, normal, total, low, high, method=method, guess=guess)[0]
+
+
+def box_hyperplane_multiplier(
+    point: ArrayLike,
+    normal: ArrayLike,
+    total: float,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    method: str = "pivot",
+    guess: float | None = None,
+) -> tuple[Array, float]:
+    """The nearest point of a box cut by a hyperplane, and the multiplier of the hyperplane.
+
+    ``u_i = clip(point_i - theta normal_i, low_i, high_i)`` with theta a root of
+    ``h(theta) = normal'u(theta) = total`` (Lemma 2 of Ito, Takeda and Toh (2017)). The bounds
+    hold exactly and ``normal'u`` is the total to the last digits that the free entries can
+    express: entries differ from the formula by its own rounding. Entries of zero normal are
+    clipped.
+
+    Parameters
+    ----------
+    point : (n,), finite
+    normal : (n,) or a number, finite, of any signs
+    total : finite
+    low, high : (n,) or numbers, low <= high; low may be -inf, high may be inf
+    method : a name in `METHODS`; the result is the same to rounding
+        "bisection" is Algorithm 2 of the paper, "refined-bisection" its Algorithm 5, "pivot" a
+        breakpoint search (Kiwiel, 2008) of which a random sample does most of the work.
+    guess : where to start, such as theta of a similar point
+
+    Returns
+    -------
+    u : (n,), a new array
+    theta : float
+        One of many where no entry is strictly inside its bounds.
+
+    Raises
+    ------
+    ValueError
+        For input that is not a number or of other shape, an unknown method, ``low > high``, or a
+        total that no u in the box has. A total beyond the range by rounding (1e-12, relative to
+        ``sum |normal u|``) gives the end of the range.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is unknown; choose from {', '.join(METHODS)}")
+    problem = _knapsack(point, normal, total, low, high)
+    theta, _ = METHODS[method](problem, math.nan if guess is None else float(guess))
+    u, theta, residual, size, valid = kernels.settle(problem, theta)
+    if not (valid and abs(residual) <= END * max(size, abs(problem.total))):
+        _refuse(problem)
+    return u, theta
+
+
+def capped_simplex(
+    point: ArrayLike,
+    total: float,
+    cap: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    method: str = "pivot",
+    guess: float | None = None,
+) -> Array:
+    """The nearest u to ``point`` with ``weights'u = total`` and ``0 <= u <= cap``.
+
+    (22) of Ito, Takeda and Toh (2017), one class of the dual of the nu-SVM.
+
+    Parameters
+    ----------
+    point : (n,), finite
+    total : finite
+    cap : (n,) or a number, may be inf
+    weights : (n,), ones by default
+    method, guess : as of `box_hyperplane_multiplier`, and so are the errors
+
+    Returns
+    -------
+    (n,), a new array
+    """
+    normal = 1.0 if weights is None else weights
+    return box_hyperplane(point, normal, total, 0.0, cap, method=method, guess=guess)
+
+
+def _knapsack(
+    point: ArrayLike, normal: ArrayLike, total: float, low: ArrayLike, high: ArrayLike
+) -> Knapsack:
+    start = np.ascontiguousarray(point, dtype=np.float64)
+    if start.ndim != 1 or start.size == 0:
+        raise ValueError(f"point has shape {np.shape(point)}; give a vector of at least one entry")
+    if not math.isfinite(total):
+        raise ValueError(f"total={total} is no finite number")
+    return Knapsack(
+        start,
+        _fitted("normal", normal, start.size),
+        _fitted("low", low, start.size),
+        _fitted("high", high, start.size),
+        float(total),
+    )
+
+
+def _fitted(name: str, value: ArrayLike, n: int) -> Array:
+    """The value as an array of n entries, or of one that holds for all."""
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.shape not in ((n,), (1,)) or (np.ndim(value) and array.size != n):
+        raise ValueError(f"{name} has shape {np.shape(value)}; give a number or {n} entries")
+    return array
+
+
+def _refuse(problem: Knapsack) -> None:
+    """Say why there is no nearest point; return if there is one after all."""
+    for name in ("point", "normal"):
+        if not np.isfinite(getattr(problem, name)).all():
+            raise ValueError(f"{name} has entries that are NaN or infinite; give finite ones")
+    if not np.all(problem.low <= problem.high):
+        raise ValueError("low <= high does not hold everywhere: an entry is crossed or NaN")
+    least, most = _reach(problem, problem.normal < 0), _reach(problem, problem.normal > 0)
+    if not least <= problem.total <= most:
+        raise ValueError(
+            f"total={problem.total:.17g} is out of reach: between the bounds low and high,"
+            f" normal'u is from {least:.17g} to {most:.17g}"
+        )
+
+
+def _reach(problem: Knapsack, up: NDArray[np.bool_]) -> float:
+    """Exactly summed ``normal'u`` for u at high where ``up``, at low elsewhere."""
+    used = np.broadcast_to(problem.normal != 0, problem.point.shape)
+    ends = np.broadcast_to(np.where(up, problem.high, problem.low), problem.point.shape)
+    normal = np.broadcast_to(problem.normal, problem.point.shape)
+    return math.fsum(normal[used] * ends[used])
