@@ -23,13 +23,13 @@ MODULES = {
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
     ("traits", "compiled", "projections"),
-    ("losses", "penalties", "designs"),
+    ("losses", "penalties", "designs", "kernels"),
     ("problem", "sides"),
-    ("certificate",),
+    ("certificate", "representer"),
     ("outcome", "stopping", "solvers.base"),
     ("minimize",),
     ("solvers", "callbacks"),
-    ("targets", "estimators", "paths"),
+    ("targets", "estimators", "admissible", "paths"),
     ("comparing", "compare", "files"),
     ("cli", "__main__"),
 )

@@ -1,0 +1,472 @@
+"""Kernel matrices over the training samples, read by rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property, singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from proxmargin.compiled import products
+from proxmargin.designs.base import Array, Index, Ledger
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.kernels import Custom, Kernel, Precomputed, by_columns, by_rows
+
+__all__ = [
+    "ComputedKernel",
+    "IndefiniteKernelError",
+    "KernelMatrix",
+    "StoredKernel",
+    "check_definite",
+    "checked_precomputed",
+    "kernel_matrix",
+]
+
+CACHE_BYTES = 1_000_000_000
+# kernel values gathered at a time: two megabytes
+GATHER_ENTRIES = 1 << 18
+# kernel values computed at a time (32 megabytes), and the fewest rows that are worth a call
+BLOCK_ENTRIES = 1 << 22
+FEWEST_ROWS = 16
+# with more live rows than this share a product with the whole matrix is quicker than a gathering
+GATHERED_SHARE = 0.5
+# samples on which a function's symmetry is tried out
+TRIAL_SAMPLES = 256
+# samples on which positive semidefiniteness is checked; all of them up to this number
+PROBE_SAMPLES = 3000
+# eigenvalues of a part of this order are quick, and telling
+TELLING_ORDER = 500
+# a Cholesky pivot below this many units in the last place of the diagonal is rounding
+PIVOT_ULPS = 64
+
+
+class IndefiniteKernelError(ValueError):
+    """A kernel matrix has a negative eigenvalue, beyond rounding.
+
+    Parameters
+    ----------
+    amount : float
+        The most negative eigenvalue or residual variance found.
+    scale : float
+        The largest entry of the diagonal.
+    """
+
+    def __init__(self, amount: float, scale: float) -> None:
+        super().__init__(
+            f"the kernel matrix is not positive semidefinite: it has a value of {amount:.3g} where "
+            f"none can be negative (its largest diagonal entry is {scale:.3g}); a kernel that is, "
+            "such as 'rbf', 'linear' or 'poly' with coef0 >= 0, would work"
+        )
+        self.amount, self.scale = amount, scale
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.amount, self.scale)
+
+
+class KernelMatrix(ABC):
+    """The symmetric matrix K of a kernel at all pairs of training samples.
+
+    Attributes
+    ----------
+    n_samples : int
+    ledger : Ledger
+        Passes over the matrix so far: one for every ``n_samples`` rows.
+    is_definite : bool
+        Known to be positive semidefinite up to rounding.
+    precision : float
+        The spacing of floating-point numbers in which the entries are known.
+    """
+
+    n_samples: int
+    ledger: Ledger
+    is_definite: bool
+    precision: float
+
+    @abstractmethod
+    def matvec(self, right: Array) -> Array:
+        """``K @ right`` for (n_samples, n_outputs); samples whose row is zero cost nothing."""
+
+    @abstractmethod
+    def rows(self, index: Index) -> Array:
+        """``K[index]``, (n_index, n_samples)."""
+
+    @abstractmethod
+    def block(self, rows: Index, columns: Index) -> Array:
+        """``K[rows][:, columns]``, computed for these pairs alone."""
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """(n_samples,)"""
+
+    @property
+    def negative(self) -> float:
+        """What rounding explains of a negative eigenvalue, as a share of the diagonal."""
+        return self.precision ** (2 / 3)
+
+
+class StoredKernel(KernelMatrix):
+    """A matrix that was computed beforehand, used as it is.
+
+    Parameters
+    ----------
+    matrix : (n_samples, n_samples)
+        Symmetric; not copied; may be read-only or memory-mapped.
+    """
+
+    is_definite = False
+
+    def __init__(self, matrix: NDArray[Any], ledger: Ledger | None = None) -> None:
+        self.matrix = matrix
+        self.n_samples = matrix.shape[0]
+        self.ledger = ledger or Ledger()
+        self.precision = _precision(matrix)
+        self._design = DenseDesign(matrix, self.ledger)
+        # symmetric: its transpose, where that has the contiguous rows, is as good
+        self._lines = matrix if matrix.strides[1] <= matrix.strides[0] else matrix.T
+
+    def matvec(self, right: Array) -> Array:
+        live = np.flatnonzero(right.any(axis=1))
+        if live.size > GATHERED_SHARE * self.n_samples:
+            return self._design.scores(right)
+        out = np.zeros(right.shape)
+        for index in _pieces(live, GATHER_ENTRIES // max(self.n_samples, 1)):
+            out += self.rows(index).T @ right[index]
+        return out
+
+    def rows(self, index: Index) -> Array:
+        self.ledger.charge(index.size / max(self.n_samples, 1))
+        return self._lines[index].astype(np.float64, copy=False)
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        self.ledger.charge(rows.size * columns.size / max(self.n_samples, 1) ** 2)
+        return self.matrix[np.ix_(rows, columns)].astype(np.float64, copy=False)
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.matrix).astype(np.float64)
+
+
+class ComputedKernel(KernelMatrix):
+    """A matrix computed from the data by blocks of rows.
+
+    Rows that products needed are kept, as many as the budget holds: all of them where it holds the
+    whole matrix. Rows that the present product needs too are never given up for others.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : (n_samples, n_features)
+        Dense, or sparse and compressed by rows; not copied.
+    cache_bytes : int
+        Bound on the memory that kept rows take.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.kernel, self.X = kernel, X
+        self.n_samples = X.shape[0]
+        self.ledger = ledger or Ledger()
+        self.is_definite = kernel.is_definite
+        self.capacity = min(self.n_samples, int(cache_bytes) // (8 * max(self.n_samples, 1)))
+
+    @cached_property
+    def precision(self) -> float:  # type: ignore[override]
+        return float(np.finfo(float).eps) * self.kernel.rounding(self.X)
+
+    def matvec(self, right: Array) -> Array:
+        live = np.flatnonzero(right.any(axis=1))
+        self.ledger.charge(live.size / max(self.n_samples, 1))
+        known = self._cache.holds(live)
+        out = self._cache.product(live[known], right)
+        free = self._cache.release(live)
+        pieces = list(_pieces(live[~known], BLOCK_ENTRIES // max(self.n_samples, 1)))
+        buffer = np.empty((max((index.size for index in pieces), default=0), self.n_samples))
+        for index in pieces:
+            rows = self._computed(index, buffer[: index.size])
+            out += rows.T @ right[index]
+            free = self._cache.keep(index, rows, free)
+        return out
+
+    def rows(self, index: Index) -> Array:
+        self.ledger.charge(index.size / max(self.n_samples, 1))
+        known = self._cache.holds(index)
+        if known.all():
+            return self._cache.rows(index)
+        out = self._computed(index[~known])
+        if known.any():
+            fresh, out = out, np.empty((index.size, self.n_samples))
+            out[known], out[~known] = self._cache.rows(index[known]), fresh
+        return out
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        self.ledger.charge(rows.size * columns.size / max(self.n_samples, 1) ** 2)
+        values = self.kernel(self.X[rows], self.X[columns])
+        same = rows[:, None] == columns
+        values[same] = np.broadcast_to(self._diagonal[rows, None], same.shape)[same]
+        return values
+
+    def diagonal(self) -> Array:
+        return self._diagonal.copy()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that kept rows take."""
+        return self._cache.nbytes
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        with np.errstate(over="ignore"):
+            diagonal = self.kernel.diagonal(self.X)
+        if not np.isfinite(diagonal).all():
+            raise ValueError(
+                "the kernel exceeds the range of floating-point numbers on these data; scaled "
+                "features, a smaller gamma or a lower degree would work"
+            )
+        return diagonal
+
+    @cached_property
+    def _others(self) -> Any:
+        """The data as the right of products; for sparse data a copy, made once."""
+        return by_columns(self.X)
+
+    @cached_property
+    def _cache(self) -> RowCache:
+        return RowCache(self.capacity, self.n_samples)
+
+    def _computed(self, index: Index, out: Array | None = None) -> Array:
+        values = self.kernel(self.X[index], self._others, out)
+        values[np.arange(index.size), index] = self._diagonal[index]
+        return values
+
+
+class RowCache:
+    """Rows of a square matrix, a bounded number of them.
+
+    Parameters
+    ----------
+    capacity : int
+        The most rows that are kept.
+    size : int
+        Length of a row, and the number of rows there are.
+    """
+
+    def __init__(self, capacity: int, size: int) -> None:
+        self.store = np.empty((capacity, size))
+        self.slots = np.full(size, -1)
+        self.owners = np.full(capacity, -1)
+        self.used = np.zeros(capacity, dtype=np.int64)
+        self.clock = 0
+
+    def holds(self, index: Index) -> NDArray[np.bool_]:
+        """Whether each row of ``index`` is kept."""
+        return self.slots[index] >= 0
+
+    def rows(self, index: Index) -> Array:
+        """A copy of kept rows."""
+        return self.store[self.slots[index]]
+
+    def product(self, index: Index, right: Array) -> Array:
+        """``sum_i row_i' right_i`` over kept rows, (size, n_outputs)."""
+        out = np.zeros((self.slots.size, right.shape[1]))
+        slots = self.slots[index]
+        if right.shape[1] == 1:
+            factors = np.zeros(self.owners.size)
+            factors[slots] = right[index, 0]
+            last = slots.max(initial=-1) + 1
+            products.across(self.store[:last], factors, out[:, 0])
+            return out
+        for part in _pieces(index, GATHER_ENTRIES // max(self.slots.size, 1)):
+            out += self.rows(part).T @ right[part]
+        return out
+
+    def release(self, needed: Index) -> Index:
+        """Slots that may be overwritten while ``needed`` is wanted, the longest unused first."""
+        self.clock += 1
+        slots = self.slots[needed]
+        self.used[slots[slots >= 0]] = self.clock
+        free = np.flatnonzero(self.used < self.clock)
+        return free[np.argsort(self.used[free], kind="stable")]
+
+    def keep(self, index: Index, rows: Array, free: Index) -> Index:
+        """Keep as many of ``rows`` as there are ``free`` slots; returns the slots left."""
+        index = index[: free.size]
+        slots, left = free[: index.size], free[index.size :]
+        past = self.owners[slots]
+        self.slots[past[past >= 0]] = -1
+        self.store[slots] = rows[: index.size]
+        self.owners[slots], self.slots[index], self.used[slots] = index, slots, self.clock
+        return left
+
+    @property
+    def nbytes(self) -> int:
+        return int(8 * self.slots.size * np.count_nonzero(self.owners >= 0))
+
+
+@singledispatch
+def kernel_matrix(kernel: Kernel, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
+    """The matrix of ``kernel`` over the samples ``X``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : (n_samples, n_features), dense or sparse
+        For a precomputed kernel the matrix itself.
+    cache_bytes : int
+        Bound on the memory that kept rows take.
+
+    Raises
+    ------
+    ValueError
+        If a precomputed matrix is not square, finite and symmetric, or a function not symmetric.
+    """
+    return ComputedKernel(kernel, by_rows(X), cache_bytes=cache_bytes)
+
+
+@kernel_matrix.register
+def _(kernel: Precomputed, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
+    return StoredKernel(checked_precomputed(X))
+
+
+@kernel_matrix.register
+def _(kernel: Custom, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
+    matrix = ComputedKernel(kernel, by_rows(X), cache_bytes=cache_bytes)
+    step = max(1, -(-matrix.n_samples // TRIAL_SAMPLES))
+    _check_function(kernel, matrix.X[::step])
+    return matrix
+
+
+def checked_precomputed(matrix: Any) -> NDArray[Any]:
+    """A kernel matrix as given, after checks.
+
+    Raises
+    ------
+    ValueError
+        If it is sparse, not square, not of finite real numbers or, beyond rounding, not symmetric.
+    """
+    if sparse.issparse(matrix):
+        raise ValueError("a precomputed kernel matrix is dense; its toarray() would work")
+    K = np.asarray(matrix)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"a precomputed kernel matrix is square, one row and one column a training sample; "
+            f"the shape given is {K.shape}"
+        )
+    if K.dtype.kind not in "fiub":
+        raise ValueError(f"a precomputed kernel matrix has real numbers, not {K.dtype}")
+    largest = _largest(K)
+    if not np.isfinite(largest):
+        raise ValueError("the precomputed kernel matrix has entries that are not finite")
+    _check_symmetric(K, largest, _precision(K) ** (2 / 3))
+    return K
+
+
+def check_definite(matrix: KernelMatrix, rng: np.random.Generator) -> None:
+    """Look for a negative eigenvalue, in the whole matrix or in a random part of it.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+    rng : Generator
+        Picks the part, where there are more than `PROBE_SAMPLES` samples: the eigenvalues of a
+        principal submatrix lie between those of the matrix.
+
+    Raises
+    ------
+    IndefiniteKernelError
+        If one is found that is more than rounding.
+    """
+    diagonal, n = matrix.diagonal(), matrix.n_samples
+    scale = float(np.abs(diagonal).max(initial=0.0))
+    lowest = float(diagonal.min(initial=0.0))
+    if lowest < -matrix.negative * scale:
+        raise IndefiniteKernelError(lowest, scale)
+    index = np.arange(n)
+    if n > PROBE_SAMPLES:
+        index = np.sort(rng.choice(n, PROBE_SAMPLES, replace=False))
+    part = matrix.block(index, index)
+    # off the diagonal nothing exceeds the diagonal, unless the matrix is indefinite
+    scale = max(scale, float(np.abs(part).max(initial=0.0)))
+    allowed = matrix.negative * scale
+    if allowed == 0.0:
+        return  # the zero matrix
+    least = _negative_eigenvalue(part, allowed)
+    if least < -allowed:
+        raise IndefiniteKernelError(least, scale)
+
+
+def _negative_eigenvalue(part: Array, allowed: float) -> float:
+    """An eigenvalue below ``-allowed`` of a leading part of the matrix, or zero."""
+    # linear algebra is imported where it is needed: scipy.linalg is slow to load
+    from scipy.linalg import eigh
+    from scipy.linalg.lapack import dpotrf
+
+    # `order` is that of the first leading part on which the factorisation breaks down
+    shifted = part + allowed * np.eye(len(part))
+    order = int(dpotrf(shifted.T, overwrite_a=True)[1])
+    if order == 0:
+        return 0.0
+    order = min(len(part), max(order, TELLING_ORDER))
+    return float(eigh(part[:order, :order], eigvals_only=True, subset_by_index=[0, 0])[0])
+
+
+def _check_function(kernel: Custom, sample: Any) -> None:
+    """Try a function out on some samples: symmetric, and a function of two rows alone."""
+    values = kernel(sample, sample)
+    largest = float(np.abs(values).max(initial=0.0))
+    rounding = np.finfo(float).eps ** (2 / 3)
+    half = (values.shape[0] + 1) // 2
+    apart = np.abs(kernel(sample[:half], sample) - values[:half]).max(initial=0.0)
+    if apart > rounding * largest:
+        raise ValueError(
+            f"the kernel function gave values that differ by {apart:.3g} for the same samples "
+            "among others; a value may depend on its own two samples only"
+        )
+    _check_symmetric(values, largest, rounding)
+
+
+def _check_symmetric(K: NDArray[Any], largest: float, rounding: float) -> None:
+    apart = max(
+        (
+            float(np.abs(block - K[:, part].T.astype(np.float64, copy=False)).max(initial=0.0))
+            for part, block in _row_blocks(K)
+        ),
+        default=0.0,
+    )
+    if apart > rounding * largest:
+        raise ValueError(
+            f"the kernel matrix is not symmetric: entries that mirror each other differ by up to "
+            f"{apart:.3g}; (K + K.T) / 2 would be"
+        )
+
+
+def _pieces(index: Index, count: int) -> Iterator[Index]:
+    """``index`` in pieces of ``count``, or of the fewest rows that are worth a call."""
+    step = max(FEWEST_ROWS, count)
+    for start in range(0, index.size, step):
+        yield index[start : start + step]
+
+
+def _largest(K: NDArray[Any]) -> float:
+    """The largest absolute entry; nan or inf where one is."""
+    peaks = [float(np.abs(block).max(initial=0.0)) for _, block in _row_blocks(K)]
+    return float(np.max(peaks, initial=0.0))
+
+
+def _row_blocks(K: NDArray[Any]) -> Iterator[tuple[slice, Array]]:
+    step = max(FEWEST_ROWS, BLOCK_ENTRIES // max(K.shape[0], 1))
+    for start in range(0, K.shape[0], step):
+        part = slice(start, start + step)
+        yield part, K[part].astype(np.float64, copy=False)
+
+
+def _precision(K: NDArray[Any]) -> float:
+    return float(np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps)

@@ -1,0 +1,274 @@
+"""Kernel matrices as products of a tall factor: a kernel model becomes a linear one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from proxmargin.designs.base import Array, Index
+from proxmargin.designs.kernel import (
+    PIVOT_ULPS,
+    IndefiniteKernelError,
+    KernelMatrix,
+    check_definite,
+)
+
+__all__ = ["LowRankFactor", "factorise"]
+
+# a pivot this much below the largest residual would spread rounding over the factor
+SMALLEST_PIVOT = 1e-4
+# the largest residual may be this many times the tolerance for their mean
+WORST_SHARE = 100.0
+# samples whose part of the factor is computed at a time
+ROWS = 2048
+# columns first made room for where the rank is not bounded
+FIRST_ROOM = 512
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankFactor:
+    """``K = G G' + R`` with a positive semidefinite rest R.
+
+    Attributes
+    ----------
+    matrix : KernelMatrix
+    factor : (n_samples, rank)
+        G; rows and columns of K at the pivots are met exactly.
+    pivots : (rank,) int
+    residual : (n_samples,) >= 0
+        The diagonal of R, which bounds it: ``|R_ij|^2 <= R_ii R_jj``.
+    tol : float
+    block : int
+    rng : Generator
+    """
+
+    matrix: KernelMatrix
+    factor: Array
+    pivots: Index
+    residual: Array
+    tol: float
+    block: int
+    rng: np.random.Generator
+
+    @property
+    def rank(self) -> int:
+        return int(self.pivots.size)
+
+    @property
+    def trace_error(self) -> float:
+        """The trace of R."""
+        return float(self.residual.sum())
+
+    def extend(self, rank: int | None = None) -> LowRankFactor:
+        """The factor continued up to ``rank`` columns, or until R is within the tolerance.
+
+        What is there is copied, not recomputed.
+        """
+        limit = self.matrix.n_samples if rank is None else min(rank, self.matrix.n_samples)
+        diagonal = self.matrix.diagonal()
+        target = Target(diagonal, self.tol, PIVOT_ULPS * self.matrix.precision)
+        room = limit if rank is not None else min(limit, max(FIRST_ROOM, 2 * self.rank))
+        factor = _resized(self.factor, max(room, self.rank))
+        grown = replace(self, factor=factor, residual=self.residual.copy())
+        while grown.rank < limit and not target.is_met(grown.residual):
+            grown = _with_block(grown, target, min(grown.block, limit - grown.rank))
+        return replace(grown, factor=_resized(grown.factor[:, : grown.rank], grown.rank))
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """When a residual is small enough.
+
+    Parameters
+    ----------
+    diagonal : (n_samples,)
+        Of K.
+    tol : float
+        For the trace of the residual, as a share of K's.
+    rounding : float
+        Share of each diagonal entry below which a residual is rounding.
+    """
+
+    diagonal: Array
+    tol: float
+    rounding: float
+
+    def is_met(self, residual: Array) -> bool:
+        small = residual.sum() <= self.tol * self.diagonal.sum()
+        even = residual.max(initial=0.0) <= WORST_SHARE * self.tol * self.largest
+        return bool(small and even) or not self.above_rounding(residual).any()
+
+    def above_rounding(self, residual: Array) -> Array:
+        """The residual with rounding set to zero."""
+        return np.where(residual > self.rounding * self.diagonal, residual, 0.0)
+
+    @property
+    def largest(self) -> float:
+        return float(self.diagonal.max(initial=0.0))
+
+
+def factorise(
+    matrix: KernelMatrix,
+    *,
+    rank: int | None = None,
+    tol: float = 1e-12,
+    rng: np.random.Generator | None = None,
+    block: int = 128,
+) -> LowRankFactor:
+    """Incomplete Cholesky factor of a kernel matrix with random pivots, block by block.
+
+    Samples are proposed with probability proportional to their residual, and accepted by what is
+    left of it once those before them are accounted for: the sequential random pivoting of Chen,
+    Epperly, Tropp and Webber (2023), by the rejection sampling of Epperly, Tropp and Webber (2024)
+    in blocks of matrix products. The sample of the largest residual is always among them.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+    rank : int, optional
+        The most columns; as many as the tolerance takes by default.
+    tol : float
+        The factor ends where the trace of the rest is at most this share of the trace of K, and no
+        entry of it exceeds a hundred times this share of the largest diagonal entry; in any case
+        where the rest is rounding.
+    rng : Generator, optional
+        A fixed seed by default.
+    block : int
+        Samples proposed at a time.
+
+    Raises
+    ------
+    IndefiniteKernelError
+        If the matrix is found to have a negative eigenvalue. Matrices that are not known to be
+        positive semidefinite are looked through whole if small, and in part if large.
+    """
+    generator = np.random.default_rng(0) if rng is None else rng
+    if not matrix.is_definite:
+        check_definite(matrix, generator)
+    n = matrix.n_samples
+    empty = LowRankFactor(
+        matrix=matrix,
+        factor=np.empty((n, 0)),
+        pivots=np.empty(0, dtype=np.intp),
+        residual=np.maximum(matrix.diagonal(), 0.0),
+        tol=tol,
+        block=block,
+        rng=generator,
+    )
+    return empty.extend(rank)
+
+
+def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFactor:
+    """``grown`` with up to ``most`` more columns, written into the room of its factor."""
+    residual, rank = grown.residual, grown.rank
+    proposed = _proposed(target.above_rounding(residual), grown.block, grown.rng)
+    at_proposed = grown.factor[proposed, :rank]
+    schur = grown.matrix.block(proposed, proposed) - at_proposed @ at_proposed.T
+    residual[proposed] = _clipped(schur.diagonal(), grown.matrix, target)
+    floor = np.maximum(SMALLEST_PIVOT * residual.max(), target.rounding * target.diagonal[proposed])
+    kept, triangle = _accepted(schur, floor, most, grown.rng)
+    if not kept.size:
+        return grown  # what seemed left of the proposed was rounding, and is corrected now
+    pivots = proposed[kept]
+    factor = grown.factor
+    if rank + pivots.size > factor.shape[1]:
+        factor = _resized(factor[:, :rank], min(len(factor), 2 * factor.shape[1]))
+    _append(factor, rank, grown.matrix.rows(pivots), factor[pivots, :rank], triangle)
+    for rows in _slices(len(factor)):
+        new = factor[rows, rank : rank + pivots.size]
+        residual[rows] -= np.einsum("ij,ij->i", new, new)
+    residual[pivots] = 0.0
+    residual[:] = _clipped(residual, grown.matrix, target)
+    return replace(grown, factor=factor, pivots=np.concatenate([grown.pivots, pivots]))
+
+
+def _proposed(residual: Array, count: int, rng: np.random.Generator) -> Index:
+    """Distinct samples in random order, the one of the largest residual first."""
+    largest = int(residual.argmax())
+    drawn = np.unique(rng.choice(residual.size, count, p=residual / residual.sum()))
+    others = rng.permutation(drawn[drawn != largest])[: count - 1]
+    return np.concatenate([[largest], others]).astype(np.intp)
+
+
+def _accepted(
+    schur: Array, floor: Array, most: int, rng: np.random.Generator
+) -> tuple[Index, Array]:
+    """Which of the proposed samples become pivots, and their triangular factor.
+
+    Parameters
+    ----------
+    schur : (n_proposed, n_proposed)
+        What is left of K at the proposed samples.
+    floor : (n_proposed,)
+        The least pivots.
+    most : int
+    rng : Generator
+
+    Returns
+    -------
+    kept : (n_kept,) int
+    triangle : (n_kept, n_kept)
+        Lower triangular L, ``L L' = schur[kept][:, kept]``.
+    """
+    left = schur.copy()
+    chances = rng.random(len(schur)) * schur.diagonal()
+    chances[0] = 0.0
+    kept: list[int] = []
+    columns: list[Array] = []
+    for i in range(len(schur)):
+        if left[i, i] <= max(chances[i], floor[i]):
+            continue
+        column = left[:, i] / np.sqrt(left[i, i])
+        kept.append(i)
+        columns.append(column)
+        if len(kept) == most:
+            break
+        left[i + 1 :, i + 1 :] -= np.outer(column[i + 1 :], column[i + 1 :])
+    index = np.array(kept, dtype=np.intp)
+    triangle = np.column_stack(columns)[index] if columns else np.empty((0, 0))
+    return index, np.tril(triangle)
+
+
+def _append(factor: Array, rank: int, rows: Array, at_pivots: Array, triangle: Array) -> None:
+    """Write the columns ``(K_P - G G_P') L^-T`` after the first ``rank`` ones.
+
+    Parameters
+    ----------
+    factor : (n_samples, room)
+    rank : int
+    rows : (n_pivots, n_samples)
+        K at the pivots P.
+    at_pivots : (n_pivots, rank)
+        The rows of G at the pivots.
+    triangle : (n_pivots, n_pivots)
+        L, lower triangular.
+    """
+    from scipy.linalg import solve_triangular
+
+    for part in _slices(len(factor)):
+        rest = rows[:, part] - at_pivots @ factor[part, :rank].T
+        solved = solve_triangular(triangle, rest, lower=True, check_finite=False)
+        factor[part, rank : rank + len(rows)] = solved.T
+
+
+def _clipped(residual: Array, matrix: KernelMatrix, target: Target) -> Array:
+    """``residual`` with negative entries, which rounding has to explain, set to zero."""
+    lowest = float(residual.min(initial=0.0))
+    if not matrix.is_definite and lowest < -matrix.negative * target.largest:
+        raise IndefiniteKernelError(lowest, target.largest)
+    return np.maximum(residual, 0.0)
+
+
+def _resized(factor: Array, room: int) -> Array:
+    """``factor`` in an array of its own with ``room`` columns, unless it is one."""
+    if factor.shape[1] == room and factor.flags.c_contiguous:
+        return factor
+    larger = np.empty((len(factor), room))
+    shared = min(room, factor.shape[1])
+    larger[:, :shared] = factor[:, :shared]
+    return larger
+
+
+def _slices(n: int) -> list[slice]:
+    return [slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS)]
