@@ -14,15 +14,21 @@ import scipy.sparse as sp
 import proxmargin
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
 from proxmargin.losses import (
+    DistanceWeighted,
     Hinge,
     HuberizedHinge,
     Logistic,
+    Loss,
     MarginLoss,
     MarginSum,
+    MinimaxFisher,
+    MinimaxProbability,
     SquaredHinge,
+    TailMean,
     wrong_classes,
 )
-from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
+from proxmargin.losses.tail_mean import largest_nu
+from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Problem
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS as NAMED
@@ -39,6 +45,8 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "huberized hinge, wide": HuberizedHinge(3.0),
     "squared hinge": SquaredHinge(),
     "logistic": Logistic(),
+    "distance-weighted": DistanceWeighted(0.5),
+    "distance-weighted, far": DistanceWeighted(2.0),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
 
@@ -47,6 +55,8 @@ def kinks(phi: MarginLoss) -> list[float]:
     """Margins at which the derivative of ``phi`` has a kink or a jump."""
     if isinstance(phi, Logistic):
         return []
+    if isinstance(phi, DistanceWeighted):
+        return [phi.threshold]
     return [1.0, 1.0 - phi.delta] if isinstance(phi, HuberizedHinge) else [1.0]
 
 
@@ -68,6 +78,35 @@ def multiclass_sum(phi: MarginLoss, rng: np.random.Generator, n: int = 12) -> Ma
 
 SUMS: dict[str, Callable[..., MarginSum]] = {"binary": binary_sum, "multiclass": multiclass_sum}
 
+
+def two_classes(rng: np.random.Generator, n: int = 12) -> tuple[np.ndarray, np.ndarray, float]:
+    """Signs, shares and total weight; the positive class has two samples in five, every fifth
+    sample has weight zero."""
+    signs = np.where(np.arange(n) % 5 < 2, 1.0, -1.0)
+    weights = rng.uniform(0.1, 1.0, n) * (np.arange(n) % 5 != 3)
+    return signs, weights / weights.sum(), float(weights.sum())
+
+
+def _tail_mean(rng: np.random.Generator, nu: float, n: int = 12) -> TailMean:
+    signs, shares, total = two_classes(rng, n)
+    return TailMean(signs, shares, nu * largest_nu(signs, shares), total)
+
+
+def _minimax(kind: Any, rng: np.random.Generator, kappa: float, n: int = 12) -> Any:
+    signs, shares, total = two_classes(rng, n)
+    return kind(signs, shares, kappa, total)
+
+
+# losses that couple the samples, by what makes them for n samples
+COUPLED: dict[str, Callable[..., Loss]] = {
+    "tail mean": lambda rng, n=12: _tail_mean(rng, 0.6, n),
+    "tail mean, short": lambda rng, n=12: _tail_mean(rng, 0.01, n),
+    "tail mean, longest": lambda rng, n=12: _tail_mean(rng, 1.0, n),
+    "minimax fisher": lambda rng, n=12: _minimax(MinimaxFisher, rng, 0.7, n),
+    "minimax fisher, no spread": lambda rng, n=12: _minimax(MinimaxFisher, rng, 0.0, n),
+    "minimax probability": lambda rng, n=12: _minimax(MinimaxProbability, rng, 0.7, n),
+}
+
 # -- penalties --------------------------------------------------------------------------------
 
 PENALTIES: dict[str, Penalty] = {
@@ -77,6 +116,9 @@ PENALTIES: dict[str, Penalty] = {
     "l1": ElasticNet(0.3, 0.0),
     "elastic net without l1": ElasticNet(0.0, 0.5),
     "pinned": Pinned(),
+    "ball": Ball(2.0, 1.5),
+    "ball, p small": Ball(1.5, 1.5),
+    "ball, p large": Ball(4.0, 2.0),
     "sum-to-zero elastic net": SumToZero(ElasticNet(0.3, 0.5)),
     "sum-to-zero l1": SumToZero(ElasticNet(0.3, 0.0)),
     "sum-to-zero ridge": SumToZero(ElasticNet(0.0, 0.5)),
@@ -96,6 +138,8 @@ def into_domain(penalty: Penalty, coef: np.ndarray) -> np.ndarray:
     """The nearest coefficients at which the penalty is finite."""
     if isinstance(penalty, Pinned):
         return np.zeros_like(coef)
+    if isinstance(penalty, Ball):
+        return penalty.prox(coef, 1.0)
     if isinstance(penalty, SumToZero):
         return coef - coef.mean(axis=1, keepdims=True)
     return coef

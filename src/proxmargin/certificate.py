@@ -21,8 +21,6 @@ from proxmargin.problem import Point, Problem
 
 __all__ = ["Certificate", "CertificateList", "Gap", "certify"]
 
-# below this objective value the relative gap is taken relative to this number
-SMALLEST_OBJECTIVE = 1e-12
 FEATURE_BLOCK = 1 << 12
 
 
@@ -41,6 +39,8 @@ class Gap:
         Distance of each feature from optimality, before the dual point is scaled.
     dual_point : (n_samples, n_outputs)
         The feasible dual point that proves the bound.
+    negligible : float
+        Smaller objectives count as this large in relative gaps (`Problem.negligible`).
     """
 
     point: Point
@@ -49,6 +49,7 @@ class Gap:
     kkt_residual: float
     violations: Array
     dual_point: Array
+    negligible: float
 
     @property
     def dual(self) -> float:
@@ -59,7 +60,7 @@ class Gap:
     @property
     def relative_gap(self) -> float:
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
-        return self.gap / max(scale, SMALLEST_OBJECTIVE)
+        return self.gap / max(scale, self.negligible)
 
 
 def certify(
@@ -120,7 +121,15 @@ def certify(
         float(violations.max(initial=0.0)),
         float(problem.intercept.violations(b, -gradient.sum(axis=0, keepdims=True)).max()),
     )
-    return Gap(Point(coef, intercept), primal, gap, residual, violations, scale * dual)
+    return Gap(
+        point=Point(coef, intercept),
+        primal=primal,
+        gap=gap,
+        kkt_residual=residual,
+        violations=violations,
+        dual_point=scale * dual,
+        negligible=problem.negligible,
+    )
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ class Status(Enum):
     STALLED = "the certified gap had stopped improving"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
+    RANK_LIMIT = "the largest rank of the kernel's factor was reached"
     DIVERGED = "the iterates stopped being finite numbers"
     INTERRUPTED = "it was interrupted"
 

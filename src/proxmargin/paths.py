@@ -218,7 +218,8 @@ def _descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> li
     solved: dict[int, list[Solution]] = {}
     for index in np.argsort(-grid, kind="stable").tolist():
         template.set_params(alpha=float(grid[index]))
-        solutions = template._solve(assembly.with_penalty(template._elastic_net()), starts)
+        penalty = template._penalty(assembly.targets)
+        solutions = template._solve(assembly.with_penalty(penalty), starts)
         if any(solution.status is Status.INTERRUPTED for solution in solutions):
             raise KeyboardInterrupt(f"after {len(solved)} of {grid.size} fits of a path")
         starts = [solution.point for solution in solutions]

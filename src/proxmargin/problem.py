@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import moments
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.pinned import Pinned
@@ -16,6 +18,10 @@ from proxmargin.traits import Trait
 
 __all__ = ["Point", "Problem"]
 
+# the least objective that relative gaps are relative to
+SMALLEST_OBJECTIVE = 1e-12
+# the least margin that counts as one, as a share of the root mean square distance from the mean
+SMALLEST_MARGIN = 3e-4
 # a step so short that a prox only moves what is outside the domain
 TINY_STEP = 1e-300
 
@@ -93,6 +99,22 @@ class Problem:
             + self.penalty.value(point.coef)
             + self.intercept.value(point.intercept[None, :])
         )
+
+    @cached_property
+    def negligible(self) -> float:
+        """An objective of this size is zero for the purpose of relative gaps.
+
+        Where the loss is homogeneous the optimum is minus half the squared margin over l2 (or
+        minus the margin times the radius of a ball), and it is zero where there is no margin. No
+        relative gap could say so: it is taken relative to what a margin of a small share of the
+        spread of the data would give.
+        """
+        if not self.loss.is_homogeneous:
+            return SMALLEST_OBJECTIVE
+        _, scale = moments(self.design, self.loss.shares)
+        spread = SMALLEST_MARGIN * float(np.linalg.norm(scale))
+        length = float(self.penalty.conjugate_gradient(np.array([[spread]]))[0, 0])
+        return max(0.5 * spread * length, SMALLEST_OBJECTIVE)
 
     def critical_strength(self) -> float:
         """The least l1 strength for which zero coefficients are optimal."""

@@ -49,7 +49,8 @@ def listed(parts: Any) -> set[type]:
             [
                 make(cases.MARGIN_LOSSES["hinge"], np.random.default_rng(0))
                 for make in cases.SUMS.values()
-            ],
+            ]
+            + [make(np.random.default_rng(0)) for make in cases.COUPLED.values()],
         ),
         (Penalty, cases.PENALTIES.values()),
         (Design, [make(np.eye(3)) for make in cases.DESIGNS.values()]),

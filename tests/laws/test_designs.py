@@ -264,3 +264,60 @@ def test_the_gram_matrix_is_the_weighted_product(name: str, rng) -> None:
     expected = (X - centre).T @ (weights[:, None] * (X - centre))
     close = {"rtol": 1e-6, "atol": 1e-6} if "float32" in name else {"rtol": 1e-9, "atol": 1e-9}
     np.testing.assert_allclose(design.gram(weights, centre), expected, **close)
+
+
+@every_design
+def test_inner_products_of_samples_are_computed_once_for_one_pass(name: str, rng) -> None:
+    design, X = pair(name, rng)
+    before = design.ledger.passes
+    outer = design.outer_gram()
+    assert outer.dtype == np.float64
+    np.testing.assert_allclose(outer, X @ X.T, rtol=1e-12, atol=1e-12)
+    sparse_centred = isinstance(design, StandardizedDesign) and not design.is_dense
+    assert design.ledger.passes - before == pytest.approx(2 if sparse_centred else 1)
+    assert design.outer_gram() is outer
+    assert design.ledger.passes - before <= 2
+
+
+@pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
+def test_inner_products_of_many_samples_are_put_together_from_blocks(kind: str, rng) -> None:
+    X = np.where(rng.random((1100, 700)) < 0.05, rng.standard_normal((1100, 700)), 0.0)
+    data = X.copy(order=kind) if kind in "CF" else sp.csr_matrix(X).asformat(kind)
+    np.testing.assert_allclose(as_design(data).outer_gram(), X @ X.T, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_large_mean_does_not_blur_the_inner_products_of_dense_samples(dtype, rng) -> None:
+    X = (10_000 + rng.standard_normal((30, 4))).astype(dtype)
+    centre = X.astype(float).mean(axis=0)
+    design = StandardizedDesign(as_design(X), centre, np.ones(4))
+    moved = X.astype(float) - centre
+    np.testing.assert_allclose(design.outer_gram(), moved @ moved.T, rtol=1e-12, atol=1e-12)
+
+
+@every_design
+@pytest.mark.parametrize("index", [[1, 3, 4], [9, 0], [5], list(range(14))], ids=str)
+def test_a_restriction_to_rows_is_that_of_the_matrix(name: str, index: list[int], rng) -> None:
+    design, X = pair(name, rng)
+    chosen = np.array(index, dtype=np.intp)
+    part, seen = design.rows(chosen), X[chosen]
+    assert (part.n_samples, part.n_features) == seen.shape
+    coef, dual = rng.standard_normal((6, 2)), rng.standard_normal((chosen.size, 2))
+    close = {"rtol": 1e-13, "atol": 1e-13}
+    np.testing.assert_allclose(part.scores(coef), seen @ coef, **close)
+    np.testing.assert_allclose(part.adjoint(dual), seen.T @ dual, **close)
+    np.testing.assert_allclose(part.outer_gram(), seen @ seen.T, rtol=1e-12, atol=1e-12)
+    assert design.rows(chosen) is part
+
+
+@every_design
+def test_products_with_some_of_the_rows_charge_their_share(name: str, rng) -> None:
+    design, _ = pair(name, rng)
+    chosen = np.array([0, 5, 6, 13])
+    part = design.rows(chosen)
+    assert part.ledger is design.ledger
+    before = design.ledger.passes
+    part.scores(np.ones((6, 1)))
+    matrix = getattr(design, "base", design).matrix
+    share = matrix[chosen].nnz / matrix.nnz if sp.issparse(matrix) else 4 / 14
+    assert design.ledger.passes - before == pytest.approx(share)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from proxmargin.losses import Hinge, Logistic, MarginLoss, MarginSum
+from proxmargin.losses import DistanceWeighted, Hinge, Logistic, MarginLoss, MarginSum
 from proxmargin.penalties import Penalty
 from proxmargin.traits import Trait
 from tests.cases import INTERCEPTS, MARGIN_LOSSES, SMOOTH_LOSSES, SUMS
@@ -193,6 +193,8 @@ def test_at_the_best_intercept_the_gradient_needs_no_balancing(kind, phi, interc
 @pytest.mark.parametrize("far", [1e2, -1e2, 1e6, -1e6])
 def test_the_best_intercept_is_found_from_flat_and_linear_pieces(kind, phi, far, rng) -> None:
     # every sample sits on a piece without curvature: wholly right, or wholly wrong
+    if far > 1e5 and isinstance(phi, DistanceWeighted):
+        pytest.skip("1/t has no flat piece; so far out its derivative is rounding of its largest")
     loss, penalty = SUMS[kind](phi, rng), INTERCEPTS[kind]["free"]
     scores = far * loss.signs * np.where(loss.weights > 0, 1.0, 0.0)
     if kind == "multiclass":
@@ -211,7 +213,9 @@ def test_the_best_intercept_of_one_class_is_far_out_on_its_side(phi: MarginLoss)
     loss = MarginSum(phi, np.ones((3, 1)), np.full((3, 1), 1 / 3), 3.0)
     b = loss.best_intercept(np.zeros((3, 1)), INTERCEPTS["binary"]["free"], np.zeros(1))
     assert np.isfinite(b).all()
-    assert loss.value(np.zeros((3, 1)) + b) <= 1e-11
+    # 1/t leaves its largest derivative to rounding only far from where its value does
+    most = 1e-6 if isinstance(phi, DistanceWeighted) else 1e-11
+    assert loss.value(np.zeros((3, 1)) + b) <= most
 
 
 @pytest.mark.parametrize("intercept", ["free", "ridge"])

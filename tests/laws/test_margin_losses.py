@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
-from proxmargin.losses import HuberizedHinge, MarginLoss
+from proxmargin.losses import DistanceWeighted, HuberizedHinge, MarginLoss
 from tests.cases import MARGIN_LOSSES, SMOOTH_LOSSES, kinks
 
 every_loss = pytest.mark.parametrize("phi", MARGIN_LOSSES.values(), ids=MARGIN_LOSSES.keys())
@@ -93,7 +93,10 @@ def test_fenchel_young_vanishes_at_the_derivative(phi: MarginLoss, t) -> None:
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.2, 0.5, 0.9, 1 - 1e-6, 1.0])
 def test_conjugate_is_the_supremum_over_margins(phi: MarginLoss, share: float) -> None:
     a = share * min(phi.dual_bound, 5.0)
-    grid = np.concatenate([np.linspace(-60, 60, 240_001), kinks(phi)])
+    best = -phi.conjugate_slope(np.array([a]))
+    # a margin far out stands for infinity
+    best = best[np.isfinite(best)]
+    grid = np.concatenate([np.linspace(-60, 60, 240_001), kinks(phi), best, [1e15]])
     brute = np.max(-a * grid - phi.value(grid))
     conjugate = float(phi.conjugate(np.array(a)))
     coarse = (grid[1] - grid[0]) ** 2 * (1.0 if not np.isfinite(phi.smoothness) else phi.smoothness)
@@ -105,6 +108,25 @@ def test_conjugate_is_the_supremum_over_margins(phi: MarginLoss, share: float) -
 def test_conjugate_is_infinite_outside_its_domain(phi: MarginLoss) -> None:
     outside = [-1e-9] + ([phi.dual_bound * (1 + 1e-9)] if np.isfinite(phi.dual_bound) else [])
     assert np.all(np.isposinf(phi.conjugate(np.array(outside))))
+
+
+@every_loss
+@given(share=arrays(float, 8, elements=st.floats(1e-3, 1 - 1e-3)))
+def test_the_slope_of_the_conjugate_is_its_central_difference(phi: MarginLoss, share) -> None:
+    a = in_domain(phi, share)
+    h = 1e-6 * min(phi.dual_bound, 1.0)
+    slope = (phi.conjugate(a + h) - phi.conjugate(a - h)) / (2 * h)
+    np.testing.assert_allclose(phi.conjugate_slope(a), slope, rtol=1e-6, atol=1e-7)
+
+
+@every_loss
+@given(share=shares)
+def test_minus_the_slope_of_the_conjugate_is_a_margin_that_has_the_derivative(phi, share) -> None:
+    a = in_domain(phi, share)
+    t = -phi.conjugate_slope(a)
+    inside = np.isfinite(t)
+    assert np.all(inside | (a == 0) | (a == phi.dual_bound))
+    assert np.all(phi.fenchel_young(t[inside], a[inside]) <= 1e-14 * (1 + np.abs(t[inside])))
 
 
 @every_loss
@@ -155,6 +177,12 @@ def test_moreau_splits_a_point_into_two_proxes(phi: MarginLoss, t, step: float) 
     # phi*(-b) as a function of b has the prox of the reflected loss: t = prox - step * conjugate
     rebuilt = phi.prox(t, step) - step * phi.conjugate_prox(-t / step, 1.0 / step)
     np.testing.assert_allclose(rebuilt, t, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0, np.inf, np.nan, 1e-200, 1e200])
+def test_a_distance_weighted_loss_needs_a_threshold_that_can_be_squared(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold must be a number > 0"):
+        DistanceWeighted(threshold)
 
 
 @pytest.mark.parametrize("delta", [0.0, -1.0, np.inf, np.nan])

@@ -108,6 +108,38 @@ class Design(ABC):
         Rows of weight zero are not read.
         """
 
+    def outer_gram(self) -> Array:
+        """``X X'``, (n_samples, n_samples), float64: inner products of samples; computed once.
+
+        It is kept with the design, and not to be written into.
+        """
+        known = self.__dict__.get("_outer")
+        if known is None:
+            one, zero = np.ones(self.n_features), np.zeros(self.n_features)
+            known = self.__dict__["_outer"] = self._outer_gram(one, zero)
+        outer: Array = known
+        return outer
+
+    @abstractmethod
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        """``(X - 1 centre') diag(weights) (X - 1 centre')'``, (n_samples, n_samples)."""
+
+    def rows(self, index: Index) -> Design:
+        """The design of some of the samples; shares this one's ledger.
+
+        The last answer is remembered.
+        """
+        known = self.__dict__.get("_last_rows")
+        if known is None or not np.array_equal(known[0], index):
+            known = (index.copy(), self._rows(index))
+            self.__dict__["_last_rows"] = known
+        restricted: Design = known[1]
+        return restricted
+
+    @abstractmethod
+    def _rows(self, index: Index) -> Design:
+        """What `rows` returns when asked for the first time."""
+
     def columns(self, index: Index) -> Design:
         """The design of some of the features, kept by columns; shares this one's ledger.
 

@@ -76,15 +76,36 @@ class DenseDesign(Design):
 
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        out = np.zeros((self.n_features, self.n_features))
+        p = self.n_features
+        out = np.zeros((p, p))
         live = np.flatnonzero(weights)
-        rows = max(1, GRAM_BLOCK // max(self.n_features, 1))
+        roots = np.sqrt(weights)[:, None]
+        # blocks stay in the cache, unless they would have fewer rows than columns
+        rows = max(1, min(max(BLOCK // max(p, 1), p), GRAM_BLOCK // max(p, 1)))
+        scaled = np.empty((min(rows, live.size), p))
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
-            block = self.matrix[part].astype(np.float64, copy=False)
-            block = (block - centre) * np.sqrt(weights[part])[:, None]
+            whole = part.size == part[-1] + 1 - part[0]
+            index = slice(part[0], part[-1] + 1) if whole else part
+            block = scaled[: part.size]
+            np.subtract(self.matrix[index], centre, out=block)
+            block *= roots[index]
             out += block.T @ block
         return out
+
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        out = np.zeros((self.n_samples, self.n_samples))
+        step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
+        for start in range(0, self.n_features, step):
+            part = slice(start, start + step)
+            block = (self.matrix[:, part] - centre[part]) * np.sqrt(weights[part])
+            out += block @ block.T
+        return out
+
+    def _rows(self, index: Index) -> DenseDesign:
+        share = self.share * index.size / max(self.n_samples, 1)
+        return DenseDesign(self.matrix[index], self.ledger, share)
 
     def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):

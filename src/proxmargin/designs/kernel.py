@@ -42,6 +42,8 @@ PROBE_SAMPLES = 3000
 TELLING_ORDER = 500
 # a Cholesky pivot below this many units in the last place of the diagonal is rounding
 PIVOT_ULPS = 64
+# the spacing of single-precision numbers
+SINGLE = float(np.finfo(np.float32).eps)
 
 
 class IndefiniteKernelError(ValueError):
@@ -124,9 +126,14 @@ class StoredKernel(KernelMatrix):
         self.n_samples = matrix.shape[0]
         self.ledger = ledger or Ledger()
         self.precision = _precision(matrix)
+        self._computed_in = max(self.precision, SINGLE if _looks_single(matrix) else 0.0)
         self._design = DenseDesign(matrix, self.ledger)
         # symmetric: its transpose, where that has the contiguous rows, is as good
         self._lines = matrix if matrix.strides[1] <= matrix.strides[0] else matrix.T
+
+    @property
+    def negative(self) -> float:
+        return self._computed_in ** (2 / 3)
 
     def matvec(self, right: Array) -> Array:
         live = np.flatnonzero(right.any(axis=1))
@@ -466,6 +473,11 @@ def _row_blocks(K: NDArray[Any]) -> Iterator[tuple[slice, Array]]:
     for start in range(0, K.shape[0], step):
         part = slice(start, start + step)
         yield part, K[part].astype(np.float64, copy=False)
+
+
+def _looks_single(K: NDArray[Any]) -> bool:
+    """Whether every entry is a single-precision number: it was probably computed as one."""
+    return all(np.array_equal(block.astype(np.float32), block) for _, block in _row_blocks(K))
 
 
 def _precision(K: NDArray[Any]) -> float:

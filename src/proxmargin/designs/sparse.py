@@ -13,6 +13,9 @@ from proxmargin.designs.base import Array, Design, Index, Ledger, subtract_outer
 
 __all__ = ["SparseDesign"]
 
+# samples whose inner products with all others are computed at a time
+OUTER_ROWS = 1 << 9
+
 
 class SparseDesign(Design):
     """A CSR or CSC matrix, read as it is.
@@ -61,6 +64,28 @@ class SparseDesign(Design):
             subtract_outer(out, centre, half)
             subtract_outer(out, half, centre)
         return out
+
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        rows = self._rows_of_columns
+        across = rows.T.tocsr()
+        out = np.empty((self.n_samples, self.n_samples))
+        for start in range(0, self.n_samples, OUTER_ROWS):
+            part = slice(start, start + OUTER_ROWS)
+            block = rows[part].astype(np.float64)
+            block.data *= weights[block.indices]
+            out[part] = (block @ across).toarray()
+        if centre.any():
+            # XDX' - 1 h' - h 1' + (c'Dc) 1 1' with h = XDc
+            pull = weights * centre
+            half = self.scores(pull[:, None])[:, 0] - 0.5 * float(pull @ centre)
+            out -= half
+            out -= half[:, None]
+        return out
+
+    def _rows(self, index: Index) -> SparseDesign:
+        picked = self.matrix[index]
+        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
 
     @cached_property
     def _rows_of_columns(self) -> Any:

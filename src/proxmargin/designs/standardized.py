@@ -123,6 +123,12 @@ class StandardizedDesign(Design):
         gram /= self.scale[:, None]
         return gram
 
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        return self.base._outer_gram(weights / self.scale**2, self._moved(centre))
+
+    def _rows(self, index: Index) -> Design:
+        return StandardizedDesign(self.base.rows(index), self.centre, self.scale)
+
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 

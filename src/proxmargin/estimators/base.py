@@ -37,7 +37,15 @@ from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
 from proxmargin.targets import Targets
 
-__all__ = ["Assembly", "MarginEstimator", "certificate_of", "unmet"]
+__all__ = [
+    "Assembly",
+    "MarginEstimator",
+    "certificate_of",
+    "each_class",
+    "joined",
+    "margin_sums",
+    "unmet",
+]
 
 Array = NDArray[np.float64]
 
@@ -59,9 +67,9 @@ class Assembly:
     centre: Array
     scale: Array
 
-    def with_penalty(self, penalty: ElasticNet) -> Assembly:
+    def with_penalty(self, penalty: Penalty) -> Assembly:
         """The same problems under another penalty."""
-        problems = tuple(replace(p, penalty=_form(penalty, p.loss)) for p in self.problems)
+        problems = tuple(replace(p, penalty=joined(penalty, p.loss)) for p in self.problems)
         return replace(self, problems=problems)
 
     def published(self, points: Sequence[Point]) -> tuple[Array, Array]:
@@ -93,9 +101,30 @@ def unmet(solutions: Sequence[Solution]) -> list[Solution]:
     return [s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED]
 
 
-def _form(penalty: ElasticNet, loss: Loss) -> Penalty:
+def joined(penalty: Penalty, loss: Loss) -> Penalty:
     """The penalty itself, or its sum-to-zero form where classes are fitted together."""
-    return SumToZero(penalty) if loss.n_outputs > 1 else penalty
+    if loss.n_outputs == 1:
+        return penalty
+    if not isinstance(penalty, ElasticNet):
+        raise ValueError(
+            f"classes are fitted together with an ElasticNet penalty only, got {penalty!r}: "
+            "use multi_class='ovr'"
+        )
+    return SumToZero(penalty)
+
+
+def each_class(targets: Targets) -> list[int]:
+    """The classes that are positive in one problem each: the second of two, or every one."""
+    return [1] if targets.classes.size == 2 else list(range(targets.classes.size))
+
+
+def margin_sums(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
+    """A loss of one margin over the samples: of all classes together, or of each class."""
+    if joint:
+        count = targets.classes.size
+        return [wrong_classes(phi, targets.codes, targets.shares, count, targets.total)]
+    shares = targets.shares[:, None]
+    return [MarginSum(phi, targets.signs(k), shares, targets.total) for k in each_class(targets)]
 
 
 class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,15 +152,23 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _joint_allowed = True
 
     @abstractmethod
-    def _margin_loss(self) -> MarginLoss:
-        """The loss of one margin; checks its own parameters."""
+    def _check_model(self) -> None:
+        """Raise ValueError where a parameter of the model itself makes no sense."""
 
     @abstractmethod
-    def _elastic_net(self) -> ElasticNet:
-        """The penalty of the coefficients; checks its own parameters."""
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        """The loss of each problem: one for all classes together, or one a class (or pair)."""
+
+    @abstractmethod
+    def _penalty(self, targets: Targets) -> Penalty:
+        """The penalty of the coefficients of one problem."""
 
     def _intercept_strength(self) -> float:
         return 0.0
+
+    def _objective_scale(self, problem: Problem) -> float:
+        """What the objective of a problem is multiplied with to be the model as it is stated."""
+        return 1.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model and certify it.
@@ -188,16 +225,19 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _assemble(self, X: Any, y: Any, sample_weight: Any) -> Assembly:
         """Check everything, then turn data and parameters into problems."""
         self._check_parameters()
-        phi, penalty = self._margin_loss(), self._elastic_net()
+        self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
         design, centre, scale = self._design(as_design(X), targets)
+        return Assembly(targets, self._problems(targets, design), centre, scale)
+
+    def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         joint = targets.classes.size > 2 and self.multi_class == "joint"
-        losses = self._losses(phi, targets, joint)
-        problems = tuple(
-            Problem(loss, _form(penalty, loss), design, self._intercept(joint)) for loss in losses
+        penalty, intercept = self._penalty(targets), self._intercept(joint)
+        return tuple(
+            Problem(loss, joined(penalty, loss), design, intercept)
+            for loss in self._losses(targets, design, joint)
         )
-        return Assembly(targets, problems, centre, scale)
 
     def _check_parameters(self) -> None:
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
@@ -226,18 +266,6 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         zero = np.zeros_like(full.centre)
         scale = np.where(np.isfinite(full.scale), full.scale, 1.0)
         return StandardizedDesign(design, zero, scale), zero, scale
-
-    @staticmethod
-    def _losses(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
-        if joint:
-            return [
-                wrong_classes(
-                    phi, targets.codes, targets.shares, targets.classes.size, targets.total
-                )
-            ]
-        positives = [1] if targets.classes.size == 2 else range(targets.classes.size)
-        shares = targets.shares[:, None]
-        return [MarginSum(phi, targets.signs(k), shares, targets.total) for k in positives]
 
     def _intercept(self, joint: bool) -> Penalty:
         if not self.fit_intercept:
@@ -285,7 +313,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 start=start,
                 because=choice.because,
             )
-            solutions.append(solution)
+            stated = solution.certificate.scaled(self._objective_scale(problem))
+            solutions.append(replace(solution, certificate=stated))
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
@@ -309,6 +338,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = assembly.targets.classes
         self.coef_, self.intercept_ = assembly.published([s.point for s in solutions])
         self.certificate_ = certificate_of(solutions)
+        self._note_run(solutions)
+
+    def _note_run(self, solutions: list[Solution]) -> None:
+        """What every fit leaves behind; raises or warns where it ended early."""
         self.n_iter_ = max(self.certificate_.n_iter, 1)
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:
@@ -329,5 +362,5 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
                 f"of the optimum (tol={self.tol:g})",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from proxmargin.estimators.base import MarginEstimator
-from proxmargin.losses import HuberizedHinge, MarginLoss
+from proxmargin.designs import Design
+from proxmargin.estimators.base import MarginEstimator, margin_sums
+from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
 from proxmargin.minimize import Report
-from proxmargin.penalties import ElasticNet
+from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
+from proxmargin.targets import Targets
 
 __all__ = ["MarginClassifier"]
 
@@ -20,8 +22,9 @@ class MarginClassifier(MarginEstimator):
     ----------
     loss : MarginLoss, optional
         From `proxmargin.losses`; default ``HuberizedHinge()``.
-    penalty : ElasticNet, optional
-        From `proxmargin.penalties`; default ``ElasticNet(l1=0.005, l2=0.005)``.
+    penalty : ElasticNet, Ridge or Ball, optional
+        From `proxmargin.penalties`; default ``ElasticNet(l1=0.005, l2=0.005)``. More than two
+        classes are fitted together with an elastic net only.
     multi_class : {'joint', 'ovr'}
         More than two classes: the loss summed over the wrong classes with coefficients that sum
         to zero, or one problem a class.
@@ -33,14 +36,15 @@ time_limit, warm_start, callbacks, verbose, random_state
     --------
     >>> from proxmargin import MarginClassifier
     >>> from proxmargin.losses import SquaredHinge
-    >>> from proxmargin.penalties import ElasticNet
+    >>> from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
+from proxmargin.targets import Targets
     >>> model = MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(l1=0.02, l2=0.001))
     """
 
     def __init__(
         self,
         loss: MarginLoss | None = None,
-        penalty: ElasticNet | None = None,
+        penalty: Penalty | None = None,
         multi_class: str = "joint",
         *,
         fit_intercept: bool = True,
@@ -74,14 +78,22 @@ time_limit, warm_start, callbacks, verbose, random_state
         self.verbose = verbose
         self.random_state = random_state
 
-    def _margin_loss(self) -> MarginLoss:
-        loss = HuberizedHinge() if self.loss is None else self.loss
-        if not isinstance(loss, MarginLoss):
-            raise ValueError(f"loss must be a MarginLoss object or None, got {loss!r}")
-        return loss
+    def _check_model(self) -> None:
+        if not isinstance(self._margin_loss(), MarginLoss):
+            raise ValueError(f"loss must be a MarginLoss object or None, got {self.loss!r}")
+        if not isinstance(self._given_penalty(), ElasticNet | Ridge | Ball):
+            raise ValueError(
+                f"penalty must be an ElasticNet, Ridge or Ball object or None, got {self.penalty!r}"
+            )
 
-    def _elastic_net(self) -> ElasticNet:
-        penalty = ElasticNet(0.005, 0.005) if self.penalty is None else self.penalty
-        if not isinstance(penalty, ElasticNet):
-            raise ValueError(f"penalty must be an ElasticNet object or None, got {penalty!r}")
-        return penalty
+    def _margin_loss(self) -> MarginLoss:
+        return HuberizedHinge() if self.loss is None else self.loss
+
+    def _given_penalty(self) -> Penalty:
+        return ElasticNet(0.005, 0.005) if self.penalty is None else self.penalty
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        return margin_sums(self._margin_loss(), targets, joint)
+
+    def _penalty(self, targets: Targets) -> Penalty:
+        return self._given_penalty()

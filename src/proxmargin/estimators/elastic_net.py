@@ -2,73 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
-
-from proxmargin.estimators.base import MarginEstimator
+from proxmargin.designs import Design
+from proxmargin.estimators.base import MarginEstimator, margin_sums
+from proxmargin.estimators.documented import (
+    SPARSE_ATTRIBUTES,
+    SPARSE_PARAMETERS,
+    documented,
+)
+from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.estimators.validation import check_number
-from proxmargin.losses import HuberizedHinge, Logistic, MarginLoss, SquaredHinge
+from proxmargin.losses import HuberizedHinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.minimize import Report
-from proxmargin.penalties import ElasticNet
+from proxmargin.penalties import ElasticNet, Penalty
+from proxmargin.targets import Targets
 
 __all__ = ["HuberizedSVC", "SparseLogisticRegression", "SquaredHingeSVC"]
-
-_SHARED = """fit_intercept : bool, default True
-        The intercept is not penalised.
-    standardize : bool, default False
-        Penalise the coefficients of features centred (if an intercept is fitted) and scaled to
-        unit variance; sparse data stay sparse, and `coef_` is in the units of the data.
-    class_weight : None, 'balanced' or dict
-        Multiplies the sample weights.
-    solver : str or Solver, default 'auto'
-        'auto', {solvers}, or a solver object.
-    solver_options : dict, optional
-        Settings of a solver asked for by name.
-    stopping : {{'gap', 'relative-change'}}
-        Stop when the relative duality gap is at most ``tol``, or by rule (20) of Xu et al.
-        (2015) at ``tol``. The certificate is computed either way.
-    tol : float, default 1e-6
-    max_iter : int, optional
-    time_limit : float, optional
-        Seconds for the whole fit.
-    warm_start : bool, default False
-        Start from the previous solution.
-    callbacks : sequence of callables
-        Called with a `proxmargin.minimize.Report` after each certificate.
-    verbose : int, default 0
-        1 shows progress on standard error for fits of more than two seconds.
-    random_state : ignored
-        The fit is deterministic."""
-
-_ATTRIBUTES = """Attributes
-    ----------
-    coef_ : (1, n_features) if binary, else (n_classes, n_features)
-    intercept_ : (1,) or (n_classes,)
-    classes_ : (n_classes,)
-        A positive score means ``classes_[1]`` if binary; else the largest score wins.
-    certificate_ : Certificate or CertificateList
-        What the fit proves about its distance from the optimum.
-    n_iter_, n_features_in_ : int
-    feature_names_in_ : (n_features,), for data frames
-    history_ : History, when one is among the callbacks"""
-
-
-def _documented(solvers: str) -> Callable[[type], type]:
-    """Fill the shared parts into a class docstring, so that each is written once."""
-
-    def fill(cls: type) -> type:
-        text = cls.__doc__ or ""
-        cls.__doc__ = text.replace("<shared>", _SHARED.format(solvers=solvers)).replace(
-            "<attributes>", _ATTRIBUTES
-        )
-        return cls
-
-    return fill
-
 
 _BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 _EVERY = _BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
@@ -80,13 +32,22 @@ class _ElasticNetEstimator(MarginEstimator):
     alpha: float
     l1_ratio: float
 
-    def _elastic_net(self) -> ElasticNet:
+    @abstractmethod
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin."""
+
+    def _check_model(self) -> None:
         check_number("alpha", self.alpha, low=0.0)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        return margin_sums(self._margin_loss(), targets, joint)
+
+    def _penalty(self, targets: Targets) -> Penalty:
         return ElasticNet.from_mixture(float(self.alpha), float(self.l1_ratio))
 
 
-@_documented(_EVERY)
+@documented(solvers=_EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
 class HuberizedSVC(_ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
 
@@ -160,12 +121,15 @@ class HuberizedSVC(_ElasticNetEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _margin_loss(self) -> MarginLoss:
+    def _check_model(self) -> None:
+        super()._check_model()
         check_number("delta", self.delta, low=0.0, low_open=True)
+        check_number("intercept_ridge", self.intercept_ridge, low=0.0)
+
+    def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge(float(self.delta))
 
     def _intercept_strength(self) -> float:
-        check_number("intercept_ridge", self.intercept_ridge, low=0.0)
         return float(self.intercept_ridge)
 
 
@@ -212,7 +176,7 @@ class _OneVsRestEstimator(_ElasticNetEstimator):
         self.random_state = random_state
 
 
-@_documented(_BINARY)
+@documented(solvers=_BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
 class SquaredHingeSVC(_OneVsRestEstimator):
     """Squared hinge with an elastic net (Ito et al. 2017, (28), with ``C = 1 / (n l1)``).
 
@@ -236,8 +200,8 @@ class SquaredHingeSVC(_OneVsRestEstimator):
         return SquaredHinge()
 
 
-@_documented(_BINARY)
-class SparseLogisticRegression(_OneVsRestEstimator):
+@documented(solvers=_BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+class SparseLogisticRegression(LogisticProbabilities, _OneVsRestEstimator):
     """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).
 
     ``minimise mean log(1 + exp(-y (x'w + b))) + l1 |w|_1 + (l2/2) |w|^2``, free intercept.
@@ -258,22 +222,3 @@ class SparseLogisticRegression(_OneVsRestEstimator):
 
     def _margin_loss(self) -> MarginLoss:
         return Logistic()
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, (n_samples, n_classes), rows summing to one.
-
-        Binary: ``1 / (1 + exp(-score))``. More classes: these for each class against the rest,
-        divided by their sum.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        each = expit(scores)
-        total = each.sum(axis=1, keepdims=True)
-        even = np.full_like(each, 1.0 / each.shape[1])
-        return np.divide(each, total, out=even, where=total > 0)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
@@ -129,7 +130,7 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         return validate_data(
             estimator,
             **arguments,
-            accept_sparse=["csr", "csc"],
+            accept_sparse=["csr", "csc"] if get_tags(estimator).input_tags.sparse else False,
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             accept_large_sparse=True,

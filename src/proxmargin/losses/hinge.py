@@ -20,6 +20,8 @@ class Hinge(MarginLoss):
     for its prox, conjugate and Fenchel-Young terms.
     """
 
+    has_quadratic_conjugate = True  # with a smoothness that is infinite
+
     @property
     def shape(self) -> None:
         return None
@@ -43,6 +45,9 @@ class Hinge(MarginLoss):
 
     def conjugate(self, a: Array) -> Array:
         return np.where((a >= 0) & (a <= 1), -a, np.inf)
+
+    def conjugate_slope(self, a: Array) -> Array:
+        return np.full(np.shape(a), -1.0)
 
     def fenchel_young(self, t: Array, a: Array) -> Array:
         return (1.0 - a) * np.maximum(1.0 - t, 0.0) + a * np.maximum(t - 1.0, 0.0)

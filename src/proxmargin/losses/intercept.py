@@ -41,6 +41,7 @@ def minimise_shift(
     intercept: Penalty,
     start: Array,
     curvature_floor: float,
+    size: float = 1.0,
 ) -> Array:
     """Newton with a derivative line search on ``b -> f(b) + intercept(b)``.
 
@@ -53,6 +54,8 @@ def minimise_shift(
     start : (n_outputs,)
     curvature_floor : float > 0
         Replaces smaller curvatures, where every sample sits on a flat or linear piece.
+    size : float > 0
+        The largest derivative of f: gradients are zero relative to it.
 
     Notes
     -----
@@ -64,7 +67,7 @@ def minimise_shift(
     gradient, curvature = derivatives(at)
     residual = _residual(intercept, at, gradient)
     for step in range(NEWTON_STEPS):
-        if residual <= RESIDUAL:
+        if residual <= RESIDUAL * size:
             break
         # outputs on linear pieces: a long step for most of the tries, a short one now and then
         floor = curvature_floor * SHORTER ** (step % 4)
@@ -76,9 +79,10 @@ def minimise_shift(
             slope = float((gradient + intercept.l2 * point) @ direction)
             return Slope(slope, point, gradient, curvature)
 
-        found = _search(along, float((gradient + intercept.l2 * at) @ direction))
+        start_slope = float((gradient + intercept.l2 * at) @ direction)
+        found = _search(along, start_slope, TINY_SLOPE * size)
         reached = _residual(intercept, found.point, found.gradient)
-        if residual <= NEARLY and reached > 0.5 * residual:
+        if residual <= NEARLY * size and reached > 0.5 * residual:
             break  # what is left is the rounding of the sums over the samples
         at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
     # steps keep to the domain up to rounding, which would add up
@@ -89,12 +93,12 @@ def _residual(intercept: Penalty, at: Array, gradient: Array) -> float:
     return float(intercept.violations(at[None, :], -gradient[None, :])[0])
 
 
-def _search(along: Callable[[float], Slope], start_slope: float) -> Slope:
+def _search(along: Callable[[float], Slope], start_slope: float, tiny: float) -> Slope:
     """A step along which the (increasing) slope has at least halved: doubling, then bisection."""
     low, high, step = 0.0, np.inf, 1.0
     found = along(step)
     for _ in range(SEARCH_STEPS):
-        if abs(found.slope) <= max(0.5 * abs(start_slope), TINY_SLOPE):
+        if abs(found.slope) <= max(0.5 * abs(start_slope), tiny):
             break
         low, high = (step, high) if found.slope < 0 else (low, step)
         step = 2.0 * step if high == np.inf else 0.5 * (low + high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit, logit, xlog1py, xlogy
 
 from proxmargin.compiled.margins import Shape
 from proxmargin.losses.base import Array
@@ -49,6 +49,10 @@ class Logistic(MarginLoss):
         inside = (a >= 0) & (a <= 1)
         clipped = np.clip(a, 0.0, 1.0)
         return np.where(inside, xlogy(clipped, clipped) + xlog1py(1.0 - clipped, -clipped), np.inf)
+
+    def conjugate_slope(self, a: Array) -> Array:
+        result: Array = logit(a)
+        return result
 
     def fenchel_young(self, t: Array, a: Array) -> Array:
         # the divergence of (a, 1 - a) from the shares p = -phi'(t) and 1 - p

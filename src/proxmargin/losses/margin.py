@@ -22,7 +22,7 @@ class MarginLoss(ABC):
     @property
     @abstractmethod
     def shape(self) -> Shape | None:
-        """What the compiled kernels need to evaluate this loss; None if it is not smooth."""
+        """What the compiled kernels need to evaluate this loss; None where they do not know it."""
 
     @property
     @abstractmethod
@@ -51,6 +51,16 @@ class MarginLoss(ABC):
         """``phi*(-a)``; infinite outside [0, dual_bound]."""
 
     @abstractmethod
+    def conjugate_slope(self, a: Array) -> Array:
+        """Derivative of ``phi*(-a)`` in a: minus a margin t at which ``-phi'(t) = a``.
+
+        For a in the domain; -inf or inf at ends at which the conjugate is not smooth.
+        """
+
+    has_quadratic_conjugate: bool = False
+    """``phi*(-a) = -a + a^2 / (2 smoothness)`` on the whole domain."""
+
+    @abstractmethod
     def fenchel_young(self, t: Array, a: Array) -> Array:
         """``phi(t) + phi*(-a) + a t >= 0`` in closed form, for a in the domain."""
 
@@ -68,6 +78,8 @@ class CappedQuadratic(MarginLoss):
 
     The huberized hinge and the squared hinge are two settings of it.
     """
+
+    has_quadratic_conjugate = True
 
     @property
     @abstractmethod
@@ -98,6 +110,9 @@ class CappedQuadratic(MarginLoss):
     def conjugate(self, a: Array) -> Array:
         value = -a + 0.5 * a**2 / self.shape.curvature
         return np.where((a >= 0) & (a <= self.dual_bound), value, np.inf)
+
+    def conjugate_slope(self, a: Array) -> Array:
+        return a / self.shape.curvature - 1.0
 
     def fenchel_young(self, t: Array, a: Array) -> Array:
         _, h, cap = self.shape

@@ -8,8 +8,11 @@ import numpy as np
 
 from proxmargin.compiled import margins as compiled
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.hinge import Hinge
 from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
 from proxmargin.losses.margin import MarginLoss
+from proxmargin.losses.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.traits import Trait
@@ -43,7 +46,8 @@ class MarginSum(Loss):
     def traits(self) -> Trait:  # type: ignore[override]
         smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
         outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
-        return smooth | outputs | Trait.OUTPUTWISE
+        dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
+        return smooth | outputs | dual | Trait.OUTPUTWISE
 
     @property
     def n_outputs(self) -> int:
@@ -100,13 +104,22 @@ class MarginSum(Loss):
         return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
-        if self.phi.shape is None and self.n_outputs == 1 and isinstance(intercept, Ridge):
+        single = self.n_outputs == 1 and isinstance(intercept, Ridge)
+        if single and isinstance(self.phi, Hinge):
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
+        size = self.phi.dual_bound if np.isfinite(self.phi.dual_bound) else 1.0
         return minimise_shift(
-            lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor
+            lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor, size
         )
+
+    def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
+        if self.n_outputs > 1:
+            return None
+        kind = QuadraticMarginDual if self.phi.has_quadratic_conjugate else MarginDual
+        free = intercept.is_shift_invariant
+        return kind(self.phi, self.signs[:, 0], self.weights[:, 0], free=free, floor=floor)
 
     def _coordinates(self, dual: Array) -> Array:
         """The dual coordinates a of ``dual = -weights * signs * a``; zero where weights are."""

@@ -1,9 +1,10 @@
 """Penalties of the coefficients, and of the intercept: one idea a file."""
 
+from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.penalties.sum_to_zero import SumToZero
 
-__all__ = ["ElasticNet", "Penalty", "Pinned", "Ridge", "SumToZero"]
+__all__ = ["Ball", "ElasticNet", "Penalty", "Pinned", "Ridge", "SumToZero"]

@@ -13,6 +13,7 @@ from typing import Any
 from proxmargin.problem import Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
+from proxmargin.traits import Trait
 
 __all__ = ["RULES", "Choice", "Facts", "Rule", "choose"]
 
@@ -27,6 +28,11 @@ class Facts:
     def single(self) -> bool:
         """One column of scores."""
         return self.problem.loss.n_outputs == 1
+
+    @property
+    def smooth(self) -> bool:
+        """The loss has a Lipschitz continuous gradient."""
+        return Trait.SMOOTH in self.problem.traits
 
     @property
     def wide(self) -> bool:
@@ -52,11 +58,35 @@ class Choice:
     because: str
 
 
+def _always(facts: Facts) -> bool:
+    return True
+
+
+# where several rules hold, the first whose solver takes the problem: what a solver is for
+# (its loss, its penalty, its size) is known to the solver alone
 RULES: tuple[Rule, ...] = (
     Rule(
-        lambda facts: facts.single,
+        _always,
+        "fisher-secular",
+        "MM-FDA: one decomposition of the covariance, then a scalar equation",
+    ),
+    Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
+    Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
+    Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
+    Rule(
+        _always,
+        "interior-point",
+        "a loss with kinks and a ridge: few systems of the smaller of samples and features",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth,
         "newton",
         "one column of scores: few Newton steps on a working set of features",
+    ),
+    Rule(
+        lambda facts: facts.single,
+        "fapg-star",
+        "too large for second-order steps: accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.wide,
@@ -64,7 +94,7 @@ RULES: tuple[Rule, ...] = (
         "more features than samples: accelerated steps on a working set of features",
     ),
     Rule(
-        lambda facts: True,
+        _always,
         "fapg",
         "at least as many samples as features: accelerated steps at unit feature scale",
     ),

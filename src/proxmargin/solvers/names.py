@@ -13,10 +13,14 @@ from proxmargin.solvers.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )
+from proxmargin.solvers.ball_newton import BallNewton
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.interior_point import InteriorPoint
+from proxmargin.solvers.minimax import FisherSecular, ProbabilityNewton
 from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
+from proxmargin.solvers.ridge_newton import RidgeNewton
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.working_set import WorkingSet
 
@@ -52,6 +56,11 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-star": FastProximalGradientStar,
     "fapg-ws": _working_set,
     "newton": _newton,
+    "ridge-newton": RidgeNewton,
+    "ball-newton": BallNewton,
+    "interior-point": InteriorPoint,
+    "fisher-secular": FisherSecular,
+    "probability-newton": ProbabilityNewton,
 }
 
 

@@ -1,0 +1,118 @@
+"""The parts of docstrings that several estimators share, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+__all__ = [
+    "KERNEL_ATTRIBUTES",
+    "KERNEL_PARAMETERS",
+    "SPARSE_ATTRIBUTES",
+    "SPARSE_PARAMETERS",
+    "documented",
+]
+
+_SOLVING = """class_weight : None, 'balanced' or dict
+        Multiplies the sample weights.
+    solver : str or Solver, default 'auto'
+        'auto', {solvers}, or a solver object.
+    solver_options : dict, optional
+        Settings of a solver asked for by name.
+    stopping : {{'gap', 'relative-change'}}
+        Stop when the relative duality gap is at most ``tol``, or by rule (20) of Xu et al.
+        (2015) at ``tol``. The certificate is computed either way.
+    tol : float, default 1e-6
+    max_iter : int, optional
+    time_limit : float, optional
+        Seconds for the whole fit.
+    warm_start : bool, default False
+        Start from the previous solution{warm}.
+    callbacks : sequence of callables
+        Called with a `proxmargin.minimize.Report` after each certificate.
+    verbose : int, default 0
+        1 shows progress on standard error for fits of more than two seconds.
+    random_state : ignored
+        The fit is deterministic."""
+
+SPARSE_PARAMETERS = (
+    """fit_intercept : bool, default True
+        The intercept is not penalised.
+    standardize : bool, default False
+        Penalise the coefficients of features centred (if an intercept is fitted) and scaled to
+        unit variance; sparse data stay sparse, and `coef_` is in the units of the data.
+    """
+    + _SOLVING
+)
+
+KERNEL_PARAMETERS = (
+    """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
+        A callable takes two data sets and returns the matrix of their kernel. Definitions and
+        ``gamma`` as in scikit-learn.
+    gamma : {{'scale', 'auto'}} or float > 0
+    degree : int, default 3
+        Of 'poly'.
+    coef0 : float, default 0.0
+        Of 'poly' and 'sigmoid'.
+    multi_class : {{'ovr'}}
+        One problem a class against the rest.
+    fit_intercept : bool, default True
+        The intercept is not penalised.
+    standardize : bool, default False
+        Fit features of unit variance, centred unless a nonlinear kernel meets sparse data;
+        predictions take the data as they are.
+    cache_size : float, default 1000
+        Megabytes of a nonlinear kernel's matrix that are kept; what does not fit is computed
+        again when needed.
+    rank : int, optional
+        The most columns of the factor that stands in for a nonlinear kernel while solving. By
+        default as many as the kernel has up to a few thousand samples, fewer beyond. What the
+        factor leaves out is part of the certificate, never hidden.
+    """
+    + _SOLVING
+)
+
+SPARSE_ATTRIBUTES = """Attributes
+    ----------
+    coef_ : (1, n_features) if binary, else (n_classes, n_features)
+    intercept_ : (1,) or (n_classes,)
+    classes_ : (n_classes,)
+        A positive score means ``classes_[1]`` if binary; else the largest score wins.
+    certificate_ : Certificate or CertificateList
+        What the fit proves about its distance from the optimum.
+    n_iter_, n_features_in_ : int
+    feature_names_in_ : (n_features,), for data frames
+    history_ : History, when one is among the callbacks"""
+
+KERNEL_ATTRIBUTES = (
+    SPARSE_ATTRIBUTES.replace(
+        "    coef_ : (1, n_features) if binary, else (n_classes, n_features)\n",
+        "    coef_ : (1, n_features) if binary, else (n_classes, n_features)\n"
+        "        Of a linear kernel.\n",
+    )
+    + """
+    dual_coef_ : (1, n_support) if binary, else (n_classes, n_support)
+        Weights of the support vectors: the model is their weighted sum.
+    support_ : (n_support,)
+        Their indices among the training samples.
+    support_vectors_ : (n_support, n_features), for nonlinear kernels
+    gamma_ : float or None, for nonlinear kernels"""
+)
+
+
+def documented(
+    *, solvers: str, parameters: str, attributes: str, warm: str = ""
+) -> Callable[[type], type]:
+    """Fill ``<shared>`` and ``<attributes>`` in a class docstring."""
+    parts: Mapping[str, str] = {
+        "<shared>": parameters.format(solvers=solvers, warm=warm),
+        "<attributes>": attributes,
+    }
+
+    def fill(cls: type) -> type:
+        text = cls.__doc__ or ""
+        for mark, part in parts.items():
+            text = text.replace(mark, part)
+        cls.__doc__ = text
+        return cls
+
+    return fill

@@ -1,0 +1,49 @@
+"""Parameters that are numbers, or fractions of the largest value that the data admit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from proxmargin.estimators.validation import check_number
+
+__all__ = ["OfMax", "number_or_fraction"]
+
+
+@dataclass(frozen=True)
+class OfMax:
+    """A fraction of a maximum that depends on the data."""
+
+    fraction: float
+
+    def of(self, largest: float) -> float:
+        """The fraction of ``largest``; where that is infinite, ``fraction / (1 - fraction)``."""
+        if np.isinf(largest):
+            return self.fraction / (1.0 - self.fraction)
+        return self.fraction * largest
+
+
+def number_or_fraction(name: str, value: Any, *, low_open: bool) -> float | OfMax:
+    """A number >= 0 (or > 0), or ``'0.5max'`` and the like, strictly between 0 and 1 times max.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    if isinstance(value, str):
+        text = value.removesuffix("max")
+        try:
+            fraction = float(text)
+        except ValueError:
+            fraction = np.nan
+        if text == value or not 0.0 < fraction < 1.0:
+            raise ValueError(
+                f"{name} must be a number, or a fraction of the largest admissible value such as "
+                f"'0.5max' (strictly between 0 and 1), got {value!r}"
+            )
+        return OfMax(fraction)
+    check_number(name, value, low=0.0, low_open=low_open)
+    return float(value)

@@ -1,0 +1,225 @@
+"""nu-SVM and DWD: models whose weight vector has a bounded length, linear or with a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.admissible import largest_nu, smallest_nu
+from proxmargin.certificate import Gap
+from proxmargin.designs import Design
+from proxmargin.estimators.base import each_class, margin_sums
+from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.estimators.fractions import OfMax, number_or_fraction
+from proxmargin.estimators.kernel_machine import Finish, KernelMachine
+from proxmargin.estimators.no_margin import report_no_margin
+from proxmargin.estimators.validation import check_number
+from proxmargin.losses import DistanceWeighted, Loss, TailMean
+from proxmargin.minimize import Report
+from proxmargin.penalties import Ball, Penalty, Ridge
+from proxmargin.problem import Problem
+from proxmargin.targets import Targets
+
+__all__ = ["DWD", "NuSVC"]
+
+Array = NDArray[np.float64]
+
+# Marron's rule: the threshold is this share of the median distance between the classes
+MARRON_SHARE = 0.1
+# samples of a class whose distances are measured
+DISTANCE_SAMPLES = 1000
+# entries of a linear programme that is still solved to name the least nu
+LARGEST_PROGRAMME = 2_000_000
+
+
+class _NuMachine(KernelMachine):
+    """Parameters of the two: ``nu`` and the norm of the weight vector."""
+
+    def __init__(
+        self,
+        nu: Any = "auto",
+        norm: float = 2.0,
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: str = "ovr",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        cache_size: float = 1000.0,
+        rank: int | None = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            gamma,
+            degree,
+            coef0,
+            multi_class,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            class_weight=class_weight,
+            cache_size=cache_size,
+            rank=rank,
+            solver=solver,
+            solver_options=solver_options,
+            stopping=stopping,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.nu = nu
+        self.norm = norm
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        check_number("norm", self.norm, low=1.0, low_open=True)
+        if self.norm != 2.0 and not self._is_linear:
+            raise ValueError(f"norm must be 2 for a nonlinear kernel, got {self.norm!r}")
+
+
+@documented(
+    solvers="'interior-point', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
+    parameters=KERNEL_PARAMETERS,
+    attributes=KERNEL_ATTRIBUTES,
+    warm="; linear kernels only",
+)
+class NuSVC(_NuMachine):
+    """nu-support vector machine (Ito et al. 2017, 3.2.4; dual (14)).
+
+    ``minimise  CVaR_nu(-y (x'w + b)) + |w|^2 / 2``: the mean of the worst share nu of the margins
+    is as large as it can be for the length of w. Scores are scaled so that the margin rho is 1,
+    where it is positive.
+
+    Parameters
+    ----------
+    nu : 'auto', float or str, default 'auto'
+        At most ``2 min(S+, S-) / S`` with S+, S- the weights of the classes (`proxmargin.nu_range`);
+        ``'0.3max'`` is that share of it, and 'auto' is ``'0.5max'``. Where nu is so small that the
+        reduced hulls of the classes meet, there is no margin: an error names the least nu (a
+        warning where nu is a share).
+    norm : float > 1, default 2.0
+        p of ``|w|_p``. Other than 2: ``minimise CVaR_nu`` over ``|w|_p <= 1``, linear only.
+    <shared>
+
+    <attributes>
+    """
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        if self.nu != "auto":
+            number_or_fraction("nu", self.nu, low_open=True)
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        nu = OfMax(0.5) if self.nu == "auto" else number_or_fraction("nu", self.nu, low_open=True)
+        shares = targets.shares
+        losses = []
+        for positive in each_class(targets):
+            signs = targets.signs(positive)[:, 0]
+            most = largest_nu(signs, shares) if self.fit_intercept else 1.0
+            chosen = nu.of(most) if isinstance(nu, OfMax) else nu
+            if chosen > most * (1 + 1e-12):
+                raise ValueError(
+                    f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
+                    f"{targets.classes[positive]!r}: choose a smaller nu, or a share such as "
+                    "'0.5max'"
+                )
+            losses.append(TailMean(signs, shares, min(chosen, most), targets.total))
+        return losses
+
+    def _penalty(self, targets: Targets) -> Penalty:
+        return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
+
+    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+        assert isinstance(problem.loss, TailMean)
+        rho = problem.loss.threshold(scores)
+        return Finish(1.0 / rho if rho > 0 else 1.0, intercept)
+
+    def _check_gap(self, problem: Problem, gap: Gap) -> None:
+        def least() -> str:
+            if problem.design.n_samples * problem.design.n_features > LARGEST_PROGRAMME:
+                return "the reduced hulls of the classes meet"
+            assert isinstance(problem.loss, TailMean)
+            value = smallest_nu(problem.design, problem.loss.signs, problem.loss.shares)
+            return f"nu_min={value:.6g}"
+
+        report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
+
+
+@documented(
+    solvers="'ball-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
+    parameters=KERNEL_PARAMETERS,
+    attributes=KERNEL_ATTRIBUTES,
+    warm="; linear kernels only",
+)
+class DWD(_NuMachine):
+    """Distance weighted discrimination (Marron et al. 2007; Ito et al. 2017, 3.2.5, dual (15)).
+
+    ``minimise  sum_i s_i l(y_i (x_i'w + b))`` over ``|w| <= 1``, with ``l(t) = 1/t`` for
+    ``t >= q`` and its tangent ``(2q - t) / q^2`` below.
+
+    Parameters
+    ----------
+    nu : 'auto' or float > 0, default 'auto'
+        ``q = sqrt(S nu)``, S the sum of the weights; q must be comparable with the scores, so nu is
+        not confined to (0, 1]. 'auto' is Marron's rule: q is a tenth of the median distance
+        between samples of the two classes.
+    norm : float > 1, default 2.0
+        p of ``|w|_p``; other than 2 for linear models only.
+    <shared>
+
+    <attributes>
+    """
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        if self.nu != "auto":
+            check_number("nu", self.nu, low=0.0, low_open=True)
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        if self.nu != "auto":
+            threshold = float(np.sqrt(targets.total * float(self.nu)))
+            return margin_sums(DistanceWeighted(threshold), targets, joint=False)
+        losses: list[Loss] = []
+        for index, positive in enumerate(each_class(targets)):
+            distance = _median_distance(design, targets.signs(positive)[:, 0], targets.shares)
+            phi = DistanceWeighted(MARRON_SHARE * distance if distance > 0 else 1.0)
+            losses.append(margin_sums(phi, targets, joint=False)[index])
+        return losses
+
+    def _penalty(self, targets: Targets) -> Penalty:
+        return Ball(float(self.norm), 1.0)
+
+    def _objective_scale(self, problem: Problem) -> float:
+        return problem.loss.sample_count
+
+
+def _median_distance(design: Design, signs: Array, shares: Array) -> float:
+    """The median distance between samples of different classes, of at most a thousand of each."""
+    chosen = [
+        rows[:: -(-rows.size // DISTANCE_SAMPLES)]
+        for rows in (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
+    ]
+    gram = design.rows(np.concatenate(chosen)).outer_gram()
+    squares = np.diag(gram)
+    first = chosen[0].size
+    between = squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
+    return float(np.sqrt(np.maximum(np.median(between), 0.0)))

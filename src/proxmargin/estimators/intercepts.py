@@ -1,0 +1,60 @@
+"""Rules for the intercept of models that do not have one of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
+
+__all__ = ["INTERCEPT_RULES", "minimax", "training_error"]
+
+Array = NDArray[np.float64]
+Minimax = MinimaxFisher | MinimaxProbability
+
+
+def training_error(loss: Minimax, scores: Array) -> float:
+    """The intercept with the least weighted training error ((26) of Ito et al. 2017).
+
+    Thresholds lie in the middle between two different neighbouring scores, or beyond all of them;
+    among those with the least error the one with the widest space around it is taken.
+
+    Parameters
+    ----------
+    scores : (n_samples,)
+        Without an intercept.
+    """
+    signs, shares = loss.signs, loss.shares
+    live = np.flatnonzero(shares > 0)
+    order = live[np.argsort(scores[live], kind="stable")]
+    values = scores[order]
+    # error with a threshold below all scores, then after each sample has fallen below it
+    steps = np.concatenate([[0.0], np.cumsum(shares[order] * signs[order])])
+    gaps = np.concatenate([[0.0], np.diff(values), [0.0]])
+    apart = gaps > 0
+    apart[[0, -1]] = True
+    errors = np.where(apart, steps, np.inf)
+    # errors that differ by the rounding of sums of shares are the same error
+    best = np.flatnonzero(errors <= errors.min() + 1e-12)
+    k = int(best[np.argmax(gaps[best])])
+    spread = max(float(values[-1] - values[0]), np.finfo(float).tiny)
+    if k == 0:
+        return -float(values[0] - 0.5 * spread)
+    if k == values.size:
+        return -float(values[-1] + 0.5 * spread)
+    return -0.5 * float(values[k - 1] + values[k])
+
+
+def minimax(loss: Minimax, scores: Array) -> float:
+    """The intercept at which both classes have the same worst-case margin.
+
+    Parameters
+    ----------
+    scores : (n_samples,)
+        Without an intercept.
+    """
+    positive, negative = loss.nearest_scores(scores)
+    return -0.5 * (positive + negative)
+
+
+INTERCEPT_RULES = {"training_error": training_error, "minimax": minimax}

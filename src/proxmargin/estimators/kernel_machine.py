@@ -1,0 +1,450 @@
+"""What the models of Ito et al. (2017) share: linear or in the space of a kernel."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.certificate import Gap
+from proxmargin.designs import DenseDesign, Design, as_design, moments
+from proxmargin.designs.kernel import KernelMatrix, kernel_matrix
+from proxmargin.designs.low_rank import LowRankFactor, factorise
+from proxmargin.estimators.base import (
+    Assembly,
+    MarginEstimator,
+    certificate_of,
+    each_class,
+    margin_sums,
+)
+from proxmargin.estimators.validation import (
+    check_number,
+    validated,
+    validated_features,
+    validated_weights,
+)
+from proxmargin.kernels import Kernel, named_kernel
+from proxmargin.losses import Loss, MarginLoss
+from proxmargin.minimize import Report
+from proxmargin.outcome import Solution, Status
+from proxmargin.penalties import Penalty, Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.representer import Representer, represented
+from proxmargin.targets import Targets
+
+__all__ = ["KernelMachine", "RegularizedMachine"]
+
+Array = NDArray[np.float64]
+
+# the rank of a first factor, and the operations n r^2 beyond which a factor is not refined
+FIRST_RANK = 1000
+MOST_OPERATIONS = 2e11
+# dual coordinates below these shares of the largest belong to no support vector, if the
+# certificate agrees
+CUTS = (1e-6, 1e-9, 0.0)
+# kernel values computed at a time for predictions
+PREDICTION_BLOCK = 1 << 22
+
+
+class Finish(NamedTuple):
+    """What a model's own rule makes of a solution: its length and its intercept, (1,)."""
+
+    factor: float
+    intercept: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Kernelized:
+    """The training samples of a kernel fit and what was found for each problem."""
+
+    X: Any
+    kernel: Kernel
+    factor: LowRankFactor
+    solutions: list[Solution]
+    models: list[Representer]
+    problems: Sequence[Problem]
+
+
+class KernelMachine(MarginEstimator):
+    """Base of the models that need the samples only through inner products.
+
+    Subclasses say which losses and which penalty, and may have a rule for the length and the
+    intercept of the model (`_finish`).
+
+    A nonlinear kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the
+    linear model on G solved; the result is turned into weights of samples and certified for the
+    exact kernel. Where that certificate does not meet ``tol``, the factor is refined.
+    """
+
+    _joint_allowed = False
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: str = "ovr",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        cache_size: float = 1000.0,
+        rank: int | None = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.rank = rank
+        self.solver = solver
+        self.solver_options = solver_options
+        self.stopping = stopping
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model and certify it.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+            For ``kernel='precomputed'`` the kernel matrix, (n_samples, n_samples).
+        y : (n_samples,) labels of any type
+        sample_weight : (n_samples,), optional
+            Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A bad parameter or bad data, named in the message; a kernel matrix that is not
+            positive semidefinite.
+        KeyboardInterrupt
+            After an interruption; the model found so far is published first.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, when the fit ended before its gap met ``tol``; with the gap reached.
+        """
+        if self._is_linear:
+            super().fit(X, y, sample_weight)
+            return self
+        self._check_parameters()
+        self._check_model()
+        X, y = validated(self, X, y)
+        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        self._publish_kernel(targets, self._fit_kernel(X, targets))
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: (n_samples,) if binary, else one column a class.
+
+        For ``kernel='precomputed'``, ``X`` holds the kernel of the given samples with the training
+        samples, (n_samples, n_training_samples).
+        """
+        check_is_fitted(self)
+        if self._is_linear:
+            return super().decision_function(X)
+        X = self._prepared(validated_features(self, X))
+        kernel = self._named_kernel(None)
+        step = max(1, PREDICTION_BLOCK // max(self.support_.size, 1))
+        parts = [
+            kernel(X[k : k + step], self.support_vectors_) @ self.dual_coef_.T
+            for k in range(0, X.shape[0], step)
+        ]
+        scores: Array = np.vstack(parts) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
+
+    # -- what a model says of itself -------------------------------------------------------
+
+    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+        """Length and intercept of the model, given the scores of the training samples.
+
+        ``scores`` (n_samples, 1) include the intercept that was certified.
+        """
+        return Finish(1.0, intercept)
+
+    def _check_gap(self, problem: Problem, gap: Gap) -> None:
+        """Speak up where the optimum is no model at all."""
+
+    # -- checking ---------------------------------------------------------------------------
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _check_model(self) -> None:
+        check_number("cache_size", self.cache_size, low=0.0)
+        check_number("rank", self.rank, low=1, integer=True, optional=True)
+        check_number("degree", self.degree, low=1, integer=True)
+        check_number("coef0", self.coef0, low=-np.inf)
+        if self.standardize and self.kernel == "precomputed":
+            raise ValueError("standardize must be False for a precomputed kernel")
+
+    def _named_kernel(self, X: Any) -> Kernel:
+        """The kernel; the fitted gamma once there is one and no data are given."""
+        known = X is None and self.gamma_ is not None
+        return named_kernel(
+            self.kernel,
+            gamma=self.gamma_ if known else self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=X,
+        )
+
+    # -- linear -----------------------------------------------------------------------------
+
+    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        finished = [
+            self._finished(problem, solution)
+            for problem, solution in zip(assembly.problems, solutions, strict=True)
+        ]
+        duals = [
+            _weights(problem, solution)
+            for problem, solution in zip(assembly.problems, finished, strict=True)
+        ]
+        self._publish_support(np.array(duals))
+        super()._publish(assembly, finished)
+
+    def _finished(self, problem: Problem, solution: Solution) -> Solution:
+        self._check_gap(problem, solution.gap)
+        point = solution.point
+        scores = problem.design.scores(point.coef) + point.intercept
+        factor, intercept = self._finish(problem, scores, point.intercept)
+        return replace(solution, point=Point(factor * point.coef, factor * intercept))
+
+    # -- in the space of a kernel -----------------------------------------------------------
+
+    def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
+        """Refine the factor of the kernel until every problem is certified, or it is too large."""
+        started = perf_counter()
+        X = self._prepared(X, targets)
+        kernel = self._named_kernel(X)
+        self.gamma_ = getattr(kernel, "gamma", None)
+        matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
+        most = self._most_columns(matrix.n_samples)
+        factor = factorise(matrix, rank=min(FIRST_RANK, most), rng=np.random.default_rng(0))
+        starts: list[Point | None] = [None] * len(each_class(targets))
+        while True:
+            # a kernel that is zero has a factor without columns: a design needs one
+            columns = factor.factor if factor.rank else np.zeros((matrix.n_samples, 1))
+            problems = self._problems(targets, DenseDesign(columns))
+            plain = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
+            assembly = Assembly(targets, problems, *plain)
+            solutions = self._solve(assembly, starts)
+            pairs = [self._exact(p, matrix, s) for p, s in zip(problems, solutions, strict=True)]
+            done = _Kernelized(
+                X, kernel, factor, [s for s, _ in pairs], [m for _, m in pairs], problems
+            )
+            finer = (
+                factor.extend(min(2 * factor.rank, most))
+                if self._may_refine(done, most, perf_counter() - started)
+                else factor
+            )
+            if finer.rank == factor.rank:
+                return self._explained(done, limited=factor.rank >= most)
+            starts = [_padded(s.point, finer.rank) for s in solutions]
+            factor = finer
+
+    def _may_refine(self, fit: _Kernelized, most: int, seconds: float) -> bool:
+        late = self.time_limit is not None and seconds >= self.time_limit
+        stopped = any(s.status is Status.INTERRUPTED for s in fit.solutions)
+        met = all(s.certificate.converged for s in fit.solutions)
+        return not (late or stopped or met) and fit.factor.rank < most
+
+    def _most_columns(self, n: int) -> int:
+        if self.rank is not None:
+            return min(int(self.rank), n)
+        return min(n, int(np.sqrt(MOST_OPERATIONS / n)))
+
+    def _exact(
+        self, problem: Problem, matrix: KernelMatrix, solution: Solution
+    ) -> tuple[Solution, Representer]:
+        """The solution as weights of samples, with a certificate for the kernel itself."""
+        for cut in CUTS:
+            model = represented(problem, matrix, solution.gap.dual_point, cut=cut)
+            if model.gap.relative_gap <= self.tol:
+                break
+        gap, scale = model.gap, self._objective_scale(problem)
+        certificate = replace(
+            solution.certificate,
+            primal=scale * gap.primal,
+            dual=scale * gap.dual,
+            gap=scale * gap.gap,
+            relative_gap=gap.relative_gap,
+            kkt_residual=scale * gap.kkt_residual,
+            converged=bool(gap.relative_gap <= self.tol),
+        )
+        return replace(solution, gap=gap, certificate=certificate), model
+
+    def _explained(self, fit: _Kernelized, limited: bool) -> _Kernelized:
+        """Say where a factor of bounded rank is what kept a fit from its tolerance."""
+
+        def told(solution: Solution) -> Solution:
+            certificate = solution.certificate
+            because = f"{certificate.because}; on a factor of the kernel of rank {fit.factor.rank}"
+            status, reason = solution.status, certificate.stop_reason
+            if limited and status is Status.CONVERGED and not certificate.converged:
+                status = Status.RANK_LIMIT
+                reason = status.value
+            certificate = replace(certificate, because=because, stop_reason=reason)
+            return replace(solution, status=status, certificate=certificate)
+
+        return replace(fit, solutions=[told(solution) for solution in fit.solutions])
+
+    def _publish_kernel(self, targets: Targets, fit: _Kernelized) -> None:
+        self.__dict__.pop("coef_", None)  # of an earlier, linear fit
+        weights, intercepts = [], []
+        for problem, model in zip(fit.problems, fit.models, strict=True):
+            self._check_gap(problem, model.gap)
+            point = model.gap.point
+            factor, intercept = self._finish(problem, model.scores, point.intercept)
+            weights.append(factor * model.weights)
+            intercepts.append(factor * intercept)
+        self.classes_ = targets.classes
+        self._publish_support(np.array(weights))
+        self.support_vectors_ = fit.kernel.anchors(fit.X, self.support_)
+        self.intercept_ = np.concatenate(intercepts)
+        self.certificate_ = certificate_of(fit.solutions)
+        self._note_run(fit.solutions)
+
+    def _publish_support(self, weights: Array) -> None:
+        self.support_ = np.flatnonzero(weights.any(axis=0))
+        self.dual_coef_ = weights[:, self.support_]
+
+    def _prepared(self, X: Any, targets: Targets | None = None) -> Any:
+        """The samples in the units the kernel sees; ``targets`` come with training samples."""
+        if not self.standardize:
+            return X
+        if targets is not None:
+            design = as_design(X)
+            mean, self.feature_scale_ = moments(design, targets.shares)
+            self.feature_centre_ = np.zeros_like(mean) if sparse.issparse(X) else mean
+        if sparse.issparse(X):
+            return sparse.csr_matrix(X @ sparse.diags(1.0 / self.feature_scale_))
+        return (X - self.feature_centre_) / self.feature_scale_
+
+
+def _weights(problem: Problem, solution: Solution) -> Array:
+    """Weights of samples whose combination points where the coefficients point, (n_samples,)."""
+    dual = solution.gap.dual_point
+    pulled = problem.design.adjoint(-dual)
+    size = float(np.linalg.norm(pulled))
+    length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
+    small = CUTS[0] * float(np.abs(dual).max(initial=0.0))
+    weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
+    return weights
+
+
+def _padded(point: Point, rank: int) -> Point:
+    """The same coefficients on a factor that has got further columns."""
+    missing = rank - point.coef.shape[0]
+    return Point(np.vstack([point.coef, np.zeros((missing, 1))]), point.intercept)
+
+
+class RegularizedMachine(KernelMachine):
+    """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: str = "ovr",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        cache_size: float = 1000.0,
+        rank: int | None = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            gamma,
+            degree,
+            coef0,
+            multi_class,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            class_weight=class_weight,
+            cache_size=cache_size,
+            rank=rank,
+            solver=solver,
+            solver_options=solver_options,
+            stopping=stopping,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.C = C
+
+    @abstractmethod
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin."""
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        check_number("C", self.C, low=0.0, low_open=True)
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        return margin_sums(self._margin_loss(), targets, joint)
+
+    def _penalty(self, targets: Targets) -> Penalty:
+        return Ridge(1.0 / (float(self.C) * targets.total))
+
+    def _objective_scale(self, problem: Problem) -> float:
+        return float(self.C) * problem.loss.sample_count

@@ -1,0 +1,188 @@
+"""MM-FDA and MM-MPM: the largest margin between class ellipsoids, linear or with a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.admissible import largest_kappa
+from proxmargin.certificate import Gap
+from proxmargin.designs import Design
+from proxmargin.estimators.base import each_class
+from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.estimators.fractions import OfMax, number_or_fraction
+from proxmargin.estimators.intercepts import INTERCEPT_RULES
+from proxmargin.estimators.kernel_machine import Finish, KernelMachine
+from proxmargin.estimators.no_margin import report_no_margin
+from proxmargin.estimators.validation import check_choice
+from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
+from proxmargin.minimize import Report
+from proxmargin.penalties import Penalty, Ridge
+from proxmargin.problem import Problem
+from proxmargin.targets import Targets
+
+__all__ = ["MarginFDA", "MarginMPM"]
+
+Array = NDArray[np.float64]
+
+
+class _MinimaxMachine(KernelMachine):
+    """Parameters of the two: ``kappa`` and the rule for the intercept."""
+
+    _model: ClassVar[str]
+    _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
+
+    def __init__(
+        self,
+        kappa: Any = "0.5max",
+        bias: str = "training_error",
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: str = "ovr",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        cache_size: float = 1000.0,
+        rank: int | None = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            gamma,
+            degree,
+            coef0,
+            multi_class,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            class_weight=class_weight,
+            cache_size=cache_size,
+            rank=rank,
+            solver=solver,
+            solver_options=solver_options,
+            stopping=stopping,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.kappa = kappa
+        self.bias = bias
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        number_or_fraction("kappa", self.kappa, low_open=False)
+        check_choice("bias", self.bias, INTERCEPT_RULES)
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        kappa = number_or_fraction("kappa", self.kappa, low_open=False)
+        losses = []
+        for positive in each_class(targets):
+            signs = targets.signs(positive)[:, 0]
+            chosen = kappa
+            if isinstance(chosen, OfMax):
+                chosen = chosen.of(largest_kappa(design, signs, targets.shares, self._model))
+            losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
+        return losses
+
+    def _penalty(self, targets: Targets) -> Penalty:
+        return Ridge(1.0)
+
+    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+        if not self.fit_intercept:
+            return Finish(1.0, np.zeros(1))
+        assert isinstance(problem.loss, self._loss_class)
+        bare = (scores - intercept)[:, 0]
+        return Finish(1.0, np.array([INTERCEPT_RULES[self.bias](problem.loss, bare)]))
+
+    def _check_gap(self, problem: Problem, gap: Gap) -> None:
+        def least() -> str:
+            loss = problem.loss
+            assert isinstance(loss, self._loss_class)
+            most = largest_kappa(problem.design, loss.signs, loss.shares, self._model)
+            return f"it is not below kappa_max={most:.6g}"
+
+        report_no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
+
+
+_KAPPA = """kappa : float >= 0 or str, default '0.5max'
+        Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
+        `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
+        where that is infinite, a share f means ``f / (1 - f)``.
+    bias : {'training_error', 'minimax'}
+        The model leaves the intercept open: the one with the least weighted training error, or
+        the one at which both classes have the same worst-case margin."""
+
+
+def _with_kappa(cls: type) -> type:
+    cls.__doc__ = (cls.__doc__ or "").replace("<kappa>", _KAPPA)
+    return cls
+
+
+@_with_kappa
+@documented(
+    solvers="'fisher-secular', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
+    parameters=KERNEL_PARAMETERS,
+    attributes=KERNEL_ATTRIBUTES,
+    warm="; linear kernels only",
+)
+class MarginFDA(_MinimaxMachine):
+    """Fisher's discriminant as a margin (Ito et al. 2017, 3.2.6, (16)): MM-FDA.
+
+    ``maximise  w'(m+ - m-) - kappa sqrt(w'(S+ + S-) w)`` over ``|w| <= 1``, for class means m and
+    population covariances S: the distance of the mean difference from an ellipsoid. Fitted with
+    ``|w|^2 / 2`` instead of the bound, which gives the same direction.
+
+    Parameters
+    ----------
+    <kappa>
+    <shared>
+
+    <attributes>
+    """
+
+    _model = "fda"
+    _loss_class = MinimaxFisher
+
+
+@_with_kappa
+@documented(
+    solvers="'probability-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
+    parameters=KERNEL_PARAMETERS,
+    attributes=KERNEL_ATTRIBUTES,
+    warm="; linear kernels only",
+)
+class MarginMPM(_MinimaxMachine):
+    """Minimax probability machine as a margin (Ito et al. 2017, 3.2.7, (17)): MM-MPM.
+
+    ``maximise  w'(m+ - m-) - kappa (sqrt(w'S+ w) + sqrt(w'S- w))`` over ``|w| <= 1``: the distance
+    between two ellipsoids around the class means. Fitted with ``|w|^2 / 2`` instead of the bound,
+    which gives the same direction.
+
+    Parameters
+    ----------
+    <kappa>
+    <shared>
+
+    <attributes>
+    """
+
+    _model = "mpm"
+    _loss_class = MinimaxProbability

@@ -1,0 +1,52 @@
+"""What is said where the best model of a kind is no model: there is no margin."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin.certificate import Gap
+
+__all__ = ["report_no_margin"]
+
+
+def report_no_margin(
+    estimator: Any, parameter: str, gap: Gap, is_share: bool, least: Callable[[], str]
+) -> None:
+    """Raise or warn where the margin that was found is zero.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name, 'nu' or 'kappa'.
+    is_share : bool
+        The value was a share of the largest admissible one: then the data are to blame, and the
+        fit goes on with a warning.
+    least : callable
+        Says in words what is admissible; called only where needed.
+
+    Raises
+    ------
+    ValueError
+        For a value that is proved to leave no margin.
+    """
+    if gap.primal < -max(estimator.tol, 1e-9) * gap.negligible:
+        return
+    value = getattr(estimator, parameter)
+    if gap.relative_gap <= estimator.tol:
+        told = f"{parameter}={value!r} leaves no margin between the classes: {least()}"
+        if not is_share:
+            raise ValueError(told)
+    else:
+        told = (
+            f"no margin was found for {parameter}={value!r}; the objective, zero here, is certified "
+            f"to be within {gap.gap:.2e} of the optimum"
+        )
+    warnings.warn(
+        f"{type(estimator).__name__}: {told}; every sample gets the same score",
+        ConvergenceWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,36 @@
+"""Probabilities from the scores of logistic models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+__all__ = ["LogisticProbabilities"]
+
+
+class LogisticProbabilities:
+    """Adds `predict_proba` to a classifier whose scores are log-odds."""
+
+    decision_function: Any
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n_samples, n_classes), rows summing to one.
+
+        Binary: ``1 / (1 + exp(-score))``. More classes: these for each class against the rest,
+        divided by their sum.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        each = expit(scores)
+        total = each.sum(axis=1, keepdims=True)
+        even = np.full_like(each, 1.0 / each.shape[1])
+        return np.divide(each, total, out=even, where=total > 0)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))

@@ -1,0 +1,222 @@
+"""Newton's method for a smooth loss over a ball: the secular equation of each quadratic model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+
+from proxmargin.designs.base import Array
+from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.penalties.ball import Ball
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.margin_model import (
+    centre_of,
+    eliminated,
+    expanded,
+    line_search,
+    next_share,
+    well_centred,
+)
+from proxmargin.solvers.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["BallNewton", "BallNewtonState"]
+
+# the most features or samples, whichever are fewer, for which a Hessian is formed
+LARGEST_SIDE = 5000
+# a Hessian is lifted by this share of its trace, and by more while it cannot be factored
+LIFT, MORE_LIFT = 1e-15, 100.0
+# the length of the model's minimiser is the radius up to this share of it
+SECULAR, SECULAR_STEPS = 1e-14, 60
+# steps without progress after which rounding is all that is left
+PATIENCE = 6
+FALL, ROUNDING = 0.8, 1e-14
+# below this the objective is zero for all that its certificate can tell
+NOTHING = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class BallNewtonState(State):
+    """The state of the ball-constrained Newton method.
+
+    Attributes
+    ----------
+    coef : (k,)
+        In the features, or in the span of the samples where these are fewer.
+    intercept : float
+        Of the centred features, where they are.
+    scores : (n_samples,)
+    share : float
+        How much of the curvature of reweighted least squares stands in where the loss has none.
+    multiplier : float
+        Of the ball, in the last quadratic model.
+    objective : float
+        Where the last step began.
+    gap : float
+        Least duality gap so far.
+    idle : int
+        Steps without progress.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    intercept: float = 0.0
+    scores: Array = None  # type: ignore[assignment]
+    share: float = 0.0
+    multiplier: float = 0.0
+    objective: float = np.inf
+    gap: float = np.inf
+    idle: int = 0
+
+
+class _InBall(NamedTuple):
+    """The step to the minimiser of a quadratic model over the ball, and its multiplier."""
+
+    step: Array
+    multiplier: float
+
+
+@dataclass(frozen=True)
+class BallNewton(Solver[BallNewtonState]):
+    """Minimise a smooth loss of margins over ``|w|_2 <= radius``.
+
+    The quadratic model of the loss, its intercept eliminated, is minimised over the ball: Newton's
+    method on the secular equation ``|x(mu)| = radius`` with
+    ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial, or at mu = 0 where
+    the ball is inactive. The segment between w and x lies in the ball, and is searched exactly.
+    Wide data are taken in the span of their samples.
+    """
+
+    name: ClassVar[str] = "ball-newton"
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 300
+    reads_columns: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        missing = super().objection(problem)
+        if missing:
+            return missing
+        if not (isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, Ball)):
+            return "it needs a loss of margins, and coefficients in a ball"
+        if problem.penalty.p != 2:
+            return f"it needs a ball of the Euclidean norm, p = 2, got p = {problem.penalty.p:g}"
+        side = short_side(problem.design)
+        if side > LARGEST_SIDE:
+            return (
+                f"it forms a matrix of {side} by {side}: at most {LARGEST_SIDE} features or"
+                " samples, whichever are fewer, are taken"
+            )
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
+        coordinates, centre = _views(problem)
+        coef = coordinates.of(start.coef[:, 0])
+        coef = _inside(coef, _radius(problem))
+        intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
+        scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
+        return BallNewtonState(coef=coef, intercept=intercept, scores=scores)
+
+    def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
+        design, radius = _views(problem)[0].design, _radius(problem)
+        at = expanded(problem, state.scores, state.intercept, state.share)
+        gradient = design.adjoint(at.dual[:, None])[:, 0]
+        matrix, mean = eliminated(problem, design, at.bend)
+        found = _minimised(matrix, gradient, state.coef, radius, state.multiplier)
+        move = -float(mean @ found.step)
+        moved = design.scores(found.step[:, None])[:, 0] + move
+        length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
+        gap = radius * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
+        better = gap < FALL * state.gap
+        better |= state.objective - at.value > ROUNDING * abs(at.value) + NOTHING
+        idle = 0 if better else state.idle + 1
+        change = length * float(np.linalg.norm(found.step))
+        return replace(
+            state,
+            n_iter=state.n_iter + 1,
+            coef=_inside(state.coef + length * found.step, radius),
+            intercept=at.intercept + length * move,
+            scores=at.scores + length * moved,
+            share=next_share(state.share, length),
+            multiplier=found.multiplier,
+            objective=at.value,
+            gap=min(gap, state.gap),
+            idle=idle,
+            objective_change=(state.objective - at.value) / (1.0 + abs(at.value)),
+            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
+            finished=idle >= PATIENCE or (change == 0.0 and state.share == 0.0),
+        )
+
+    def point(self, problem: Problem, state: BallNewtonState) -> Point:
+        coordinates, centre = _views(problem)
+        coef = _inside(coordinates.coef(state.coef), _radius(problem))
+        return Point(coef[:, None], np.array([state.intercept - float(centre @ coef)]))
+
+    def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
+        # coefficients that come out of the span carry its rounding, which the scores do not
+        whole = isinstance(_views(problem)[0], AllFeatures)
+        return state.scores[:, None] if whole else None
+
+
+def _views(problem: Problem) -> tuple[Coordinates, Array]:
+    """The coordinates in which steps are taken, and the centre of the data."""
+    whole = well_centred(problem)
+    return in_short_coordinates(whole), centre_of(problem, whole)
+
+
+def _radius(problem: Problem) -> float:
+    assert isinstance(problem.penalty, Ball)
+    return problem.penalty.radius
+
+
+def _inside(coef: Array, radius: float) -> Array:
+    """``coef``, shortened where rounding has left it outside the ball."""
+    size = float(np.linalg.norm(coef))
+    return coef * (radius / size) if size > radius else coef
+
+
+def _minimised(matrix: Array, gradient: Array, at: Array, radius: float, guess: float) -> _InBall:
+    """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
+
+    Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d: concave in mu, so that its steps from
+    the left stay there, and those from the right are kept in a bracket. A singular H is lifted to
+    where it can be factored, which leaves its fixed points where they are; then x(0) exists, and
+    x(mu) shrinks to zero as mu grows: there is no hard case.
+    """
+    step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
+    if slant == 0.0:
+        return _InBall(step, guess)
+    lift = LIFT * (float(np.trace(matrix)) + slant / radius)
+    low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
+    mu = min(guess, high)
+    for _ in range(SECULAR_STEPS):
+        try:
+            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
+        except LinAlgError:
+            lift *= MORE_LIFT
+            continue
+        step = -cho_solve(factor, gradient + mu * at, check_finite=False)
+        reached = at + step
+        size = float(np.linalg.norm(reached))
+        if abs(size - radius) <= SECULAR * radius or (mu == 0.0 and size <= radius):
+            break
+        low, high = (mu, high) if size > radius else (low, mu)
+        # d|x|/dmu = -|L^-1 x|^2 / |x|
+        slope = float(np.sum(solve_triangular(factor[0], reached, lower=True) ** 2))
+        newton = mu + (size / radius - 1.0) * size**2 / slope if slope > 0 else 0.0
+        inside = low < newton < high or (newton <= 0.0 == low)
+        wanted = max(newton, 0.0) if inside else 0.5 * (low + high)
+        if wanted == mu:
+            break
+        mu = wanted
+    return _InBall(step, mu)
+
+
+def _lifted(matrix: Array, lift: float) -> Array:
+    lifted = matrix.copy()
+    np.einsum("ii->i", lifted)[:] += lift
+    return lifted

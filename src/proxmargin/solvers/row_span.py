@@ -1,0 +1,103 @@
+"""Wide data in coordinates of the span of its rows, where ridge and l2 ball look the same."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from proxmargin.designs.base import Array, Design, Index
+from proxmargin.designs.dense import DenseDesign
+
+__all__ = ["AllFeatures", "Coordinates", "RowSpan", "in_short_coordinates", "short_side"]
+
+
+class Coordinates(Protocol):
+    """An orthonormal basis V of coefficients, ``w = V u``, that is as good as all of them.
+
+    Attributes
+    ----------
+    design : Design
+        The data in these coordinates, ``X V``.
+    """
+
+    design: Design
+
+    def coef(self, u: Array) -> Array:
+        """``V u``, (n_features,)."""
+
+    def of(self, coef: Array) -> Array:
+        """``V' coef``."""
+
+
+class AllFeatures:
+    """The features as they are: ``V = I``."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+
+    def coef(self, u: Array) -> Array:
+        return u
+
+    def of(self, coef: Array) -> Array:
+        return coef
+
+
+class RowSpan:
+    """The span of the samples: optima of losses with a ridge or in an l2 ball lie in it.
+
+    With a pivoted Cholesky factor of the inner products, ``X X' = L L'``, and P its pivots,
+    ``V = X_P' L_P^-T`` is orthonormal and ``X V = L`` has as many columns as X has rank. V is never
+    formed.
+
+    Parameters
+    ----------
+    whole : Design
+        The data. Its (n_samples, n_samples) inner products are formed, once.
+    """
+
+    def __init__(self, whole: Design) -> None:
+        self.whole = whole
+        factor, self.pivots = _factored(whole.outer_gram())
+        self.top = factor[self.pivots]
+        self.design: Design = DenseDesign(factor, whole.ledger, whole.share)
+
+    def coef(self, u: Array) -> Array:
+        inner = np.zeros((self.whole.n_samples, 1))
+        inner[self.pivots, 0] = solve_triangular(self.top, u, trans="T", lower=True)
+        return self.whole.adjoint(inner)[:, 0]
+
+    def of(self, coef: Array) -> Array:
+        if not coef.any():
+            return np.zeros(self.pivots.size)
+        scores = self.whole.scores(coef[:, None])[self.pivots, 0]
+        return solve_triangular(self.top, scores, lower=True)
+
+
+def in_short_coordinates(design: Design) -> Coordinates:
+    """All features, or the span of the rows where that has fewer dimensions; computed once."""
+    known = design.__dict__.get("_short_coordinates")
+    if known is None:
+        wide = design.n_samples < design.n_features
+        known = RowSpan(design) if wide else AllFeatures(design)
+        design.__dict__["_short_coordinates"] = known
+    found: Coordinates = known
+    return found
+
+
+def short_side(design: Design) -> int:
+    """The smaller of the numbers of samples and features: the most that the rank can be."""
+    return min(design.n_samples, design.n_features)
+
+
+def _factored(gram: Array) -> tuple[Array, Index]:
+    """``L`` with ``L L' = gram`` up to rounding, (n, rank), and the rows that are its pivots.
+
+    The first ``rank`` pivots are returned: those rows of L are lower triangular.
+    """
+    packed, pivots, rank, _ = lapack.dpstrf(gram, lower=1)
+    order = pivots - 1
+    factor = np.empty((order.size, rank))
+    factor[order] = np.tril(packed[:, :rank])
+    return factor, order[:rank].astype(np.intp)

@@ -1,0 +1,180 @@
+"""MM-FDA and MM-MPM: optima of an interior point, every kappa, odd data, large data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from proxmargin.designs import as_design
+from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Solution
+from proxmargin.penalties import ElasticNet, Pinned, Ridge
+from proxmargin.problem import Problem
+from proxmargin.solvers import minimax
+from proxmargin.solvers.minimax import FisherSecular, ProbabilityNewton
+from proxmargin.stopping import Stop
+from tests.data import load_instance, needs_data, reference_instances
+from tests.oracles.models import TIGHT
+from tests.solvers.test_ridge_newton import cancer, two_classes
+
+LOSS = {"fisher": MinimaxFisher, "probability": MinimaxProbability}
+SOLVER: dict[str, Any] = {"fisher": FisherSecular(), "probability": ProbabilityNewton()}
+KIND = {"mmfda": "fisher", "mmmpm": "probability"}
+both = pytest.mark.parametrize("model", LOSS)
+
+
+def problem_of(
+    model: str,
+    X: Any,
+    y: np.ndarray,
+    kappa: float,
+    weights: np.ndarray | None = None,
+    penalty: Any = Ridge(1.0),  # noqa: B008
+    intercept: Any = Ridge(0.0),  # noqa: B008
+) -> Problem:
+    weights = np.ones(y.size) if weights is None else np.asarray(weights, float)
+    loss = LOSS[model](y[:, None], weights / weights.sum(), kappa, float(weights.sum()))
+    return Problem(loss, penalty, as_design(X), intercept)
+
+
+def solved(model: str, *args: Any, tol: float = 1e-9, **options: Any) -> Solution:
+    return minimize(problem_of(model, *args, **options), SOLVER[model], stop=Stop(tol=tol))
+
+
+def spreads(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+    """Difference of the class means, and the factors Z_o with ``S_o = Z_o' Z_o``."""
+    means, factors = [], []
+    for sign in (1.0, -1.0):
+        one = (y == sign) & (weights > 0)
+        shares = weights[one] / weights[one].sum()
+        means.append(shares @ X[one])
+        factors.append(np.sqrt(shares)[:, None] * (X[one] - means[-1]))
+    return means[0] - means[1], factors
+
+
+def optimum(model: str, X: np.ndarray, y: np.ndarray, kappa: float, weights: np.ndarray) -> float:
+    """``min -w'd + kappa spread(w) + |w|^2 / 2``, by Clarabel."""
+    apart, factors = spreads(X, y, weights)
+    w = cp.Variable(X.shape[1])
+    blocks = [np.vstack(factors)] if model == "fisher" else factors
+    spread = sum(cp.norm(Z @ w) for Z in blocks)
+    objective = -apart @ w + kappa * spread + cp.sum_squares(w) / 2
+    program = cp.Problem(cp.Minimize(objective))
+    program.solve(solver=cp.CLARABEL, **TIGHT)
+    return float(program.value)
+
+
+@both
+@pytest.mark.parametrize("kappa", [0.0, 0.3, 1.0])
+def test_breast_cancer_is_solved_like_an_interior_point_does(model: str, kappa: float) -> None:
+    X, y = cancer()
+    found = solved(model, X, y, kappa).certificate
+    assert found.converged
+    assert found.primal == pytest.approx(optimum(model, X, y, kappa, np.ones(y.size)), rel=1e-8)
+
+
+@both
+@pytest.mark.parametrize("kappa", [0.1, 0.4, 1.0, 4.0])
+@pytest.mark.parametrize("shape", [(40, 5), (12, 30), (20, 1)], ids=["narrow", "wide", "single"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("intercept", [Ridge(0.0), Pinned()], ids=["free", "none"])
+def test_small_weighted_data_are_solved_at_every_kappa(
+    model, kappa, shape, kind, intercept, rng
+) -> None:
+    X, y = two_classes(rng, *shape)
+    X[rng.random(shape) < 0.4] = 0.0
+    weights = rng.integers(0, 4, y.size).astype(float)
+    found = solved(model, kind(X), y, kappa, weights, intercept=intercept, tol=1e-8)
+    best = optimum(model, X, y, kappa, weights)
+    assert found.certificate.converged
+    assert found.certificate.primal == pytest.approx(best, rel=1e-7, abs=1e-8)
+
+
+@both
+def test_the_strength_of_the_ridge_only_sets_the_length(model: str) -> None:
+    X, y = cancer()
+    one = solved(model, X, y, 0.5).point.coef
+    strong = solved(model, X, y, 0.5, penalty=Ridge(100.0)).point.coef
+    np.testing.assert_allclose(100.0 * strong, one, rtol=1e-4)
+
+
+@both
+@pytest.mark.parametrize("kappa", [3.0, 30.0, 1e4])
+def test_a_kappa_without_margin_ends_at_zero_with_a_proof(model: str, kappa: float) -> None:
+    X, y = cancer()
+    found = solved(model, X, y, kappa)
+    assert found.certificate.converged
+    assert not found.point.coef.any()
+    assert found.certificate.n_iter <= 30
+
+
+@both
+@pytest.mark.parametrize("kappa", [0.0, 0.3, 2.0, 50.0])
+@pytest.mark.parametrize("wide", [False, True])
+def test_odd_data_end_with_a_certificate(model, kappa, wide, rng) -> None:
+    n, p = (8, 20) if wide else (20, 3)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    X = rng.standard_normal((n, p))
+    lonely = np.where(np.arange(n) == 0, 1.0, -1.0)
+    constant = np.hstack([X[:, 1:], np.full((n, 1), 7.0)])
+    pair = (X[:2], np.array([1.0, -1.0]))
+    doubled = (np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    for data, labels in [(np.ones((n, p)), y), (X, lonely), (constant, y), pair, doubled]:
+        assert solved(model, data, labels, kappa, tol=1e-6).certificate.converged
+
+
+@both
+def test_units_of_the_features_do_not_matter_much(model, rng) -> None:
+    X, y = two_classes(rng, 80, 6)
+    X = X * 10.0 ** np.arange(-3, 3) + 1e3
+    assert solved(model, X, y, 0.2, tol=1e-6).certificate.converged
+
+
+@both
+@pytest.mark.parametrize("kappa", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("shape", [(200, 60), (60, 200)], ids=["narrow", "wide"])
+def test_products_alone_find_what_covariances_find(model, kappa, shape, rng, monkeypatch) -> None:
+    X, y = two_classes(rng, *shape)
+    X *= np.linspace(1.0, 0.1, shape[1])
+    formed = solved(model, X, y, kappa)
+    monkeypatch.setattr(minimax, "LARGEST_SIDE", 0)
+    for data in (X, sp.csr_matrix(X)):
+        applied = solved(model, data, y, kappa)
+        assert applied.certificate.converged
+        assert applied.certificate.primal == pytest.approx(formed.certificate.primal, rel=1e-8)
+
+
+@both
+def test_other_losses_and_penalties_are_refused(model: str) -> None:
+    X, y = cancer()
+    other = {"fisher": "probability", "probability": "fisher"}[model]
+    assert SOLVER[model].objection(problem_of(other, X, y, 0.3))
+    assert SOLVER[model].objection(problem_of(model, X, y, 0.3, penalty=ElasticNet(0.1, 0.1)))
+    assert SOLVER[model].objection(problem_of(model, X, y, 0.3)) is None
+
+
+@needs_data("reference/instances.py", "reference/optima.json")
+@pytest.mark.parametrize(
+    "instance",
+    [
+        pytest.param(i, id=f"{i['kind']}, {i['data']}, {i['params']}")
+        for i in reference_instances("mmfda", "mmmpm")
+    ],
+)
+def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
+    X, y, weights = load_instance(instance)
+    weights = np.ones(y.size) if weights is None else weights
+    model, kappa = KIND[instance["kind"]], instance["params"]["kappa"]
+    found = solved(model, X, y.astype(float), kappa, weights, tol=1e-6)
+    w = found.point.coef[:, 0]
+    apart, factors = spreads(X, y, weights)
+    blocks = [np.vstack(factors)] if model == "fisher" else factors
+    spread = sum(np.linalg.norm(Z @ w) for Z in blocks)
+    value = -(apart @ w - kappa * spread) / np.linalg.norm(w)
+    assert found.certificate.converged
+    assert abs(value - instance["optimum"]) <= (1e-6 + 1e-8) * abs(instance["optimum"])
