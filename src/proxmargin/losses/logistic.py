@@ -15,6 +15,7 @@ __all__ = ["Logistic"]
 
 # far more than the prox needs: each of its steps gains a unit, then doubles the digits
 NEWTON_STEPS = 100
+# of the three terms whose sum is to vanish
 ROUNDING = 1e-15
 
 
@@ -63,18 +64,30 @@ class Logistic(MarginLoss):
     def prox(self, t: Array, step: float) -> Array:
         """Newton on ``u - t = step * expit(-u)``, whose root lies in [t, t + step].
 
-        The difference is concave for u > 0 and convex for u < 0, so that Newton's iterates from 0,
-        or from the end of the interval next to it, approach the root from one side.
+        The difference is concave for u > 0 and convex for u < 0, so that Newton's iterates from a
+        point between 0 and the root approach it from one side.
         """
-        u = np.clip(0.0, t, t + step)
+        u = _towards_root(t, step)
         for _ in range(NEWTON_STEPS):
             p = expit(-u)
-            moved = u - (u - t - step * p) / (1.0 + step * p * (1.0 - p))
-            settled = np.all(np.abs(moved - u) <= ROUNDING * (1.0 + np.abs(u)))
-            u = moved
-            if settled:
+            rest = u - t - step * p
+            if np.all(np.abs(rest) <= ROUNDING * (np.abs(u) + np.abs(t) + step * p)):
                 break
+            u = u - rest / (1.0 + step * p * (1.0 - p))
         return u
+
+
+def _towards_root(t: Array, step: float) -> Array:
+    """A point between 0 and the root of ``u - t = step / (1 + e^u)``, near it if step is large.
+
+    For a root u > 0 replace u on the left by its bound ``log(1 + step)``, and ``1 + e^u`` by e^u
+    with twice the size; a negative root is minus the one for ``-t - step``.
+    """
+    negative = t + 0.5 * step < 0
+    t = np.where(negative, -t - step, t)
+    guess = np.log(np.maximum(0.5 * step / np.maximum(np.log1p(step) - t, 1e-3), 1.0))
+    guess = np.maximum(guess, np.maximum(t, 0.0))
+    return np.where(negative, -guess, guess)
 
 
 def _relative_entropy(a: Array, p: Array, log_p: Array) -> Array:

@@ -15,6 +15,8 @@ __all__ = ["MarginDual", "QuadraticMarginDual"]
 
 # relative to the sum of the terms: what their rounding leaves of a balance
 BALANCE = 1e-15
+# distance, relative to the box, from ends at which phi* has no slope
+LEAST = 2.0**-52
 # enough to bracket by doubling and then to bisect down to neighbouring floats
 ROOT_STEPS = 200
 
@@ -63,6 +65,9 @@ class MarginDual(DualForm):
         self.offset = np.zeros(signs.size)
         self.scale = -signs * self.roots
         self.low, self.high = self._smooth_range(floor)
+        # where the smooth range reaches an end at which phi* is not smooth, one step inside
+        top = phi.dual_bound
+        self.inner = max(self.low, LEAST * min(top, 1.0)), min(self.high, top * (1.0 - LEAST))
 
     def centre(self) -> Array:
         """The middle of the box, each class shrunk to the sum of the lighter one."""
@@ -99,18 +104,27 @@ class MarginDual(DualForm):
         return box_hyperplane(u, self.signs * self.roots, 0.0, low, high)
 
     def smooth_value(self, u: Array) -> float:
-        return self.value(u)
+        """The conjugate, continued beyond its smooth range by parabolas of the same slope and
+        curvature: extrapolated points lie outside the set."""
+        a = self._a(u)
+        held, slope, bend = self._expansion(a)
+        beyond = a - held
+        terms = self.phi.conjugate(held) + beyond * (slope + 0.5 * bend * beyond)
+        return float(self.weights @ terms)
 
     def smooth_gradient(self, u: Array) -> Array:
-        slope = self.phi.conjugate_slope(self._inside(u))
-        return np.multiply(self.roots, slope, out=np.zeros_like(slope), where=self.roots > 0)
+        a = self._a(u)
+        held, slope, bend = self._expansion(a)
+        return self.roots * (slope + bend * (a - held))
 
     def smooth_divergence(self, u: Array, base: Array) -> float:
-        # the Fenchel-Young terms of a against the margins that the base stands for
-        a, b = self._inside(u), self._inside(base)
-        moved = a != b
-        t = -self.phi.conjugate_slope(b[moved])
-        return float(self.weights[moved] @ self.phi.fenchel_young(t, a[moved]))
+        # the Fenchel-Young terms of a against the margins that the base stands for, and what the
+        # parabola at a base outside the set adds
+        a, b = self._inside(u), self._a(base)
+        held, slope, bend = self._expansion(b)
+        short = held - b
+        terms = self.phi.fenchel_young(-slope, a) + bend * short * (a - held + 0.5 * short)
+        return float(self.weights @ np.where(a == b, 0.0, terms))
 
     def smooth_curvature(self) -> float:
         """``max 1 / phi''(t)``, t the margins of the ends of the range; phi*'' is monotone
@@ -121,6 +135,12 @@ class MarginDual(DualForm):
         if np.any((ends <= 0) | (ends >= self.phi.dual_bound)):
             return np.inf
         return float((1.0 / self.phi.curvature(-self.phi.conjugate_slope(ends))).max())
+
+    def _expansion(self, a: Array) -> tuple[Array, Array, Array]:
+        """The nearest points of the smooth range, with slope and curvature of phi* there."""
+        held = np.clip(a, *self.inner)
+        slope = self.phi.conjugate_slope(held)
+        return held, slope, 1.0 / self.phi.curvature(-slope)
 
     def _a(self, u: Array) -> Array:
         return np.divide(u, self.roots, out=np.zeros_like(u), where=self.roots > 0)
@@ -162,6 +182,12 @@ class QuadraticMarginDual(MarginDual):
     def prox(self, u: Array, step: float) -> Array:
         shrunk = (u + step * self.roots) / (1.0 + step / self.phi.smoothness)
         return self.project(shrunk)
+
+    def smooth_value(self, u: Array) -> float:
+        return float(u @ u) / (2.0 * self.phi.smoothness) - float(self.roots @ u)
+
+    def smooth_gradient(self, u: Array) -> Array:
+        return u / self.phi.smoothness - self.roots
 
     def smooth_divergence(self, u: Array, base: Array) -> float:
         moved = u - base
