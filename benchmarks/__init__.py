@@ -1,8 +1,13 @@
-"""Timings against other packages, and the tables of Xu et al. (2015), each at equal certified gap.
+"""Timings against other packages, and the tables of Xu et al. (2015) and of Ito et al. (2017).
+
+Times are compared at equal certified gap.
 
     python -m benchmarks peers [--quick]     every solver, every model: seconds to a certified gap
     python -m benchmarks table1              settings of B-PGH, the shape of Table 1 of the paper
     python -m benchmarks table2              B-PGH, B-PGH-2, GCD (and ADMM), the shape of Table 2
+    python -m benchmarks strategies          FAPG's strategies, the shape of Figures 6, 8, 10 (Ito)
+    python -m benchmarks unified             seven models against peers, Tables 4, 8, 10 (Ito)
+    python -m benchmarks accuracy            cross-validated accuracy, Table 11 (Ito)
     python -m benchmarks check               the certificate used here against reference optima
 
 The data sets are read from `$PROXMARGIN_DATA/data` (default: `shared` beside the checkout).

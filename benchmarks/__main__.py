@@ -8,14 +8,16 @@ import sys
 from threadpoolctl import threadpool_limits
 
 import benchmarks
-from benchmarks import check, comparison, projections, table1, table2
-
+from benchmarks import accuracy, check, comparison, projections, strategies, table1, table2, unified
 
 COMMANDS = {
     "peers": comparison,
     "table1": table1,
     "table2": table2,
     "projections": projections,
+    "strategies": strategies,
+    "unified": unified,
+    "accuracy": accuracy,
 }
 
 

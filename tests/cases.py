@@ -221,12 +221,16 @@ def as_seen(name: str, matrix: np.ndarray) -> np.ndarray:
 
 # -- solvers and estimators -------------------------------------------------------------------
 
+# of any smooth loss and any elastic net
 BINARY_SOLVERS: dict[str, Callable[[], Any]] = {
     "b-pgh": NAMED["b-pgh"],
     "b-pgh-2": NAMED["b-pgh-2"],
     "gcd": NAMED["gcd"],
     "gcd on all features": CoordinateDescent,
+    "apg": NAMED["apg"],
+    "fapg-guaranteed": NAMED["fapg-guaranteed"],
     "fapg": NAMED["fapg"],
+    "fapg-star": NAMED["fapg-star"],
     "fapg-ws": NAMED["fapg-ws"],
     "newton": NAMED["newton"],
     "newton on all features": ProximalNewton,
@@ -235,15 +239,31 @@ BINARY_SOLVERS: dict[str, Callable[[], Any]] = {
 MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {
     "m-pgh": NAMED["m-pgh"],
     "m-pgh-2": NAMED["m-pgh-2"],
+    "apg": NAMED["apg"],
+    "fapg-guaranteed": NAMED["fapg-guaranteed"],
     "fapg": NAMED["fapg"],
+    "fapg-star": NAMED["fapg-star"],
     "fapg-ws": NAMED["fapg-ws"],
 }
-ESTIMATORS: dict[str, Callable[..., Any]] = {
+PENALISED: dict[str, Callable[..., Any]] = {
     "HuberizedSVC": proxmargin.HuberizedSVC,
     "SquaredHingeSVC": proxmargin.SquaredHingeSVC,
     "SparseLogisticRegression": proxmargin.SparseLogisticRegression,
     "MarginClassifier": proxmargin.MarginClassifier,
 }
+# of the models that need samples only through inner products
+KERNEL_MACHINES: dict[str, Callable[..., Any]] = {
+    "SVC": proxmargin.SVC,
+    "L2SVC": proxmargin.L2SVC,
+    "LogisticRegression": proxmargin.LogisticRegression,
+    "NuSVC": proxmargin.NuSVC,
+    "DWD": proxmargin.DWD,
+    "MarginFDA": proxmargin.MarginFDA,
+    "MarginMPM": proxmargin.MarginMPM,
+}
+ESTIMATORS: dict[str, Callable[..., Any]] = {**PENALISED, **KERNEL_MACHINES}
+# of other classifiers, whatever they are
+META_ESTIMATORS: dict[str, Callable[..., Any]] = {"DDAGClassifier": proxmargin.DDAGClassifier}
 
 # -- whole problems ---------------------------------------------------------------------------
 
@@ -294,3 +314,102 @@ def multiclass_problem(
         DenseDesign(X),
         intercept or SumToZero(ElasticNet(0.0, 0.0)),
     )
+
+
+def ridge_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`binary_problem` with a ridge: of the penalty nothing but its ridge part is taken."""
+    l2 = 0.02 if penalty is None else penalty.l2
+    return binary_problem(rng, phi, Ridge(l2), intercept, **shape)
+
+
+def ball_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`binary_problem` in a Euclidean ball, whatever the penalty: `DistanceWeighted` by default."""
+    return binary_problem(rng, phi or DistanceWeighted(0.5), Ball(2.0, 0.8), intercept, **shape)
+
+
+def hinge_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`ridge_problem` with the hinge."""
+    return ridge_problem(rng, Hinge(), penalty, intercept, **shape)
+
+
+def tail_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`ridge_problem` with the mean of the smallest margins: the nu-SVM of separable classes."""
+    return _coupled_problem(rng, lambda *of: TailMean(*of[:2], 0.3, of[2]), penalty, intercept)
+
+
+def fisher_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """MM-FDA of separable classes."""
+    return _coupled_problem(rng, lambda *of: MinimaxFisher(*of[:2], 0.5, of[2]), penalty, intercept)
+
+
+def probability_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """MM-MPM of separable classes."""
+    return _coupled_problem(
+        rng, lambda *of: MinimaxProbability(*of[:2], 0.5, of[2]), penalty, intercept
+    )
+
+
+def _coupled_problem(
+    rng: np.random.Generator,
+    loss_of: Callable[[np.ndarray, np.ndarray, float], Loss],
+    penalty: Penalty | None,
+    intercept: Penalty | None,
+) -> Problem:
+    signs = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
+    X = rng.standard_normal((40, 6)) + 1.5 * signs[:, None] * (np.arange(6) < 3) + 0.3
+    l2 = 0.5 if penalty is None else penalty.l2
+    loss = loss_of(signs, np.full(40, 1 / 40), 40.0)
+    return Problem(loss, Ridge(l2), DenseDesign(X), intercept or Ridge())
+
+
+# solvers of losses and penalties of their own: what makes them, and what makes a problem they take
+SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
+    "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
+    "ball-newton": (NAMED["ball-newton"], ball_problem),
+    "interior-point": (NAMED["interior-point"], hinge_problem),
+    "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
+    "fisher-secular": (NAMED["fisher-secular"], fisher_problem),
+    "probability-newton": (NAMED["probability-newton"], probability_problem),
+    # the accelerated methods on the dual side
+    "apg on the dual": (NAMED["apg"], hinge_problem),
+    "fapg-guaranteed on the dual": (NAMED["fapg-guaranteed"], ridge_problem),
+    "fapg on the dual": (NAMED["fapg"], hinge_problem),
+    "fapg-star on the dual": (NAMED["fapg-star"], ball_problem),
+    "fapg-star on the dual, tail mean": (NAMED["fapg-star"], tail_problem),
+}

@@ -44,8 +44,9 @@ BLOCK = 64
 RANK = 1e-13
 # a part of the mean difference larger than this, relative to it, lies outside the range
 OUTSIDE = 1e-6
-# spread below this share of the largest is none, where products with the data must do
-WITHOUT_SPREAD = 1e-8
+# where products with the data must do: from this kappa on, ellipsoids count as never meeting,
+# which is looked for with more and more accuracy
+NEVER, LOOKS = 1e4, (1e-5, 1e-6, 1e-7, 1e-8)
 # relative accuracy of the value for two ellipsoids, and of the iterative solutions behind it
 ACCURACY, SOLVED = 1e-12, 1e-13
 LSMR_STEPS = 12000
@@ -92,7 +93,8 @@ def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
     With D the difference of the class means and ``S+``, ``S-`` the population covariances:
     ``sqrt(D' (S+ + S-)^+ D)`` for "fda", ``max_w w'D / (sqrt(w'S+w) + sqrt(w'S-w))`` for "mpm"
     (the minimax probability machine of Lanckriet et al. 2002); infinite where D has a part
-    outside the range of ``S+ + S-``, as is usual with more features than samples.
+    outside the range of ``S+ + S-``, as is usual with more features than samples. With more than
+    3000 of both, values beyond 1e4 count as infinite.
 
     Parameters
     ----------
@@ -214,7 +216,9 @@ def _balance(design: Design, shares: Array) -> Any:
 # -- the minimax models -------------------------------------------------------------------------
 
 
-def largest_kappa(design: Design, signs: Array, shares: Array, model: str) -> float:
+def largest_kappa(
+    design: Design, signs: Array, shares: Array, model: str, *, infinite: float = NEVER
+) -> float:
     """The kappa at which the ellipsoids meet; infinite where they never do. See `kappa_max`.
 
     It is the least length, by the norm of the model, of a g with ``Z g = D``, where the columns
@@ -226,10 +230,12 @@ def largest_kappa(design: Design, signs: Array, shares: Array, model: str) -> fl
     design : Design
     signs, shares : (n_samples,)
     model : "fda" or "mpm"
+    infinite : float
+        Of large data, values proved to be larger than this count as infinite.
     """
     spread = Spread(standardized(design, shares), signs, shares)
     size = min(design.n_samples, design.n_features)
-    lengths = _direct(spread) if size <= DIRECT else _iterative(spread)
+    lengths = _direct(spread) if size <= DIRECT else _iterative(spread, infinite)
     if lengths is None:
         return np.inf
     if model == "fda":
@@ -353,12 +359,12 @@ def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
     return up.T @ up, d
 
 
-def _iterative(spread: Spread) -> Lengths | None:
+def _iterative(spread: Spread, infinite: float) -> Lengths | None:
     """By least squares with products only (LSMR); None if D sticks out of the range of Z."""
     difference = spread.difference()
     shape = (spread.design.n_features, spread.up.size)
 
-    def solved(m: float, accuracy: float) -> tuple[Array, float]:
+    def solved(m: float, accuracy: float) -> Array:
         weights = np.where(spread.up, 1.0 / np.sqrt(m), 1.0 / np.sqrt(1.0 - m))
         operator = LinearOperator(
             shape,
@@ -367,15 +373,21 @@ def _iterative(spread: Spread) -> Lengths | None:
             dtype=np.float64,
         )
         found = lsmr(operator, difference, atol=accuracy, btol=SOLVED, conlim=0, maxiter=LSMR_STEPS)
-        return weights * found[0], float(found[3])
+        g: Array = weights * found[0]
+        return g
 
     def lengths(m: float) -> Halves:
-        g, _ = solved(m, SOLVED)
+        g = solved(m, SOLVED)
         return Halves(*(float(np.linalg.norm(g[one])) for one in (spread.up, ~spread.up)))
 
-    # a residual r with |Z'r| far below |r| is a direction without spread that D has a part in
-    _, rest = solved(0.5, WITHOUT_SPREAD)
-    return lengths if rest <= OUTSIDE * np.linalg.norm(difference) else None
+    for accuracy in LOOKS:
+        rest = difference - spread.deviations(solved(0.5, accuracy))
+        if np.linalg.norm(rest) <= OUTSIDE * np.linalg.norm(difference):
+            return lengths
+        # every w proves that no g with Z g = D is shorter than w'D / |Z'w|
+        if rest @ difference > infinite * np.linalg.norm(spread.spreads(rest)):
+            return None
+    return None
 
 
 def _longer_half(lengths: Lengths) -> float:

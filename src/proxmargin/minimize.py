@@ -20,7 +20,10 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
-__all__ = ["Report", "minimize"]
+__all__ = ["Certify", "Report", "minimize"]
+
+Certify = Callable[..., Gap]
+"""From a problem, a point, and by name its scores and a dual point where they are known."""
 
 # a solver that has not cut its best gap by this factor over half of its iterations (and no fewer
 # than STALL_ITERATIONS) is at the limits of floating point, or of its patience
@@ -46,8 +49,10 @@ class Report:
 class _Run:
     """The bookkeeping of one minimisation: clock, passes, best bound, stall counter."""
 
-    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop) -> None:
-        self.problem, self.solver, self.stop = problem, solver, stop
+    def __init__(
+        self, problem: Problem, solver: Solver[Any], stop: Stop, certify: Certify
+    ) -> None:
+        self.problem, self.solver, self.stop, self.certify = problem, solver, stop, certify
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
@@ -55,6 +60,8 @@ class _Run:
         self.lower = -np.inf
         self.last_progress = 0
         self.settled = 0
+        self.met = False
+        self.polished = 0
 
     @property
     def seconds(self) -> float:
@@ -67,7 +74,7 @@ class _Run:
     def check(self, state: State) -> Gap:
         """Certify the current point; remember the best one and the highest lower bound."""
         point = self.solver.point(self.problem, state)
-        gap = certify(
+        gap = self.certify(
             self.problem,
             point,
             scores=self.solver.scores(self.problem, state),
@@ -84,15 +91,29 @@ class _Run:
         return gap
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
-        """The status that ends the run after a check, or None to go on."""
+        """The status that ends the run after a check, or None to go on.
+
+        Once the tolerance was met nothing but a few polishing steps can follow; the best point
+        is known whatever comes of them.
+        """
+        self.met |= self.stop.change is None and gap.relative_gap <= self.stop.tol
+        if self.met:
+            return None if self._polishes(state, gap) else Status.CONVERGED
         if not np.isfinite(gap.primal):
             return Status.DIVERGED
-        if self.stop.change is None and gap.relative_gap <= self.stop.tol:
-            return Status.CONVERGED
         idle = state.n_iter - self.last_progress
         if state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2):
             return Status.STALLED
         return Status.ITERATION_LIMIT if state.n_iter >= self.limit else None
+
+    def _polishes(self, state: State, gap: Gap) -> bool:
+        """Whether one more polishing step is to follow; counts it."""
+        ended = state.exact or state.finished or not np.isfinite(gap.primal)
+        late = state.n_iter >= self.limit or perf_counter() >= self.stop.deadline
+        if ended or late or self.polished >= self.solver.polishing:
+            return False
+        self.polished += 1
+        return True
 
     def limits(self, state: State) -> Status | None:
         """The status that ends the run after any iteration, or None to go on."""
@@ -124,6 +145,7 @@ def minimize(
     callbacks: Sequence[Callable[[Report], object]] = (),
     start: Point | State | None = None,
     because: str = "",
+    certify: Certify = certify,
 ) -> Solution:
     """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
 
@@ -139,6 +161,9 @@ def minimize(
         A point to start from (default: zero), or a state to resume from.
     because : str
         Why this solver; kept in the certificate.
+    certify : callable
+        ``certify(problem, point, scores=..., dual=...)``, what proves how good a point is: that of
+        `proxmargin.certificate`, or another where coefficients are not those of features.
 
     Returns
     -------
@@ -152,7 +177,7 @@ def minimize(
     """
     stop = stop or Stop()
     _require_suitable(solver, problem)
-    run = _Run(problem, solver, stop.started(perf_counter(), callbacks))
+    run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify)
     with _interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
         if _interrupts.pending:
@@ -189,7 +214,7 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         status: Status | None = None
         while True:
             due = state.n_iter - max(last_check, 0) >= solver.check_every or last_check < 0
-            if due or status is not None or state.finished:
+            if due or run.met or status is not None or state.finished:
                 gap = run.check(state)
                 last_check = state.n_iter
                 for callback in run.stop.callbacks:

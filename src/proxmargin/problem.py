@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import moments
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.pinned import Pinned
@@ -111,8 +110,7 @@ class Problem:
         """
         if not self.loss.is_homogeneous:
             return SMALLEST_OBJECTIVE
-        _, scale = moments(self.design, self.loss.shares)
-        spread = SMALLEST_MARGIN * float(np.linalg.norm(scale))
+        spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
         length = float(self.penalty.conjugate_gradient(np.array([[spread]]))[0, 0])
         return max(0.5 * spread * length, SMALLEST_OBJECTIVE)
 

@@ -1,11 +1,11 @@
 """Kernel models from dual points, certified for the exact kernel whatever solved them.
 
 With ``phi`` the feature map of the kernel, a dual point q stands for the coefficients
-``w = r v``, ``v = -sum_i q_i phi(x_i)``, a multiple r that only the penalty and ``|v|`` decide. The
-model is ``score(x) = sum_i beta_i k(x_i, x) + b`` with ``beta = -r q``. Since w and v are
-collinear, the penalty's bracket of the duality gap is one-dimensional, and the gap costs one product
-with the kernel matrix: a solver may have worked on a factor of low rank, and what that factor
-left out shows up here.
+``w = r v``, ``v = -sum_i q_i phi(x_i)``, a multiple r that only the penalty and ``|v|`` decide.
+The model is ``score(x) = sum_i beta_i k(x_i, x) + b`` with ``beta = -r q``. Since w and v are
+collinear, the penalty's bracket of the duality gap is one-dimensional, and the gap costs one
+product with the kernel matrix: a solver may have worked on a factor of low rank, and what that
+factor left out shows up here.
 """
 
 from __future__ import annotations
@@ -16,10 +16,24 @@ import numpy as np
 
 from proxmargin.certificate import Gap
 from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 
-__all__ = ["Representer", "represented"]
+__all__ = ["Representer", "ScoredGap", "certify_represented", "represented"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredGap(Gap):
+    """A certificate that knows what it was computed from.
+
+    Attributes
+    ----------
+    scores : (n_samples, 1)
+        Of the training samples at ``point``, intercept included.
+    """
+
+    scores: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +52,43 @@ class Representer:
 
     weights: Array
     scores: Array
-    gap: Gap
+    gap: ScoredGap
+
+
+def certify_represented(
+    problem: Problem,
+    point: Point,
+    *,
+    scores: Array | None = None,
+    dual: Array | None = None,
+) -> ScoredGap:
+    """Certify weights of samples on a `KernelDesign`, as `certificate.certify` does coefficients.
+
+    Parameters
+    ----------
+    point : Point
+        Weights of samples beta, (n_samples, 1).
+    scores : (n_samples, 1), optional
+        ``K beta + intercept`` when known: no product with the kernel matrix is needed then.
+    dual : (n_samples, 1), optional
+        A multiple of beta; by default the one that the penalty's strength makes of it.
+    """
+    design, beta = problem.design, point.coef
+    assert isinstance(design, KernelDesign)
+    q = -problem.penalty.l2 * beta if dual is None else dual
+    size = float(np.vdot(beta, beta))
+    multiple = -float(np.vdot(q, beta)) / size if size > 0 else 0.0
+    product = None if scores is None else multiple * (scores - point.intercept)
+    return represented(problem, design.matrix, q, product=product).gap
 
 
 def represented(
-    problem: Problem, kernel: KernelMatrix, dual: Array, *, cut: float = 0.0
+    problem: Problem,
+    kernel: KernelMatrix,
+    dual: Array,
+    *,
+    cut: float = 0.0,
+    product: Array | None = None,
 ) -> Representer:
     """The model that a dual point stands for, with the best intercept.
 
@@ -56,11 +102,18 @@ def represented(
     cut : float
         Entries of the dual point below this share of the largest become zero: samples that are
         support vectors by rounding only.
+    product : (n_samples, 1), optional
+        ``-K dual`` when known. What the dual point has to change by to be feasible counts as an
+        error of it: use it with points that are feasible but for rounding.
     """
     loss, penalty = problem.loss, problem.penalty
-    kept = np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
-    dual = loss.balanced(kept, problem.intercept)
-    product = kernel.matvec(-dual)
+    given = np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
+    dual = loss.balanced(given, problem.intercept)
+    off = 0.0
+    if product is None:
+        product = kernel.matvec(-dual)
+    else:
+        off = float(np.abs(dual - given).sum())
     size = np.array([[np.sqrt(max(-float(np.vdot(dual, product)), 0.0))]])
     length = penalty.conjugate_gradient(size)
     factor = float(length[0, 0] / size[0, 0]) if size[0, 0] > 0 else 0.0
@@ -78,9 +131,9 @@ def represented(
         loss.fenchel_young(scores, dual)
         + float(penalty.fenchel_young(length, size).sum())
         + float(problem.intercept.fenchel_young(b, c).sum())
-        + _rounding(kernel, dual, weights)
+        + _rounding(kernel, dual, weights, off)
     )
-    found = Gap(
+    found = ScoredGap(
         point=Point(weights, intercept),
         primal=value + penalty.value(length) + problem.intercept.value(b),
         gap=gap,
@@ -88,11 +141,17 @@ def represented(
         violations=np.zeros(0),
         dual_point=dual,
         negligible=problem.negligible,
+        scores=scores,
     )
     return Representer(weights[:, 0], scores, found)
 
 
-def _rounding(kernel: KernelMatrix, dual: Array, weights: Array) -> float:
-    """What the products with the kernel matrix may have rounded."""
+def _rounding(kernel: KernelMatrix, dual: Array, weights: Array, off: float) -> float:
+    """What the products with the kernel matrix may have rounded.
+
+    ``off`` is the sum of the absolute differences between the dual point and what the product was
+    computed from.
+    """
     largest = float(np.abs(kernel.diagonal()).max(initial=0.0))
-    return 2.0 * np.finfo(float).eps * largest * float(np.abs(dual).sum() * np.abs(weights).sum())
+    moved = np.finfo(float).eps * float(np.abs(dual).sum()) + off
+    return 2.0 * largest * moved * float(np.abs(weights).sum())

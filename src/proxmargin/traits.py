@@ -24,6 +24,8 @@ class Trait(Flag):
     """The problem has one column of scores (binary)."""
     MANY_OUTPUTS = auto()
     """The problem has several coupled columns of scores (multiclass, all together)."""
+    COMPILED = auto()
+    """The loss is one that the compiled kernels know."""
     SMOOTH_CONJUGATE = auto()
     """The conjugate of the penalty is smooth: the problem can be solved from its dual side."""
     QUADRATIC_CONJUGATE = auto()
@@ -41,6 +43,7 @@ _MEANING = {
     Trait.OUTPUTWISE: "a loss that is a sum over outputs",
     Trait.SEPARABLE: "a penalty that is a sum over single coefficients",
     Trait.SINGLE_OUTPUT: "a binary problem (or multi_class='ovr')",
+    Trait.COMPILED: "a huberized hinge, squared hinge or logistic loss",
     Trait.SMOOTH_CONJUGATE: "a penalty with a ridge part, or a ball",
     Trait.QUADRATIC_CONJUGATE: "a ridge penalty",
     Trait.DUAL_FORM: "a loss whose dual form is known",

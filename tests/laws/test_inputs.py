@@ -103,7 +103,8 @@ def test_an_unsorted_matrix_with_duplicates_is_summed_but_not_changed(make, rng)
 @every_estimator
 def test_a_fit_leaves_the_parameters_and_a_clone_fits_the_same(make, rng) -> None:
     matrix, y, _ = sample(rng)
-    model = make(solver="b-pgh", solver_options={"eta": 2.0}, class_weight={"yes": 2.0}, tol=1e-8)
+    options = {"growth": 1.5}
+    model = make(solver="fapg-star", solver_options=options, class_weight={"yes": 2.0}, tol=1e-8)
     before = deepcopy(model.get_params())
     model.fit(matrix, y)
     assert model.get_params() == before

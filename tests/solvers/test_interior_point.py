@@ -27,7 +27,7 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers import interior_point
+from proxmargin.solvers import box_program, interior_point
 from proxmargin.solvers.base import UnsuitableSolverError
 from proxmargin.solvers.interior_point import InteriorPoint
 from proxmargin.stopping import Stop
@@ -167,7 +167,7 @@ def test_the_systems_over_samples_and_over_features_agree(rng, monkeypatch) -> N
     for problem in (c_svm(X, y, 1.0), nu_svm(X, y, 0.4), c_svm(X, y, 1.0, intercept=Pinned())):
         values = []
         for ratio in (0.0, np.inf):
-            monkeypatch.setattr(interior_point, "WIDE", ratio)
+            monkeypatch.setattr(box_program, "WIDE", ratio)
             fresh = replace(problem, design=DenseDesign(X))
             values.append(solved(fresh, 1e-10).gap.primal)
         assert values[0] == pytest.approx(values[1], rel=1e-9)

@@ -23,11 +23,23 @@ class Option:
     help: str
 
 
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 OPTIONS = (
     Option("--alpha", "alpha", float, "strength of the penalty"),
     Option("--l1-ratio", "l1_ratio", float, "share of the l1 norm in the penalty, in [0, 1]"),
     Option("--delta", "delta", float, "width of the quadratic zone of the huberized hinge"),
     Option("--intercept-ridge", "intercept_ridge", float, "ridge penalty of the intercept"),
+    Option("--C", "C", float, "weight of the losses against the penalty"),
+    Option("--nu", "nu", _number_or_word, "of NuSVC and DWD: a number, 'auto' or '0.3max'"),
+    Option("--kappa", "kappa", _number_or_word, "of MarginFDA and MarginMPM, or '0.5max'"),
+    Option("--kernel", "kernel", str, "'linear', 'rbf', 'poly' or 'sigmoid'"),
+    Option("--gamma", "gamma", _number_or_word, "of the kernel: a number, 'scale' or 'auto'"),
     Option("--multi-class", "multi_class", str, "'joint' or 'ovr'"),
     Option("--class-weight", "class_weight", str, "'balanced' weighs the classes equally"),
     Option("--solver", "solver", str, "'auto' or the name of an algorithm"),
@@ -106,7 +118,10 @@ def shown_settings(model: Any) -> str:
     """The parameters that matter most to a reader."""
     names = [
         name
-        for name in ("alpha", "l1_ratio", "delta", "standardize", "solver")
+        for name in (
+            *("alpha", "l1_ratio", "delta", "C", "nu", "kappa", "kernel"),
+            *("standardize", "solver"),
+        )
         if hasattr(model, name)
     ]
     return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)

@@ -93,9 +93,12 @@ class Grid:
     ----------
     values : mapping from parameter to the values to try
         In the order of preference among equals.
+    tol : float, optional
+        Relative gap of these fits, for estimators that have one.
     """
 
     values: Mapping[str, Iterable[Any]]
+    tol: float | None = None
 
     def settings(self, make: Make, data: Data) -> list[Settings]:
         from sklearn.model_selection import ParameterGrid
@@ -104,7 +107,9 @@ class Grid:
 
     def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
         for each in settings:
-            yield make().set_params(**each).fit(data.X, data.y, sample_weight=data.weights)
+            quick = {} if self.tol is None else {"tol": self.tol}
+            model = make().set_params(**quick).set_params(**each)
+            yield model.fit(data.X, data.y, sample_weight=data.weights)
 
 
 @dataclass(frozen=True)
@@ -124,13 +129,21 @@ class Candidate:
     search: Search
 
 
-def _standardized(name: str) -> Any:
-    return getattr(proxmargin, name)(standardize=True)
+def _standardized(name: str, **parameters: Any) -> Any:
+    return getattr(proxmargin, name)(standardize=True, **parameters)
 
 
 def _sparse(name: str) -> Candidate:
     return Candidate(name, partial(_standardized, name), AlphaPath())
 
+
+def _tried(name: str, **values: Iterable[Any]) -> Candidate:
+    return Candidate(name, partial(_standardized, name), Grid(values, SELECTION_TOL))
+
+
+# weaker fits first: among equals the earlier is preferred
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)
+SHARES = ("0.2max", "0.5max", "0.8max")
 
 CANDIDATES: dict[str, Candidate] = {
     candidate.name: candidate
@@ -138,6 +151,18 @@ CANDIDATES: dict[str, Candidate] = {
         _sparse("HuberizedSVC"),
         _sparse("SquaredHingeSVC"),
         _sparse("SparseLogisticRegression"),
+        _tried("SVC", C=STRENGTHS),
+        _tried("L2SVC", C=STRENGTHS),
+        _tried("LogisticRegression", C=STRENGTHS),
+        _tried("NuSVC", nu=SHARES),
+        _tried("DWD"),
+        _tried("MarginFDA", kappa=SHARES),
+        _tried("MarginMPM", kappa=SHARES),
+        Candidate(
+            "SVC-rbf",
+            partial(_standardized, "SVC", kernel="rbf"),
+            Grid({"C": (0.1, 1.0, 10.0)}, SELECTION_TOL),
+        ),
     )
 }
 

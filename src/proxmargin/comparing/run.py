@@ -42,16 +42,18 @@ def compare(
     """Compare models by nested cross-validation, and fit each on all data.
 
     In every outer training part the parameters are chosen by stratified 3-fold cross-validation
-    along a short warm-started path; the model is then refitted on that part and scored on the
-    part held out. Standardisation, the grid of strengths and the choice use training rows only.
+    along a short warm-started path, or over a small grid; the model is then refitted on that part
+    and scored on the part held out. Standardisation, the grid of strengths and the choice use
+    training rows only.
 
     Parameters
     ----------
     X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
     y : (n_samples,) labels of any type
     models : 'all', a name, or a list of names
-        ``'HuberizedSVC'``, ``'SquaredHingeSVC'``, ``'SparseLogisticRegression'``; each with
-        ``standardize=True``. A `proxmargin.comparing.candidates.Candidate` adds a model.
+        Names of estimators, each with ``standardize=True`` (the keys of
+        `proxmargin.comparing.candidates.CANDIDATES`), and ``'SVC-rbf'``. A
+        `proxmargin.comparing.candidates.Candidate` adds a model.
     cv : int or a scikit-learn splitter, default 5
         A number means shuffled stratified folds; fewer where the smallest class has fewer
         samples, which leaves a note.

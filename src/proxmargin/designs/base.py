@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
+# a variance below this share of the squared mean is what rounding leaves of a constant
+CONSTANT = 1e-24
 # entries of an outer product held at a time
 OUTER_BLOCK = 1 << 17
 
@@ -87,6 +89,20 @@ class Design(ABC):
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
+
+    def spread(self, shares: Array) -> float:
+        """Root mean square distance of the samples from their mean.
+
+        Rounding of features that are constant is left out; one where nothing varies.
+
+        Parameters
+        ----------
+        shares : (n_samples,) >= 0, summing to one
+        """
+        mean = self.adjoint(shares[:, None])[:, 0]
+        variance = self.column_squares(shares, mean)
+        total = float(variance[variance > CONSTANT * mean**2].sum())
+        return total**0.5 if total > 0 else 1.0
 
     @abstractmethod
     def largest(self) -> Array:

@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs.base import Array, Design, Index
+from proxmargin.designs.base import CONSTANT, Array, Design, Index
 
 __all__ = ["StandardizedDesign", "centred", "moments", "rescaled", "standardized"]
-
-# a variance below this share of the squared mean is what rounding leaves of a constant
-ROUNDING = 1e-24
 
 
 def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Array, Array]:
@@ -30,7 +27,7 @@ def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Arra
     """
     mean = design.adjoint(weights[:, None])[:, 0]
     variance = design.column_squares(weights, mean)
-    varies = variance > ROUNDING * mean**2
+    varies = variance > CONSTANT * mean**2
     return mean, np.where(varies, np.sqrt(variance), constant)
 
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificate import Certificate, CertificateList, certify
 from proxmargin.designs import Design, StandardizedDesign, as_design, standardized
 from proxmargin.estimators.validation import (
     check_choice,
@@ -27,7 +27,7 @@ from proxmargin.estimators.validation import (
     validated_weights,
 )
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
-from proxmargin.minimize import Report, minimize
+from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
@@ -292,7 +292,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
         return Stop(self.tol, self.max_iter, time_left, change)
 
-    def _solve(self, assembly: Assembly, starts: Sequence[Point | None]) -> list[Solution]:
+    def _solve(
+        self,
+        assembly: Assembly,
+        starts: Sequence[Point | None],
+        certify: Certify = certify,
+    ) -> list[Solution]:
         """Solve the problems one after the other; after an interruption, only certify the rest."""
         started = perf_counter()
         callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
@@ -312,6 +317,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 callbacks=callbacks,
                 start=start,
                 because=choice.because,
+                certify=certify,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
             solutions.append(replace(solution, certificate=stated))

@@ -112,10 +112,10 @@ class NuSVC(_NuMachine):
     Parameters
     ----------
     nu : 'auto', float or str, default 'auto'
-        At most ``2 min(S+, S-) / S`` with S+, S- the weights of the classes (`proxmargin.nu_range`);
-        ``'0.3max'`` is that share of it, and 'auto' is ``'0.5max'``. Where nu is so small that the
-        reduced hulls of the classes meet, there is no margin: an error names the least nu (a
-        warning where nu is a share).
+        At most ``2 min(S+, S-) / S``, S+ and S- the weights of the classes
+        (`proxmargin.nu_range`); ``'0.3max'`` is that share of it, and 'auto' is ``'0.5max'``.
+        Where nu is so small that the reduced hulls of the classes meet, there is no margin: an
+        error names the least nu (a warning where nu is a share).
     norm : float > 1, default 2.0
         p of ``|w|_p``. Other than 2: ``minimise CVaR_nu`` over ``|w|_p <= 1``, linear only.
     <shared>
@@ -142,7 +142,14 @@ class NuSVC(_NuMachine):
                     f"{targets.classes[positive]!r}: choose a smaller nu, or a share such as "
                     "'0.5max'"
                 )
-            losses.append(TailMean(signs, shares, min(chosen, most), targets.total))
+            loss = TailMean(
+                signs,
+                shares,
+                min(chosen, most),
+                targets.total,
+                free_intercept=self.fit_intercept,
+            )
+            losses.append(loss)
         return losses
 
     def _penalty(self, targets: Targets) -> Penalty:

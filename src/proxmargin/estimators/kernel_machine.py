@@ -46,8 +46,8 @@ Array = NDArray[np.float64]
 # the rank of a first factor, and the operations n r^2 beyond which a factor is not refined
 FIRST_RANK = 1000
 MOST_OPERATIONS = 2e11
-# dual coordinates below these shares of the largest belong to no support vector, if the
-# certificate agrees
+# where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
+# to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)
 # kernel values computed at a time for predictions
 PREDICTION_BLOCK = 1 << 22
@@ -222,12 +222,9 @@ class KernelMachine(MarginEstimator):
     def _named_kernel(self, X: Any) -> Kernel:
         """The kernel; the fitted gamma once there is one and no data are given."""
         known = X is None and self.gamma_ is not None
+        gamma: Any = self.gamma_ if known else self.gamma
         return named_kernel(
-            self.kernel,
-            gamma=self.gamma_ if known else self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            X=X,
+            self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X
         )
 
     # -- linear -----------------------------------------------------------------------------
@@ -299,8 +296,9 @@ class KernelMachine(MarginEstimator):
         self, problem: Problem, matrix: KernelMatrix, solution: Solution
     ) -> tuple[Solution, Representer]:
         """The solution as weights of samples, with a certificate for the kernel itself."""
-        for cut in CUTS:
-            model = represented(problem, matrix, solution.gap.dual_point, cut=cut)
+        dual = solution.gap.dual_point
+        for cut in CUTS if _is_interior(problem, dual) else CUTS[-1:]:
+            model = represented(problem, matrix, dual, cut=cut)
             if model.gap.relative_gap <= self.tol:
                 break
         gap, scale = model.gap, self._objective_scale(problem)
@@ -359,7 +357,8 @@ class KernelMachine(MarginEstimator):
             mean, self.feature_scale_ = moments(design, targets.shares)
             self.feature_centre_ = np.zeros_like(mean) if sparse.issparse(X) else mean
         if sparse.issparse(X):
-            return sparse.csr_matrix(X @ sparse.diags(1.0 / self.feature_scale_))
+            scales: Any = sparse.diags_array(1.0 / self.feature_scale_)
+            return (X @ scales).tocsr()
         return (X - self.feature_centre_) / self.feature_scale_
 
 
@@ -369,9 +368,15 @@ def _weights(problem: Problem, solution: Solution) -> Array:
     pulled = problem.design.adjoint(-dual)
     size = float(np.linalg.norm(pulled))
     length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
-    small = CUTS[0] * float(np.abs(dual).max(initial=0.0))
+    cut = CUTS[0] if _is_interior(problem, dual) else 0.0
+    small = cut * float(np.abs(dual).max(initial=0.0))
     weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
     return weights
+
+
+def _is_interior(problem: Problem, dual: Array) -> bool:
+    """Whether every sample that counts has a part in the dual point, if only a tiny one."""
+    return bool(dual[problem.loss.shares > 0].all())
 
 
 def _padded(point: Point, rank: int) -> Point:

@@ -28,6 +28,9 @@ __all__ = ["MarginFDA", "MarginMPM"]
 
 Array = NDArray[np.float64]
 
+# of large data, a largest kappa proved to be beyond this is not looked for any further
+LARGE_KAPPA = 100.0
+
 
 class _MinimaxMachine(KernelMachine):
     """Parameters of the two: ``kappa`` and the rule for the intercept."""
@@ -98,7 +101,10 @@ class _MinimaxMachine(KernelMachine):
             signs = targets.signs(positive)[:, 0]
             chosen = kappa
             if isinstance(chosen, OfMax):
-                chosen = chosen.of(largest_kappa(design, signs, targets.shares, self._model))
+                most = largest_kappa(
+                    design, signs, targets.shares, self._model, infinite=LARGE_KAPPA
+                )
+                chosen = chosen.of(most)
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
         return losses
 
@@ -125,7 +131,8 @@ class _MinimaxMachine(KernelMachine):
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
-        where that is infinite, a share f means ``f / (1 - f)``.
+        where that is infinite, or of data too large to decompose is beyond 100, a share f means
+        ``f / (1 - f)``.
     bias : {'training_error', 'minimax'}
         The model leaves the intercept open: the one with the least weighted training error, or
         the one at which both classes have the same worst-case margin."""

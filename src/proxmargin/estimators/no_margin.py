@@ -42,8 +42,8 @@ def report_no_margin(
             raise ValueError(told)
     else:
         told = (
-            f"no margin was found for {parameter}={value!r}; the objective, zero here, is certified "
-            f"to be within {gap.gap:.2e} of the optimum"
+            f"no margin was found for {parameter}={value!r}; the objective, zero here, is "
+            f"certified to be within {gap.gap:.2e} of the optimum"
         )
     warnings.warn(
         f"{type(estimator).__name__}: {told}; every sample gets the same score",

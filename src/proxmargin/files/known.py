@@ -10,26 +10,59 @@ Allowed = dict[str, tuple[str, str]]
 
 ESTIMATORS: Allowed = {
     name: ("proxmargin", name)
-    for name in ("HuberizedSVC", "MarginClassifier", "SparseLogisticRegression", "SquaredHingeSVC")
+    for name in (
+        "DWD",
+        "HuberizedSVC",
+        "L2SVC",
+        "LogisticRegression",
+        "MarginClassifier",
+        "MarginFDA",
+        "MarginMPM",
+        "NuSVC",
+        "SVC",
+        "SparseLogisticRegression",
+        "SquaredHingeSVC",
+    )
+}
+
+# estimators that hold other estimators, of any library: what to store instead
+COMPOSED: Mapping[str, str] = {
+    "DDAGClassifier": "save the binary classifiers in its estimators_ one by one",
 }
 
 _PART_HOMES: dict[str, tuple[str, ...]] = {
-    "proxmargin.losses": ("Hinge", "HuberizedHinge", "Logistic", "SquaredHinge"),
-    "proxmargin.penalties": ("ElasticNet", "Pinned", "Ridge", "SumToZero"),
-    "proxmargin.solvers.coordinate_descent": ("CoordinateDescent",),
-    "proxmargin.solvers.accelerated": (
+    "proxmargin.kernels": ("Linear", "Polynomial", "Precomputed", "Rbf", "Sigmoid"),
+    "proxmargin.losses": (
+        "DistanceWeighted",
+        "Hinge",
+        "HuberizedHinge",
+        "Logistic",
+        "SquaredHinge",
+    ),
+    "proxmargin.penalties": ("Ball", "ElasticNet", "Pinned", "Ridge", "SumToZero"),
+    # the table of solvers, which knows them all
+    "proxmargin.solvers.names": (
         "AcceleratedProximalGradient",
+        "BallNewton",
+        "BlockDecomposition",
+        "CoordinateDescent",
         "FastProximalGradient",
         "FastProximalGradientStar",
+        "FisherSecular",
         "GuaranteedProximalGradient",
+        "InteriorPoint",
+        "MulticlassProximalGradient",
+        "MulticlassTwoStage",
+        "ProbabilityNewton",
+        "ProximalGradient",
+        "ProximalNewton",
+        "RidgeNewton",
+        "TwoStage",
+        "WorkingSet",
     ),
-    "proxmargin.solvers.newton": ("ProximalNewton",),
-    "proxmargin.solvers.proximal_gradient": ("MulticlassProximalGradient", "ProximalGradient"),
-    "proxmargin.solvers.two_stage": ("MulticlassTwoStage", "TwoStage"),
-    "proxmargin.solvers.working_set": ("WorkingSet",),
 }
 
-# losses, penalties and solvers: frozen dataclasses whose fields are plain values or parts
+# losses, penalties, kernels and solvers: frozen dataclasses whose fields are plain values or parts
 PARTS: Allowed = {name: (home, name) for home, names in _PART_HOMES.items() for name in names}
 
 

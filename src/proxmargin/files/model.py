@@ -1,8 +1,9 @@
 """Model files: a fitted estimator in a zip archive of one JSON document and plain arrays.
 
 ``model.json`` holds the format's version, the estimator's name and parameters, small attributes
-and the certificate; ``coef_.npy`` and its like hold numbers. Reading a file looks up names in a
-fixed list of classes and calls nothing but their constructors: there is no pickle in it.
+and the certificate; ``coef_.npy``, ``support_vectors_.data.npy`` and their like hold numbers.
+Reading a file looks up names in a fixed list of classes and calls nothing but their constructors:
+there is no pickle in it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from proxmargin.files import fitted, known
 from proxmargin.files.archive import Archive, opened_archive, write_archive
 from proxmargin.files.certificates import certificate_from_plain, certificate_to_plain
 from proxmargin.files.errors import ModelFileError
+from proxmargin.files.forms import Form, form_of
 from proxmargin.files.settings import named_settings, to_plain
 from proxmargin.files.wording import listed
 
@@ -54,9 +56,10 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         (such as a random generator; the message names it), or the file cannot be written.
     """
     _refuse_unknown(estimator)
-    learned = fitted.collect(estimator)
+    settings, form = _settings(estimator), form_of(estimator)
+    learned = fitted.collect(estimator, form)
     with _explained("This model cannot be stored"):
-        fitted.check(learned)
+        form.check(learned)
     plain, arrays = fitted.to_members(learned)
     certificate = getattr(estimator, "certificate_", None)
     manifest = {
@@ -64,7 +67,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "proxmargin": proxmargin.__version__,
         "estimator": type(estimator).__name__,
-        "settings": _settings(estimator),
+        "settings": settings,
         "fitted": plain,
         "certificate": None if certificate is None else certificate_to_plain(certificate),
     }
@@ -103,6 +106,9 @@ def describe_model(model: Any) -> dict[str, Any]:
 
 
 def _refuse_unknown(estimator: Any) -> None:
+    name = type(estimator).__name__
+    if name in known.COMPOSED:
+        raise ModelFileError(f"A {name} cannot be stored: {known.COMPOSED[name]}.")
     if not known.is_known(known.ESTIMATORS, estimator):
         raise ModelFileError(
             f"A {type(estimator).__qualname__} cannot be stored; models that can: "
@@ -120,7 +126,7 @@ def _loaded(path: Path) -> tuple[Any, dict[str, Any]]:
     with opened_archive(path) as archive, _explained(f"{path}: not a valid model file"):
         manifest = _manifest(archive)
         estimator = _unfitted(manifest["estimator"], manifest["settings"])
-        learned = _learned(manifest["fitted"], archive)
+        learned = _learned(manifest["fitted"], archive, form_of(estimator))
         if manifest["certificate"] is not None:
             learned["certificate_"] = certificate_from_plain(manifest["certificate"])
     for name, value in learned.items():
@@ -166,11 +172,11 @@ def _unfitted(name: Any, plain: Any) -> Any:
     return kind(**settings)
 
 
-def _learned(plain: Any, archive: Archive) -> fitted.Fitted:
-    learned = fitted.from_members(plain, archive.read)
+def _learned(plain: Any, archive: Archive, form: Form) -> fitted.Fitted:
+    learned = fitted.from_members(plain, archive.read, form)
     if archive.names() != {MANIFEST} | fitted.array_members(plain):
         raise ModelFileError("it holds members that do not belong to a model")
-    fitted.check(learned)
+    form.check(learned)
     return learned
 
 
@@ -197,16 +203,18 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _facts(estimator: Any) -> dict[str, Any]:
     _refuse_unknown(estimator)
-    learned = fitted.collect(estimator)
-    used = np.any(learned["coef_"] != 0, axis=0)
+    learned = fitted.collect(estimator, form_of(estimator))
+    width = int(learned["n_features_in_"])
+    used = np.any(learned["coef_"] != 0, axis=0) if "coef_" in learned else np.ones(width, bool)
     names = learned.get("feature_names_in_")
     certificate = getattr(estimator, "certificate_", None)
     return {
         "estimator": type(estimator).__name__,
         "settings": {k: _shown(v) for k, v in estimator.get_params(deep=False).items()},
         "classes": [str(label) for label in learned["classes_"].tolist()],
-        "features": int(used.size),
+        "features": width,
         "features_used": int(np.count_nonzero(used)),
+        **({"support_vectors": int(learned["support_"].size)} if "support_" in learned else {}),
         "feature_names": None if names is None else [str(name) for name in names],
         "intercept": [float(value) for value in learned["intercept_"]],
         "iterations": np.asarray(learned.get("n_iter_", 0)).tolist(),

@@ -99,7 +99,7 @@ def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:
 
 def _csr(arrays: Mapping[str, NDArray[Any]], path: Path) -> sp.csr_array:
     data, indices, indptr, shape = (arrays[key].ravel() for key in _CSR_KEYS)
-    fault = _csr_fault(data, indices, indptr, shape)
+    fault = csr_fault(data, indices, indptr, shape)
     if fault:
         raise DataError(f"{path}: not a valid CSR matrix: {fault}.")
     size = (int(shape[0]), int(shape[1]))
@@ -108,9 +108,10 @@ def _csr(arrays: Mapping[str, NDArray[Any]], path: Path) -> sp.csr_array:
     return X
 
 
-def _csr_fault(
+def csr_fault(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]
 ) -> str | None:
+    """What is wrong with the arrays of a CSR matrix, or None."""
     if shape.size != 2 or np.any(shape < 0):
         return "'shape' must be two sizes"
     if indptr.size != int(shape[0]) + 1:

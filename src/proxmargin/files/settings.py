@@ -8,6 +8,7 @@ tag: ``{"tuple": [...]}``, ``{"entries": [[key, value], ...]}``, ``{"float": "na
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable
 from functools import singledispatch
@@ -29,10 +30,10 @@ def to_plain(value: Any, where: str) -> Any:
         The value cannot be stored; the message names the parameter `where` it was found.
     """
     if not known.is_known(known.PARTS, value):
+        kind = "a function" if inspect.isroutine(value) else f"of type {type(value).__qualname__}"
         raise ModelFileError(
-            f"The parameter {where!r} cannot be stored: it is of type {type(value).__qualname__}; "
-            "numbers, strings, None, lists, tuples, dicts and the library's own losses, "
-            "penalties and solvers can."
+            f"The parameter {where!r} cannot be stored: it is {kind}; numbers, strings, None, "
+            "lists, tuples, dicts and the library's own losses, penalties, kernels and solvers can."
         )
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     settings = {name: to_plain(getattr(value, name), f"{where}.{name}") for name in fields}

@@ -17,6 +17,8 @@ __all__ = ["MarginDual", "QuadraticMarginDual"]
 BALANCE = 1e-15
 # distance, relative to the box, from ends at which phi* has no slope
 LEAST = 2.0**-52
+# and at which its slope may have a kink
+INSIDE = 2.0**-30
 # enough to bracket by doubling and then to bisect down to neighbouring floats
 ROOT_STEPS = 200
 
@@ -139,8 +141,9 @@ class MarginDual(DualForm):
     def _expansion(self, a: Array) -> tuple[Array, Array, Array]:
         """The nearest points of the smooth range, with slope and curvature of phi* there."""
         held = np.clip(a, *self.inner)
-        slope = self.phi.conjugate_slope(held)
-        return held, slope, 1.0 / self.phi.curvature(-slope)
+        # the second derivative may jump at an end of the domain: take it from inside
+        inside = -self.phi.conjugate_slope(held * (1.0 - INSIDE))
+        return held, self.phi.conjugate_slope(held), 1.0 / self.phi.curvature(inside)
 
     def _a(self, u: Array) -> Array:
         return np.divide(u, self.roots, out=np.zeros_like(u), where=self.roots > 0)

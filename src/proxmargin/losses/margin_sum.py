@@ -47,7 +47,8 @@ class MarginSum(Loss):
         smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
         outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
         dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
-        return smooth | outputs | dual | Trait.OUTPUTWISE
+        compiled = Trait.NONE if self.phi.shape is None else Trait.COMPILED
+        return smooth | compiled | outputs | dual | Trait.OUTPUTWISE
 
     @property
     def n_outputs(self) -> int:

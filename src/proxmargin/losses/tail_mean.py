@@ -230,8 +230,16 @@ def _level(t: Array, caps: Array, mass: float) -> float:
 
 
 def _with_sum(a: Array, caps: Array, total: float) -> Array:
-    """A point of ``0 <= a <= caps`` near a that has the sum ``total``, if any has."""
+    """A point of ``0 <= a <= caps`` near a that has the sum ``total``, if any has.
+
+    What is rounding of the sum is left to entries inside, so that zeros and caps stay exact.
+    """
     found = float(a.sum())
+    if abs(found - total) <= SAME_MASS * total:
+        inside = (a > 0) & (a < caps)
+        held = float(a[inside].sum())
+        if held > 0:
+            return np.where(inside, np.minimum(a * (1.0 + (total - found) / held), caps), a)
     if found > total:
         return a * (total / found)
     slack = caps - a

@@ -45,8 +45,8 @@ __all__ = [
 
 # a step is uphill only by more than the rounding of the inner product that says so
 ROUNDING = 1e-14
-# constants beyond this have no meaning as step lengths
-LARGEST = 1e200
+# constants beyond these have no meaning as step lengths
+SMALLEST, LARGEST = 1e-100, 1e200
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +254,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         lipschitz = state.next_lipschitz
         base = self._base(side, state, lipschitz)
         while True:
+            if not np.isfinite(base.gradient).all():
+                return _Trial(state.u, state.image, base, LARGEST, 0.0)
             u = side.prox(base.u - base.gradient / lipschitz, 1.0 / lipschitz)
             image = side.image(u)
             moved = u - base.u
@@ -290,7 +292,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
     def _decreased(self, side: Side, state: Accelerated, trial: _Trial) -> float:
         """'dec': L for the next step."""
-        smaller = trial.lipschitz / state.decrease
+        smaller = max(trial.lipschitz / state.decrease, SMALLEST)
         room = not self._is_careful(side) or trial.curvature <= smaller
         return smaller if self.dec and room else trial.lipschitz
 
@@ -338,9 +340,12 @@ class GuaranteedProximalGradient(AcceleratedProximalGradient):
 class FastProximalGradient(GuaranteedProximalGradient):
     """Algorithm 4, the practical one: t does not follow L, and L is tested every tenth time.
 
-    Takes the parameters of `AcceleratedProximalGradient`. On the primal side, where a test costs
-    no product with the data and skipping it lets L sink below what the steps need, L is tested at
-    each step, by a Bregman divergence, and falls only where the last step left room.
+    Takes the parameters of `AcceleratedProximalGradient`, and
+
+    careful : bool, optional
+        Test L at each step, by a Bregman divergence, and let it fall only where the last step left
+        room. By default on the primal side, where a test costs no product with the data, and where
+        skipping it lets L sink below what the steps need; with False it is the printed method.
 
     Notes
     -----
@@ -349,12 +354,13 @@ class FastProximalGradient(GuaranteedProximalGradient):
     """
 
     bt_every: int = 10
+    careful: bool | None = None
 
     name: ClassVar[str] = "fapg"
     coupled: ClassVar[bool] = False
 
     def _is_careful(self, side: Side) -> bool:
-        return isinstance(side, PrimalSide)
+        return isinstance(side, PrimalSide) if self.careful is None else self.careful
 
 
 @dataclass(frozen=True)

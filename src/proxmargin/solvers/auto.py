@@ -67,6 +67,11 @@ def _always(facts: Facts) -> bool:
 RULES: tuple[Rule, ...] = (
     Rule(
         _always,
+        "decomposition",
+        "a kernel matrix and a sparse dual: small blocks of it, one after the other",
+    ),
+    Rule(
+        _always,
         "fisher-secular",
         "MM-FDA: one decomposition of the covariance, then a scalar equation",
     ),

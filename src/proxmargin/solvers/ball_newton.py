@@ -95,6 +95,7 @@ class BallNewton(Solver[BallNewtonState]):
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 300
+    polishing: ClassVar[int] = 1
     reads_columns: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:

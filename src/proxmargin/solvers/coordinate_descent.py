@@ -49,7 +49,7 @@ class CoordinateDescent(Solver[Sweeping]):
     """
 
     name: ClassVar[str] = "gcd"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
     reads_columns: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:

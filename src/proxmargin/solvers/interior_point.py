@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.certificate import Gap
-from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import StandardizedDesign, centred
 from proxmargin.losses.base import Array
-from proxmargin.losses.hinge import Hinge
-from proxmargin.losses.margin import CappedQuadratic
-from proxmargin.losses.margin_sum import MarginSum
-from proxmargin.losses.tail_mean import TailMean
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.box_program import (
+    LARGEST,
+    Program,
+    Solve,
+    centre_of_data,
+    has_box,
+    has_ridge,
+    live_samples,
+    program_of,
+)
+from proxmargin.solvers.crossover import (
+    AT_CAP,
+    AT_ZERO,
+    FREE,
+    ROUNDS,
+    Face,
+    Vertex,
+    crossed,
+    work_of,
+)
 from proxmargin.stopping import Stop
 
 __all__ = ["Central", "InteriorPoint"]
 
-# rows and columns of the largest system that is factorised: 8 * LARGEST^2 bytes are 288 MB
-LARGEST = 6_000
-# with fewer samples than this many features, the system over the samples takes less work; and it
-# keeps its digits where the two numbers are close, while the other one loses them
-WIDE = 1.9
 # share of the way to the boundary that a step may go
 TO_BOUNDARY = 0.995
 # slack that every complementary pair starts with, in units of the goal of the margins
@@ -40,9 +45,6 @@ FIRST_SLACK = 1.0
 # left alone (in units of the target), and the gain in step that makes another one worth its cost
 REACH, NARROW_RANGE, GAIN = 0.3, (0.1, 10.0), 0.05
 CORRECTIONS = 2
-# diagonal added to a matrix that is not positive definite in floating point, relative to its own,
-# and how often it is multiplied by the growth
-LEAST_LIFT, LIFT_GROWTH, LIFTS = 1e-15, 100.0, 8
 # a step this short does not move the point any more
 SHORTEST_STEP = 1e-8
 # with all margins beyond this share of the goal the classes are separated
@@ -53,6 +55,10 @@ PATIENCE, PROGRESS = 6, 0.9
 FOLLOWING = 0.1
 # complementary values stay above this share of the box, so that their ratios are finite
 FLOOR = 1e-100
+# relative gap from which on the face of the optimum is guessed, by how much the gap has to fall
+# between two guesses; their work in iterations, and the portion of it that one guess may take
+NEAR, NEARER = 1e-3, 0.3
+BUDGET, PORTION = 3.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +68,7 @@ class Central(State):
     Attributes
     ----------
     coef : (n_features,)
-        Coefficients in units of the program (`_Program`).
+        Coefficients in units of the program (`Program`).
     free : (n_free,)
         The unpenalised numbers of the model: intercept and threshold, where there are any.
     scores : (n_samples,)
@@ -73,8 +79,16 @@ class Central(State):
         Slacks of the two sides of the box.
     best : float
         The least gap so far.
+    relative : float
+        The last relative gap.
     idle : int
         Certificates in a row that were not better, for rounding.
+    vertex : Vertex, optional
+        The exact solution on the face of the box that the last step led to, where it is one.
+    guessed : float
+        The products of the complementary pairs when such a face was last looked for.
+    spent : float
+        Work on such faces so far, in iterations.
     """
 
     coef: Array = None  # type: ignore[assignment]
@@ -85,69 +99,11 @@ class Central(State):
     below: Array = None  # type: ignore[assignment]
     above: Array = None  # type: ignore[assignment]
     best: float = np.inf
+    relative: float = np.inf
     idle: int = 0
-
-
-class _Box(NamedTuple):
-    """``min over rho  pull rho + sum_i max {a (goal + rho - y_i z_i) - bends_i a^2 / 2}``.
-
-    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero.
-    """
-
-    signs: Array
-    caps: Array
-    bends: Array
-    goal: float
-    pull: float
-
-
-class _Program(NamedTuple):
-    """The problem in units in which the largest cap and the typical margin are one.
-
-    ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
-
-    Attributes
-    ----------
-    signs, caps, bends : (n_samples,)
-        Of the samples with a positive weight.
-    goal : float
-    borders : (n_samples, n_free)
-        Columns of the intercept and of the threshold.
-    pull, ridge : (n_free,)
-    l2 : float
-    dual_unit, coef_unit : float
-        What a dual coordinate, a coefficient and an intercept of one stand for.
-    design : Design
-        Of these samples, centred where the intercept is free.
-    factorised : callable
-        From theta to what solves for a step (`_Solve`), or None where that failed.
-    """
-
-    signs: Array
-    caps: Array
-    bends: Array
-    goal: float
-    borders: Array
-    pull: Array
-    ridge: Array
-    l2: float
-    dual_unit: float
-    coef_unit: float
-    design: Design
-    factorised: Callable[[_Program, Array], _Solve | None]
-
-    def scores(self, coef: Array) -> Array:
-        """``X coef``, (n_samples,)."""
-        return self.design.scores(coef[:, None])[:, 0]
-
-    def pulled(self, dual: Array) -> Array:
-        """``X' dual``, (n_features,)."""
-        return self.design.adjoint(dual[:, None])[:, 0]
-
-    @property
-    def pairs(self) -> int:
-        """Number of complementary pairs."""
-        return self.caps.size * (2 if np.isfinite(self.caps[0]) else 1)
+    vertex: Vertex | None = None
+    guessed: float = np.inf
+    spent: float = 0.0
 
 
 class _Direction(NamedTuple):
@@ -159,95 +115,6 @@ class _Direction(NamedTuple):
     dual: Array
     below: Array
     above: Array
-
-
-_Solve = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
-"""From ``(r, rp, rf)`` to the changes of coef, free, scores and signed dual.
-
-With signed duals ``v = y a`` and F the borders, a step solves, for given theta > 0,
-
-    v / theta + X w + F f = r,    l2 w - X'v = -rp,    ridge f - F'v = -rf.
-"""
-
-
-def _over_features(program: _Program, theta: Array) -> _Solve | None:
-    """Down to ``X' diag(theta) X + l2 I``, with the borders inside."""
-    design, borders = program.design, program.borders
-    p = design.n_features
-    matrix = np.empty((p + program.ridge.size,) * 2)
-    matrix[:p, :p] = design.gram(theta, np.zeros(p))
-    weighted = theta[:, None] * borders
-    if borders.shape[1]:
-        matrix[p:, :p] = design.adjoint(weighted).T
-        matrix[:p, p:] = matrix[p:, :p].T
-        matrix[p:, p:] = borders.T @ weighted
-    matrix.flat[:: len(matrix) + 1] += np.append(np.full(p, program.l2), program.ridge)
-    factor = _cholesky(matrix.copy)
-    if factor is None:
-        return None
-
-    def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
-        dual = theta * r
-        right = np.append(program.pulled(dual) - rp, borders.T @ dual - rf)
-        both = cho_solve(factor, right, check_finite=False)
-        coef, free = both[:p], both[p:]
-        scores = program.scores(coef) + borders @ free
-        return coef, free, scores, theta * (r - scores)
-
-    return solve
-
-
-def _over_samples(program: _Program, theta: Array) -> _Solve | None:
-    """Down to ``X X' / l2 + diag(1 / theta)``; the borders through a Schur complement.
-
-    X X' serves to find the step only. What the step does is measured with X: in columns of very
-    different scales, rounding of X X' can hide the small ones.
-    """
-    outer, borders, l2 = program.design.outer_gram(), program.borders, program.l2
-
-    def matrix() -> Array:
-        built = outer * (1.0 / l2)
-        built.flat[:: len(built) + 1] += 1.0 / theta
-        return built
-
-    factor = _cholesky(matrix)
-    if factor is None:
-        return None
-    across = cho_solve(factor, borders, check_finite=False)
-    corner = borders.T @ across + np.diag(program.ridge)
-
-    def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
-        alone = cho_solve(factor, r + program.scores(rp / l2), check_finite=False)
-        free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
-        dual = alone - across @ free
-        coef = (program.pulled(dual) - rp) / l2
-        return coef, free, program.scores(coef) + borders @ free, dual
-
-    return solve
-
-
-def _cholesky(build: Callable[[], Array]) -> tuple[Array, bool] | None:
-    """The factor of the symmetric matrix that ``build`` makes, lifted as far as needed.
-
-    The matrix is positive definite but for rounding; a lift costs accuracy of the step only,
-    since residuals are measured afresh every iteration.
-    """
-    lift = 0.0
-    for _ in range(LIFTS):
-        matrix = build()
-        if not np.isfinite(matrix).all():
-            return None
-        if lift > 0:
-            diagonal = np.einsum("ii->i", matrix)
-            diagonal += lift * (diagonal + LEAST_LIFT * diagonal.max())
-        try:
-            # the transpose of a symmetric matrix is in the order that LAPACK overwrites in place
-            factor, lower = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            lift = max(LEAST_LIFT, LIFT_GROWTH * lift)
-        else:
-            return factor, bool(lower)
-    return None
 
 
 @dataclass(frozen=True)
@@ -273,18 +140,20 @@ class InteriorPoint(Solver[Central]):
     carry the sample weights here.
 
     It stores a square matrix of the smaller of samples and features, which is at most `LARGEST`.
-    The number of iterations hardly depends on the conditioning of the data; a start other than
-    zero is not made use of, since points at the boundary are bad starts.
+    A start other than zero is not made use of: points at the boundary are bad starts. The primal
+    iterate is the point, not the coefficients that the dual stands for: the two are the same once
+    a full step was taken, up to rounding, of which the dual has more.
     """
 
     name: ClassVar[str] = "interior-point"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
+    polishing: ClassVar[int] = 2
 
     def objection(self, problem: Problem) -> str | None:
-        if not _has_box(problem):
+        if not has_box(problem):
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
-        if not _has_ridge(problem):
+        if not has_ridge(problem):
             return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
         size = min(problem.design.n_samples, problem.design.n_features)
         if size > LARGEST:
@@ -296,7 +165,7 @@ class InteriorPoint(Solver[Central]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
         """At zero coefficients, with equal products in all complementary pairs."""
-        program = _program(problem)
+        program = program_of(problem)
         residual = -program.goal
         below = np.full(program.caps.size, max(residual, 0.0) + FIRST_SLACK)
         above = np.full(program.caps.size, max(-residual, 0.0) + FIRST_SLACK)
@@ -314,7 +183,7 @@ class InteriorPoint(Solver[Central]):
         )
 
     def step(self, problem: Problem, state: Central) -> Central:
-        program = _program(problem)
+        program = program_of(problem)
         signed = program.signs * state.dual
         rp = program.l2 * state.coef - program.pulled(signed)
         rf = program.pull + program.ridge * state.free - program.borders.T @ signed
@@ -327,21 +196,24 @@ class InteriorPoint(Solver[Central]):
         if not (np.isfinite(length) and np.isfinite(direction.scores).all()):
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         moved = _moved(program, state, direction, length)
-        return replace(moved, n_iter=state.n_iter + 1, finished=length < SHORTEST_STEP)
+        moved = replace(moved, n_iter=state.n_iter + 1, finished=length < SHORTEST_STEP)
+        return _with_vertex(program, state, moved)
 
     def point(self, problem: Problem, state: Central) -> Point:
-        program = _program(problem)
-        coef = program.coef_unit * state.coef[:, None]
+        program = program_of(problem)
+        at = state.vertex or state
+        coef = program.coef_unit * at.coef[:, None]
         intercept = np.zeros(1)
         if problem.fits_intercept:
-            intercept = program.coef_unit * state.free[:1]
-        point = _touching(problem, program, Point(coef, intercept), state)
-        return Point(point.coef, point.intercept - _centre(problem) @ point.coef)
+            intercept = program.coef_unit * at.free[:1]
+        point = _touching(problem, program, Point(coef, intercept), at)
+        return Point(point.coef, point.intercept - centre_of_data(problem) @ point.coef)
 
     def dual(self, problem: Problem, state: Central) -> Array:
-        program = _program(problem)
+        program = program_of(problem)
+        at = state.vertex or state
         dual = np.zeros((problem.design.n_samples, 1))
-        dual[_live(problem), 0] = -program.dual_unit * program.signs * state.dual
+        dual[live_samples(problem), 0] = -program.dual_unit * program.signs * at.dual
         return dual
 
     def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
@@ -349,22 +221,54 @@ class InteriorPoint(Solver[Central]):
 
         Without rounding their sum is the gap, once the equations hold.
         """
-        program = _program(problem)
+        program = program_of(problem)
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
         ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
         idle = state.idle + 1 if ended else 0
         best = min(gap.gap, state.best)
         finished = state.finished or idle >= PATIENCE
-        return replace(state, best=best, idle=idle, finished=finished)
+        return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
 
 
-def _touching(problem: Problem, program: _Program, point: Point, state: Central) -> Point:
+def _with_vertex(program: Program, before: Central, after: Central) -> Central:
+    """``after``, with the exact solution on the face that it is next to, where that is one."""
+    products = _complementarity(after)
+    ratio = products / max(_complementarity(before), 1e-300)
+    near = min(before.relative * ratio, before.relative) <= NEAR
+    if not near or after.spent >= BUDGET or products > NEARER * after.guessed:
+        return replace(after, vertex=None, exact=False)
+    sides = _nearest_sides(before, after)
+    work = work_of(program, sides)
+    rounds = min(ROUNDS, math.ceil(PORTION * (BUDGET - after.spent) / work))
+    found = crossed(program, Face(sides, after.dual, after.free), rounds)
+    vertex = found.vertex if found.vertex and found.vertex.gap <= products else None
+    spent = after.spent + work * found.rounds
+    exact = vertex is not None
+    return replace(after, vertex=vertex, exact=exact, spent=spent, guessed=products)
+
+
+def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
+    """The sides that a step leads to: of a pair, what vanishes falls faster than its partner.
+
+    The ratios do not depend on units: Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
+    """
+    empty = after.dual * before.below < after.below * before.dual
+    full = np.zeros_like(empty)
+    if np.isfinite(after.room[0]):
+        full = after.room * before.above < after.above * before.room
+    sides = np.full(empty.size, FREE, np.int8)
+    sides[empty & ~full] = AT_ZERO
+    sides[full & ~empty] = AT_CAP
+    return sides
+
+
+def _touching(problem: Problem, program: Program, point: Point, at: Central | Vertex) -> Point:
     """Where a hinge separates the classes: the multiple of the point with least margin one.
 
     Weights far larger than the ridge turn the rounding of margins at one into most of the
     objective; at the least length without any loss nothing of it is left.
     """
-    margins = program.signs * state.scores
+    margins = program.signs * at.scores
     if program.bends.any() or program.goal == 0 or float(margins.min()) < SEPARATED:
         return point
     scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
@@ -382,7 +286,7 @@ def _touching(problem: Problem, program: _Program, point: Point, state: Central)
 
 
 def _corrected(
-    program: _Program, state: Central, solve: _Solve, rp: Array, rf: Array
+    program: Program, state: Central, solve: Solve, rp: Array, rf: Array
 ) -> tuple[_Direction, float]:
     """Predictor, corrector, and as many further corrections as lengthen the step."""
 
@@ -412,9 +316,9 @@ def _corrected(
 
 
 def _direction(
-    program: _Program,
+    program: Program,
     state: Central,
-    solve: _Solve,
+    solve: Solve,
     rp: Array,
     rf: Array,
     low: Array | float,
@@ -433,7 +337,7 @@ def _direction(
     return _Direction(coef, free, scores, dual, below, above)
 
 
-def _moved(program: _Program, state: Central, by: _Direction, step: float) -> Central:
+def _moved(program: Program, state: Central, by: _Direction, step: float) -> Central:
     floor = FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
     capped = np.isfinite(program.caps[0])
     return replace(
@@ -486,105 +390,3 @@ def _longest(state: Central, by: _Direction) -> float:
 def _fall(value: Array, change: Array) -> float:
     ratio = np.divide(change, value, out=np.zeros_like(change), where=value > 0)
     return -float(ratio.min())
-
-
-# -- from the problem to the program ----------------------------------------------------------
-
-
-def _has_box(problem: Problem) -> bool:
-    loss = problem.loss
-    if isinstance(loss, MarginSum):
-        return loss.n_outputs == 1 and isinstance(loss.phi, Hinge | CappedQuadratic)
-    return isinstance(loss, TailMean)
-
-
-def _has_ridge(problem: Problem) -> bool:
-    penalty = problem.penalty
-    plain = isinstance(penalty, Ridge) or (isinstance(penalty, ElasticNet) and penalty.l1 == 0)
-    return plain and penalty.l2 > 0 and isinstance(problem.intercept, Ridge | Pinned)
-
-
-def _box(problem: Problem) -> _Box:
-    """The loss, which `InteriorPoint.objection` has found to be of one of these types."""
-    loss = problem.loss
-    if isinstance(loss, TailMean):
-        return _Box(loss.signs, loss.caps, np.zeros_like(loss.caps), 0.0, -1.0)
-    assert isinstance(loss, MarginSum)
-    weights = loss.weights[:, 0]
-    bend = 1.0 / loss.phi.smoothness  # zero for the hinge
-    bends = np.divide(bend, weights, out=np.zeros_like(weights), where=weights > 0)
-    caps = np.where(weights > 0, weights, 0.0)
-    if np.isfinite(loss.phi.dual_bound):
-        caps = caps * loss.phi.dual_bound
-    else:
-        caps = np.where(weights > 0, np.inf, 0.0)
-    return _Box(loss.signs[:, 0], caps, bends, 1.0, 0.0)
-
-
-def _live(problem: Problem) -> NDArray[np.intp]:
-    """Which samples have a positive weight."""
-    return np.flatnonzero(problem.loss.shares > 0)
-
-
-def _data(problem: Problem) -> Design:
-    """The samples that count, centred where the intercept is free, which only moves it."""
-    shares, live = problem.loss.shares, _live(problem)
-    design = problem.design if live.size == shares.size else problem.design.rows(live)
-    return centred(design, shares[live]) if problem.intercept.is_shift_invariant else design
-
-
-def _centre(problem: Problem) -> Array:
-    data = _data(problem)
-    return data.centre if isinstance(data, StandardizedDesign) else np.zeros(data.n_features)
-
-
-def _program(problem: Problem) -> _Program:
-    """The program of the problem, made once and kept with it."""
-    known = problem.__dict__.get("_interior_program")
-    if known is None:
-        known = problem.__dict__["_interior_program"] = _new_program(problem)
-    program: _Program = known
-    return program
-
-
-def _new_program(problem: Problem) -> _Program:
-    box, live, data = _box(problem), _live(problem), _data(problem)
-    signs, caps = box.signs[live], box.caps[live]
-    finite = np.isfinite(caps[0])
-    unit = float(caps.max()) if finite else float(1.0 / box.bends[live].max())
-    borders, pull, ridge = _borders(problem, box, signs)
-    length = 1.0
-    if box.pull:  # a homogeneous loss: the coefficients are of the order of the data over l2
-        length = max(float(problem.loss.shares[live] @ data.row_norms()), 1e-300)
-        length /= problem.penalty.l2
-    n, p = data.n_samples, data.n_features
-    wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
-    return _Program(
-        signs=signs,
-        caps=caps / unit,
-        bends=box.bends[live] * unit / length,
-        goal=box.goal,
-        borders=borders,
-        pull=pull / unit,
-        ridge=ridge * length / unit,
-        l2=problem.penalty.l2 * length / unit,
-        dual_unit=unit,
-        coef_unit=length,
-        design=data,
-        factorised=_over_samples if wide else _over_features,
-    )
-
-
-def _borders(problem: Problem, box: _Box, signs: Array) -> tuple[Array, Array, Array]:
-    """Columns, linear and quadratic coefficients of the intercept and of the threshold."""
-    columns, pull, ridge = [], [], []
-    if problem.fits_intercept:
-        columns.append(np.ones_like(signs))
-        pull.append(0.0)
-        ridge.append(problem.intercept.l2)
-    if box.pull:
-        columns.append(-signs)
-        pull.append(box.pull)
-        ridge.append(0.0)
-    borders = np.column_stack(columns) if columns else np.empty((signs.size, 0))
-    return borders, np.array(pull), np.array(ridge)

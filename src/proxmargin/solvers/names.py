@@ -16,9 +16,11 @@ from proxmargin.solvers.accelerated import (
 from proxmargin.solvers.ball_newton import BallNewton
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.decomposition import BlockDecomposition
+from proxmargin.solvers.fisher_secular import FisherSecular
 from proxmargin.solvers.interior_point import InteriorPoint
-from proxmargin.solvers.minimax import FisherSecular, ProbabilityNewton
 from proxmargin.solvers.newton import ProximalNewton
+from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
 from proxmargin.solvers.ridge_newton import RidgeNewton
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
@@ -59,6 +61,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
+    "decomposition": BlockDecomposition,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,
 }

@@ -83,7 +83,7 @@ class ProximalNewton(Solver[Curving]):
     """
 
     name: ClassVar[str] = "newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 300
     reads_columns: ClassVar[bool] = False

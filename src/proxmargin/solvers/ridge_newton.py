@@ -45,7 +45,7 @@ WEAK, RIDGE_FALL, NEAR = 1e-4, 0.1, 0.1
 # samples with less than this share of the largest curvature are taken as linear
 FLAT = 1e-30
 # steps without progress after which rounding is all that is left
-PATIENCE = 4
+PATIENCE = 8
 # what counts as progress: of the gap, or of the objective
 FALL, ROUNDING = 0.8, 1e-14
 
@@ -145,7 +145,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         length = line_search(problem, at, step.moved, step.move, slope, bend)
         objective = at.value + 0.5 * l2 * form.inner_product(inner, inner, bare)
         gap = form.gap(at, inner, l2)
-        passing = state.share > 0 or l2 > problem.penalty.l2
+        passing = l2 > problem.penalty.l2
         better = passing or gap < FALL * state.gap
         better |= state.objective - objective > ROUNDING * abs(objective)
         idle = 0 if better else state.idle + 1
@@ -163,7 +163,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             idle=idle,
             objective_change=(state.objective - objective) / (1.0 + abs(objective)),
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
-            finished=idle >= PATIENCE or (change == 0.0 and not passing),
+            finished=idle >= PATIENCE or (change == 0.0 and not passing and state.share == 0.0),
         )
 
     def point(self, problem: Problem, state: RidgeNewtonState) -> Point:

@@ -1,40 +1,37 @@
-"""Second-order methods for the minimax models: one direction, two means, two covariances."""
+"""MM-MPM with a ridge: Newton's method in the coefficients, or in the levels of the classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, eigh_tridiagonal
+from scipy.linalg import eigh
 
-from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.standardized import centred
-from proxmargin.losses.minimax import EllipsoidLoss, MinimaxFisher, MinimaxProbability
-from proxmargin.penalties.ridge import Ridge
+from proxmargin.designs.base import Array, subtract_outer
+from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.ellipsoids import (
+    coordinates_of,
+    covariances,
+    ellipsoid_loss,
+    forms_covariances,
+    is_ridge,
+)
 from proxmargin.solvers.ridge_newton import cholesky, conjugate_gradients
-from proxmargin.solvers.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["FisherSecular", "FisherState", "ProbabilityNewton", "ProbabilityState"]
+__all__ = ["ProbabilityNewton", "ProbabilityState"]
 
-# the most features or samples, whichever are fewer, for which covariances are formed
-LARGEST_SIDE = 5000
-# variances below this share of the largest, times the number of them, are rounding; and so is
-# what the difference of the means has outside the range of the covariance, below that share
-ROUNDING, OUTSIDE = 1e-15, 1e-11
-# the secular equation converges quadratically, from the left
-SECULAR_STEPS, SECULAR = 200, 1e-15
-# vectors that a Lanczos step adds, and the loss of norm that ends it
-LANCZOS_BLOCK, BREAKDOWN = 8, 1e-13
 # Newton's method: the lift of the reweighted system, and when the search for a margin gives up;
 # a proof that there is none leaves this share of what the difference of the means could gain
 SEARCH_LIFT, SEARCH_LIMIT, NOTHING = 1e-14, 100, 1e-14
+# variances below this share of the largest, times the number of them, are rounding
+ROUNDING = 1e-15
 # conjugate gradients: iterations, and relative residuals, loosest and tightest
 CG_LIMIT, LOOSEST, TIGHTEST = 50, 0.1, 1e-8
 # the search along a step ends when the slope has fallen to this share of its first value
@@ -46,108 +43,6 @@ STUCK = 2
 # a level moves by factors in this range; in units of the largest variance over l2 it is low below
 # the second number, and as good as zero, but harmless to a Cholesky factor, at the third
 LEVEL_FALL, LEVEL_RISE, LOW, LEAST, LEVEL_PATIENCE = 1e-3, 10.0, 1e-5, 1e-11, 8
-
-
-@dataclass(frozen=True, eq=False)
-class FisherState(State):
-    """The state of `FisherSecular`.
-
-    Attributes
-    ----------
-    coef : (n_features,)
-    dual : (n_samples,)
-        The dual point that belongs to it.
-    basis : tuple of (LANCZOS_BLOCK, n_features)
-        Orthonormal Lanczos vectors, for large data; the next one is ``following``.
-    diagonal, beside : (k,)
-        The tridiagonal matrix; the last entry of ``beside`` links to ``following``.
-    """
-
-    coef: Array = None  # type: ignore[assignment]
-    dual: Array | None = None
-    basis: tuple[Array, ...] = ()
-    following: Array = None  # type: ignore[assignment]
-    diagonal: Array = None  # type: ignore[assignment]
-    beside: Array = None  # type: ignore[assignment]
-
-
-class _Secular(NamedTuple):
-    """Where ``mu`` solves the secular equation, in the basis of eigenvectors.
-
-    Attributes
-    ----------
-    direction : (k,)
-        ``mu (Lambda + mu)^-1 d``: l2 times the coefficients.
-    regression : (k,)
-        ``(Lambda + mu)^-1 d``: its scores are the free part of the dual point.
-    """
-
-    direction: Array
-    regression: Array
-
-
-@dataclass(frozen=True)
-class FisherSecular(Solver[FisherState]):
-    """MM-FDA with a ridge: ridge discriminant analysis whose strength solves a scalar equation.
-
-    With the difference of the means d and the pooled within-class covariance S, the optimum is
-
-        ``l2 w = mu (S + mu I)^-1 d``,  ``d'(S + mu I)^-1 S (S + mu I)^-1 d = kappa^2``:
-
-    one eigendecomposition of S on the shorter side of the data, then Newton's method in mu. Where
-    no mu > 0 solves it, w is what d has outside the range of S, zero for most data with more
-    samples than features: kappa has reached its largest value then. Data that are large both ways
-    get a Lanczos basis of S instead, started at d, that grows until the certificate is met.
-    """
-
-    name: ClassVar[str] = "fisher-secular"
-    needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
-    check_every: ClassVar[int] = 1
-    max_iter: ClassVar[int] = 300
-    reads_columns: ClassVar[bool] = False
-
-    def objection(self, problem: Problem) -> str | None:
-        fits = isinstance(problem.loss, MinimaxFisher) and _is_ridge(problem)
-        return None if fits else "it needs the minimax loss of Fisher's criterion and a ridge"
-
-    def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:
-        return FisherState(coef=start.coef[:, 0].copy(), following=_means_apart(problem))
-
-    def step(self, problem: Problem, state: FisherState) -> FisherState:
-        if short_side(problem.design) <= LARGEST_SIDE:
-            return self._decomposed(problem, state)
-        return self._extended(problem, state)
-
-    def point(self, problem: Problem, state: FisherState) -> Point:
-        return Point(state.coef[:, None], np.zeros(1))
-
-    def dual(self, problem: Problem, state: FisherState) -> Array | None:
-        return None if state.dual is None else state.dual[:, None]
-
-    def _decomposed(self, problem: Problem, state: FisherState) -> FisherState:
-        loss, coordinates = _loss(problem), _coordinates(problem)
-        design = coordinates.design
-        apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
-        first, second = _covariances(loss, design)
-        values, vectors = eigh(first + second, overwrite_a=True, check_finite=False)
-        found = _secular(values, vectors.T @ apart, loss.kappa)
-        coef = coordinates.coef(vectors @ found.direction) / problem.penalty.l2
-        scores = design.scores((vectors @ found.regression)[:, None])
-        dual = loss.form.offset + loss.form.roots * loss.form.deviations(scores[:, 0])
-        return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual, finished=True)
-
-    def _extended(self, problem: Problem, state: FisherState) -> FisherState:
-        """Some more Lanczos vectors, and the optimum among their combinations."""
-        loss, size = _loss(problem), float(np.linalg.norm(_means_apart(problem)))
-        if size == 0.0:
-            return replace(state, n_iter=state.n_iter + 1, finished=True)
-        state = _lanczos(problem, state)
-        values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
-        found = _secular(np.asarray(values, np.float64), size * vectors[0], loss.kappa)
-        coef = _combined(state.basis, vectors @ found.direction) / problem.penalty.l2
-        scores = problem.design.scores(_combined(state.basis, vectors @ found.regression)[:, None])
-        dual = loss.form.offset + loss.form.roots * loss.form.deviations(scores[:, 0])
-        return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,23 +98,24 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 300
+    polishing: ClassVar[int] = 1
     reads_columns: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
-        fits = isinstance(problem.loss, MinimaxProbability) and _is_ridge(problem)
+        fits = isinstance(problem.loss, MinimaxProbability) and is_ridge(problem)
         return None if fits else "it needs the loss of minimax probability machines and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ProbabilityState:
-        coordinates, loss = _coordinates(problem), _loss(problem)
+        coordinates, loss = coordinates_of(problem), ellipsoid_loss(problem)
         design = coordinates.design
         coef = coordinates.of(start.coef[:, 0])
         if not coef.any():
             coef = -design.adjoint(loss.form.offset[:, None])[:, 0] / problem.penalty.l2
-        formed = short_side(problem.design) <= LARGEST_SIDE
+        formed = forms_covariances(problem)
         return ProbabilityState(
             coef=coef,
             scores=design.scores(coef[:, None])[:, 0],
-            covariances=np.stack(_covariances(loss, design)) if formed else None,
+            covariances=np.stack(covariances(loss, design)) if formed else None,
         )
 
     def step(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
@@ -227,7 +123,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         if state.levels is not None:
             return self._in_levels(problem, state, state.levels)
-        value = _loss(problem).value(state.scores[:, None])
+        value = ellipsoid_loss(problem).value(state.scores[:, None])
         if value >= 0:
             return self._without_margin(problem, state)
         multiple = problem.penalty.best_multiple(state.coef[:, None], value)
@@ -236,7 +132,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         )
 
     def point(self, problem: Problem, state: ProbabilityState) -> Point:
-        return Point(_coordinates(problem).coef(state.coef)[:, None], np.zeros(1))
+        return Point(coordinates_of(problem).coef(state.coef)[:, None], np.zeros(1))
 
     def dual(self, problem: Problem, state: ProbabilityState) -> Array | None:
         return None if state.dual is None else state.dual[:, None]
@@ -284,6 +180,12 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         pulls = np.stack([found.image(k) / levels[k] ** 2 for k in range(2)], axis=1)
         slope = 0.5 * (at.kappa**2 - (found.sizes / levels) ** 2)
         bend = np.diag(found.sizes**2 / levels**3) - pulls.T @ solve(pulls)
+        collapsed = (slope > 0) & (levels <= LOW * unit)
+        if collapsed.any():
+            limit, limit_dual = self._at_zero(problem, reached, levels, collapsed)
+            limit_gap = _gap(problem, limit, limit_dual)
+            if limit_gap < gap:
+                reached, dual, gap = limit, limit_dual, limit_gap
         idle = 0 if gap < FALL * state.gap else state.idle + 1
         return replace(
             reached,
@@ -294,6 +196,34 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             idle=idle,
             finished=idle >= LEVEL_PATIENCE,
         )
+
+    def _at_zero(
+        self, problem: Problem, state: ProbabilityState, levels: Array, collapsed: NDArray[np.bool_]
+    ) -> tuple[ProbabilityState, Array]:
+        """The limit of coefficients and dual point as the levels of some classes go to zero.
+
+        w has no part in the range of their covariances, S, and their multipliers are those of
+        least norm that take what the rest of the equations leaves there: ``v = X g`` with
+        ``S g = d - l2 w - sum of the others of S_o w / mu_o``.
+        """
+        at, l2 = _Spread(problem, state), problem.penalty.l2
+        others = np.where(collapsed, 0.0, 1.0 / levels)
+        values, vectors = eigh(at.matrix(0.0, collapsed.astype(float)), check_finite=False)
+        real = values > ROUNDING * values.size * values[-1]
+        outside, inside = vectors[:, ~real], vectors[:, real]
+        apart, rest = -at.pull(at.form.offset), at.matrix(l2, others)
+        coef = np.zeros_like(apart)
+        if outside.shape[1]:
+            coef = outside @ cholesky(outside.T @ rest @ outside)(outside.T @ apart)
+        regression = inside @ ((inside.T @ (apart - rest @ coef)) / values[real])
+        both = at.design.scores(np.column_stack([coef, regression]))
+        reached = replace(state, coef=coef, scores=both[:, 0])
+        u = at.form.deviations(both[:, 1]) / at.kappa
+        v = at.form.deviations(both[:, 0]) / at.kappa
+        for one, level, gone in zip(at.form.classes, levels, collapsed, strict=True):
+            if not gone:
+                u[one] = v[one] / level
+        return reached, at.form.dual_point(at.form.project(u))
 
     def _without_margin(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
         """Look for a direction with a margin, or for a proof that there is none."""
@@ -324,8 +254,8 @@ class _Spread:
     """
 
     def __init__(self, problem: Problem, state: ProbabilityState) -> None:
-        self.design, self.covariances = _coordinates(problem).design, state.covariances
-        self.form, self.kappa = _loss(problem).form, _loss(problem).kappa
+        self.design, self.covariances = coordinates_of(problem).design, state.covariances
+        self.form, self.kappa = ellipsoid_loss(problem).form, ellipsoid_loss(problem).kappa
         self.coef, self.v = state.coef, self.form.deviations(state.scores)
         self.sizes = np.array([np.linalg.norm(self.v[one]) for one in self.form.classes])
 
@@ -443,49 +373,13 @@ class _Spread:
         return _root(slope)
 
 
-def _loss(problem: Problem) -> EllipsoidLoss:
-    assert isinstance(problem.loss, EllipsoidLoss)
-    return problem.loss
-
-
-def _is_ridge(problem: Problem) -> bool:
-    return isinstance(problem.penalty, Ridge) and problem.penalty.l2 > 0
-
-
-def _coordinates(problem: Problem) -> Coordinates:
-    """All features, or the span of the samples; centred, which these losses do not see.
-
-    Data that are large both ways are taken as they are: products with them are all that is used.
-    """
-    if short_side(problem.design) > LARGEST_SIDE:
-        return AllFeatures(problem.design)
-    return in_short_coordinates(centred(problem.design, problem.loss.shares))
-
-
-def _means_apart(problem: Problem) -> Array:
-    """Difference of the means of the classes, (n_features,)."""
-    return -problem.design.adjoint(_loss(problem).form.offset[:, None])[:, 0]
-
-
-def _covariances(loss: EllipsoidLoss, design: Design) -> tuple[Array, Array]:
-    """The weighted covariances of the two classes, (k, k) each."""
-
-    def covariance(one: NDArray[np.intp]) -> Array:
-        shares = np.zeros(design.n_samples)
-        shares[one] = loss.form.roots[one] ** 2
-        return design.gram(shares, design.adjoint(shares[:, None])[:, 0])
-
-    first, second = (covariance(one) for one in loss.form.classes)
-    return first, second
-
-
 def _gap(problem: Problem, state: ProbabilityState, dual: Array | None) -> float:
     """The duality gap of the state's coefficients and a dual point."""
     if dual is None:
         return np.inf
-    l2, design = problem.penalty.l2, _coordinates(problem).design
+    l2, design = problem.penalty.l2, coordinates_of(problem).design
     rest = l2 * state.coef + design.adjoint(dual[:, None])[:, 0]
-    young = _loss(problem).fenchel_young(state.scores[:, None], dual[:, None])
+    young = ellipsoid_loss(problem).fenchel_young(state.scores[:, None], dual[:, None])
     return young + float(rest @ rest) / (2.0 * l2)
 
 
@@ -502,85 +396,6 @@ def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:
         wanted[rest] = levels[rest] - np.linalg.solve(part, slope[rest])
     moved: Array = np.clip(wanted, LEVEL_FALL * levels, LEVEL_RISE * levels)
     return moved
-
-
-def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
-    """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
-
-    Newton's method on ``1 / kappa = 1 / root(mu)``, concave in mu: from the left it stays there.
-    Without a solution mu is zero, and what is left of d is what lies outside the range.
-
-    Parameters
-    ----------
-    values, apart : (k,)
-        Eigenvalues lambda, and the difference of the means d in the eigenvectors.
-    """
-    top = float(values.max(initial=0.0))
-    real = values > ROUNDING * values.size * top
-    if kappa == 0 or not real.any():
-        return _Secular(apart.copy(), np.zeros_like(apart))
-    heavy, part = values[real], apart[real]
-    mu, found = 0.0, False
-    for _ in range(SECULAR_STEPS):
-        shifted = heavy + mu
-        square = float((part**2 * heavy / shifted**2).sum())
-        if square <= kappa**2 * (1.0 + SECULAR):
-            break
-        found = True
-        fall = float((part**2 * heavy / shifted**3).sum())
-        step = (np.sqrt(square) / kappa - 1.0) * square / fall
-        if mu + step == mu:
-            break
-        mu += step
-    direction, regression = np.zeros_like(apart), np.zeros_like(apart)
-    regression[real] = part / (heavy + mu)
-    if found:
-        direction[real] = mu * regression[real]
-    if found or np.linalg.norm(apart[~real]) > OUTSIDE * np.linalg.norm(apart):
-        direction[~real] = apart[~real]
-    return _Secular(direction, regression)
-
-
-def _lanczos(problem: Problem, state: FisherState) -> FisherState:
-    """`LANCZOS_BLOCK` more orthonormal vectors that make the covariance tridiagonal."""
-    design, form = problem.design, _loss(problem).form
-    diagonal = [] if state.diagonal is None else list(state.diagonal)
-    beside = [] if state.beside is None else list(state.beside)
-    block = np.zeros((LANCZOS_BLOCK, design.n_features))
-    following, count = state.following / np.linalg.norm(state.following), 0
-    ended = False
-    while count < LANCZOS_BLOCK and not ended:
-        block[count] = following
-        count += 1
-        scores = design.scores(following[:, None])[:, 0]
-        spread = form.roots * form.deviations(scores)
-        image = design.adjoint(spread[:, None])[:, 0]
-        diagonal.append(float(following @ image))
-        size = float(np.linalg.norm(image))
-        for _ in range(2):  # twice is enough
-            for part in (*state.basis, block[:count]):
-                image -= part.T @ (part @ image)
-        rest = float(np.linalg.norm(image))
-        beside.append(rest)
-        ended = rest <= BREAKDOWN * size
-        following = image if ended else image / rest
-    return replace(
-        state,
-        basis=(*state.basis, block[:count]),
-        following=following,
-        diagonal=np.array(diagonal),
-        beside=np.array(beside),
-        finished=ended,
-    )
-
-
-def _combined(basis: tuple[Array, ...], weights: Array) -> Array:
-    """``sum_j weights_j basis_j``."""
-    total, first = np.zeros(basis[0].shape[1]), 0
-    for block in basis:
-        total += block.T @ weights[first : first + len(block)]
-        first += len(block)
-    return total
 
 
 def _root(slope: Callable[[float], float]) -> float:

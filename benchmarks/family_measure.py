@@ -1,0 +1,200 @@
+"""`measure`, for the models of `family`: the same processes and clocks, another judge.
+
+A reference, our own solver at a tight tolerance, hands its dual point to the certificates: it
+need not be trusted, because any dual point proves a bound, and it judges everybody alike. Where
+it does not answer, Clarabel's takes its place.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from benchmarks.family import Case, Model, Solved
+from benchmarks.family_data import load_scaled
+from benchmarks.measure import (
+    ONE_THREAD,
+    Bench,
+    Climb,
+    Clocked,
+    Limits,
+    Trial,
+    Trouble,
+    Worker,
+    _answer,
+    _environment,
+    _repeated,
+)
+from benchmarks.objective import Floats
+from benchmarks.peers.family import OwnFamilyPeer
+from benchmarks.peers.family_clarabel import ClarabelPeer
+
+Judge = Callable[[Solved], float]
+GRACE = 5.0  # seconds
+TIGHT = (1e-9, 1e-10)  # tolerances of the two references
+
+
+@dataclass(frozen=True)
+class Task:
+    """What travels to a solver's process: a model and the name of its data."""
+
+    data: str
+    model: Model
+
+    def on(self, design: Any, labels: Floats) -> Case:
+        return Case(design, labels, self.model)
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        return self.data, self.model.name
+
+
+class FamilyBench(Bench):
+    """The solver with the case in hand; what is compiled is compiled by the case itself."""
+
+    def problem(self, spec: Any) -> Any:
+        if spec.data != self.data:
+            self.design = None
+            data = load_scaled(spec.data)
+            self.data, self.labels = spec.data, data.labels
+            self.design = self.peer.prepared(data.design)
+        return spec.on(self.design, self.labels)
+
+    def warm_up(self, spec: Any) -> None:
+        if self.peer.compiles:
+            self.peer.fit(self.problem(spec), self.peer.ladder[0])
+
+    def clocked(self, spec: Any, setting: float) -> Clocked:
+        case = self.problem(spec)
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        solved = self.peer.fit(case, setting)
+        times = time.perf_counter() - wall, time.process_time() - cpu
+        return Clocked(solved, *(solved.clocked or times))
+
+
+def serve(connection: Connection, peer: Any) -> None:
+    """As `measure.serve`."""
+    from threadpoolctl import threadpool_limits
+
+    bench = FamilyBench(peer)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while (request := connection.recv()) is not None:
+            connection.send(_answer(bench, *request))
+
+
+class FamilyWorker(Worker):
+    """A solver's process that knows the models and the data of the family.
+
+    A solver with a time limit of its own gets a moment to answer with what it has.
+    """
+
+    def _ask(self, spec: Any, setting: float | None, limit: float) -> Clocked | Trouble | None:
+        own_limit = getattr(self.peer, "time_limit", None) is not None
+        return super()._ask(spec, setting, limit + GRACE if own_limit else limit)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        with _environment(dict.fromkeys(ONE_THREAD, "1")):
+            self.process = context.Process(target=serve, args=(theirs, self.peer), daemon=True)
+            self.process.start()
+        theirs.close()
+
+
+@contextmanager
+def family_workers(peers: Sequence[Any], limits: Limits) -> Iterator[dict[str, Worker]]:
+    """A worker per peer, by name; all closed at the end."""
+    crew: dict[str, Worker] = {peer.name: FamilyWorker(peer, limits) for peer in peers}
+    try:
+        yield crew
+    finally:
+        for worker in crew.values():
+            worker.close()
+
+
+class Referee:
+    """Dual points to judge with: our own at a tight tolerance, or else Clarabel's."""
+
+    def __init__(self, limit: float, clarabel_size: int) -> None:
+        limits = Limits(per_fit=2.0 * limit + 5.0)
+        peers = (OwnFamilyPeer("reference", "auto", limit), ClarabelPeer(clarabel_size))
+        self._workers = [FamilyWorker(peer, limits) for peer in peers]
+        self._known: dict[Task, Floats | None] = {}
+        self.missing: list[Task] = []
+
+    def dual(self, task: Task) -> Floats | None:
+        """The dual point of the reference; None where nobody gives one."""
+        if task not in self._known:
+            answers = (w.clocked(task, t) for w, t in zip(self._workers, TIGHT, strict=True))
+            found = (one.fitted.dual for one in answers if isinstance(one, Clocked))
+            self._known[task] = next((dual for dual in found if dual is not None), None)
+            if self._known[task] is None:
+                self.missing.append(task)
+        return self._known[task]
+
+    def judge(self, task: Task, case: Case) -> Judge:
+        """The relative gap of what a solver found, by the reference's dual point or its own."""
+        reference = self.dual(task)
+
+        def relative_gap(solved: Solved) -> float:
+            if not (np.isfinite(solved.coef).all() and np.isfinite(solved.intercept)):
+                return float("inf")
+            duals = [one for one in (reference, solved.dual) if one is not None]
+            return case.model.relative_gap(case, solved, duals)
+
+        return relative_gap
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.close()
+
+
+def climb(worker: Worker, task: Task, judge: Judge, goal: float) -> Climb:
+    """Down the ladder until the goal is certified, then the half rung above it; see `measure`."""
+    limits = worker.limits
+    smallest, spent, above = float("inf"), 0.0, None
+    for setting in worker.peer.ladder:
+        one = _trial(worker, task, judge, setting)
+        if isinstance(one, Trouble):
+            return Climb({}, smallest, one.why)
+        wall = one.seconds * (one.busy if limits.clock == "cpu" else 1.0)
+        smallest, spent = min(smallest, one.gap), spent + wall
+        if one.gap <= goal:
+            best = _half_rung(worker, task, judge, goal, above, one)
+            return Climb({goal: _repeated(worker, task, task, best)}, smallest)
+        if wall > 0.95 * limits.per_fit:
+            return Climb({}, smallest, f"more than {limits.per_fit:g} s")
+        if spent > limits.per_ladder:
+            return Climb({}, smallest, f"more than {limits.per_ladder:g} s over its settings")
+        above = one
+    return Climb({}, smallest, "its tightest setting does not certify")
+
+
+def _trial(worker: Worker, task: Task, judge: Judge, setting: float) -> Trial | Trouble:
+    answer = worker.clocked(task, setting)
+    if isinstance(answer, Trouble):
+        return answer
+    solved = answer.fitted
+    seconds, count = answer.seconds(worker.limits), int(np.count_nonzero(solved.coef))
+    return Trial(setting, seconds, answer.busy, judge(solved), count, solved)
+
+
+def _half_rung(
+    worker: Worker, task: Task, judge: Judge, goal: float, above: Trial | None, reached: Trial
+) -> Trial:
+    if above is None:
+        return reached
+    half = _trial(worker, task, judge, float(np.sqrt(above.setting * reached.setting)))
+    fits = isinstance(half, Trial) and half.gap <= goal and half.seconds < reached.seconds
+    return half if fits else reached

@@ -1,0 +1,98 @@
+"""A kernel matrix as a design: coefficients are weights of samples, scores are ``K beta``."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from proxmargin.designs.base import Array, Design, Index
+from proxmargin.designs.kernel import KernelMatrix
+
+__all__ = ["KernelDesign"]
+
+# samples between which the mean inner product is taken
+SPREAD_SAMPLES = 1000
+
+
+class KernelDesign(Design):
+    """``beta -> K beta``: one coefficient a training sample.
+
+    The coefficients of the model itself lie in the space of the kernel, and their penalty is not
+    one of beta: `proxmargin.representer.certify_represented` certifies problems over this design.
+    What would take features of that space raises TypeError.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+    """
+
+    has_columns = False
+    share = 1.0
+
+    def __init__(self, matrix: KernelMatrix) -> None:
+        self.matrix = matrix
+        self.n_samples = self.n_features = matrix.n_samples
+        self.ledger = matrix.ledger
+
+    def scores(self, coef: Array) -> Array:
+        return self.matrix.matvec(coef)
+
+    def row_norms(self) -> Array:
+        """``k(x_i, x_i)``, the squared length of each sample in the space of the kernel."""
+        return self.matrix.diagonal()
+
+    def spread(self, shares: Array) -> float:
+        """Root mean square distance from the mean, in the space of the kernel.
+
+        Its square is ``sum_i s_i K_ii - s'K s``, the second term from a thousand samples evenly
+        taken: all pairs would cost as much as the fit.
+        """
+        live = np.flatnonzero(shares > 0)
+        some = live[:: max(1, -(-live.size // SPREAD_SAMPLES))]
+        part = shares[some] / shares[some].sum()
+        mean = float(part @ self.matrix.block(some, some) @ part)
+        total = float(shares @ self.matrix.diagonal()) - mean
+        return total**0.5 if total > 0 else 1.0
+
+    def adjoint(self, dual: Array) -> NoReturn:
+        raise _without("a product with the transpose")
+
+    def row_squares(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("a sum over the features")
+
+    def column_squares(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("the variance of each feature")
+
+    def largest(self) -> NoReturn:
+        raise _without("the largest entry of each feature")
+
+    def gram(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("products between features")
+
+    def _outer_gram(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("products between samples by features")
+
+    def _rows(self, index: Index) -> NoReturn:
+        raise _without("the features of some samples")
+
+    def _columns(self, index: Index) -> NoReturn:
+        raise _without("some features")
+
+    def sweep_data(self) -> tuple[Any, ...]:
+        raise _without("columns of features")
+
+    @property
+    def nbytes(self) -> int:
+        return 8 * self.n_samples**2
+
+    @property
+    def density(self) -> float:
+        return 1.0
+
+
+def _without(what: str) -> TypeError:
+    return TypeError(
+        f"{what} was asked of a kernel matrix, which has inner products of samples but no "
+        "features; a low-rank factor of it (designs.low_rank) has some"
+    )

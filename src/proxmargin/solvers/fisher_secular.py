@@ -1,0 +1,219 @@
+"""MM-FDA with a ridge: one decomposition of the covariance, then a scalar equation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh, eigh_tridiagonal
+
+from proxmargin.designs.base import Array
+from proxmargin.losses.minimax import MinimaxFisher
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.ellipsoids import (
+    coordinates_of,
+    covariances,
+    ellipsoid_loss,
+    forms_covariances,
+    is_ridge,
+)
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["FisherSecular", "FisherState"]
+
+# variances below this share of the largest, times the number of them, are rounding; and so is
+# what the difference of the means has outside the range of the covariance, below that share
+ROUNDING, OUTSIDE = 1e-15, 1e-11
+# the secular equation converges quadratically, from the left
+SECULAR_STEPS, SECULAR = 200, 1e-15
+# vectors that a Lanczos step adds, and the loss of norm that ends it
+LANCZOS_BLOCK, BREAKDOWN = 8, 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class FisherState(State):
+    """The state of `FisherSecular`.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    dual : (n_samples,)
+        The dual point that belongs to it.
+    basis : tuple of (LANCZOS_BLOCK, n_features)
+        Orthonormal Lanczos vectors, for large data; the next one is ``following``.
+    diagonal, beside : (k,)
+        The tridiagonal matrix; the last entry of ``beside`` links to ``following``.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    dual: Array | None = None
+    basis: tuple[Array, ...] = ()
+    following: Array = None  # type: ignore[assignment]
+    diagonal: Array = None  # type: ignore[assignment]
+    beside: Array = None  # type: ignore[assignment]
+
+
+class _Secular(NamedTuple):
+    """Where ``mu`` solves the secular equation, in the basis of eigenvectors.
+
+    Attributes
+    ----------
+    direction : (k,)
+        ``mu (Lambda + mu)^-1 d``: l2 times the coefficients.
+    regression : (k,)
+        ``(Lambda + mu)^-1 d``: its scores are the free part of the dual point.
+    """
+
+    direction: Array
+    regression: Array
+
+
+@dataclass(frozen=True)
+class FisherSecular(Solver[FisherState]):
+    """MM-FDA with a ridge: ridge discriminant analysis whose strength solves a scalar equation.
+
+    With the difference of the means d and the pooled within-class covariance S, the optimum is
+
+        ``l2 w = mu (S + mu I)^-1 d``,  ``d'(S + mu I)^-1 S (S + mu I)^-1 d = kappa^2``:
+
+    one eigendecomposition of S on the shorter side of the data, then Newton's method in mu. Where
+    no mu > 0 solves it, w is what d has outside the range of S, zero for most data with more
+    samples than features: kappa has reached its largest value then. Data that are large both ways
+    get a Lanczos basis of S instead, started at d, that grows until the certificate is met.
+    """
+
+    name: ClassVar[str] = "fisher-secular"
+    needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 300
+    reads_columns: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        fits = isinstance(problem.loss, MinimaxFisher) and is_ridge(problem)
+        return None if fits else "it needs the minimax loss of Fisher's criterion and a ridge"
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:
+        return FisherState(coef=start.coef[:, 0].copy(), following=_means_apart(problem))
+
+    def step(self, problem: Problem, state: FisherState) -> FisherState:
+        if forms_covariances(problem):
+            return self._decomposed(problem, state)
+        return self._extended(problem, state)
+
+    def point(self, problem: Problem, state: FisherState) -> Point:
+        return Point(state.coef[:, None], np.zeros(1))
+
+    def dual(self, problem: Problem, state: FisherState) -> Array | None:
+        return None if state.dual is None else state.dual[:, None]
+
+    def _decomposed(self, problem: Problem, state: FisherState) -> FisherState:
+        loss, coordinates = ellipsoid_loss(problem), coordinates_of(problem)
+        design = coordinates.design
+        apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
+        first, second = covariances(loss, design)
+        values, vectors = eigh(first + second, overwrite_a=True, check_finite=False)
+        found = _secular(values, vectors.T @ apart, loss.kappa)
+        coef = coordinates.coef(vectors @ found.direction) / problem.penalty.l2
+        scores = design.scores((vectors @ found.regression)[:, None])
+        dual = loss.form.offset + loss.form.roots * loss.form.deviations(scores[:, 0])
+        return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual, finished=True)
+
+    def _extended(self, problem: Problem, state: FisherState) -> FisherState:
+        """Some more Lanczos vectors, and the optimum among their combinations."""
+        loss, size = ellipsoid_loss(problem), float(np.linalg.norm(_means_apart(problem)))
+        if size == 0.0:
+            return replace(state, n_iter=state.n_iter + 1, finished=True)
+        state = _lanczos(problem, state)
+        values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
+        found = _secular(np.asarray(values, np.float64), size * vectors[0], loss.kappa)
+        coef = _combined(state.basis, vectors @ found.direction) / problem.penalty.l2
+        scores = problem.design.scores(_combined(state.basis, vectors @ found.regression)[:, None])
+        dual = loss.form.offset + loss.form.roots * loss.form.deviations(scores[:, 0])
+        return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual)
+
+
+def _means_apart(problem: Problem) -> Array:
+    """Difference of the means of the classes, (n_features,)."""
+    return -problem.design.adjoint(ellipsoid_loss(problem).form.offset[:, None])[:, 0]
+
+
+def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
+    """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
+
+    Newton's method on ``1 / kappa = 1 / root(mu)``, concave in mu: from the left it stays there.
+    Without a solution mu is zero, and what is left of d is what lies outside the range.
+
+    Parameters
+    ----------
+    values, apart : (k,)
+        Eigenvalues lambda, and the difference of the means d in the eigenvectors.
+    """
+    top = float(values.max(initial=0.0))
+    real = values > ROUNDING * values.size * top
+    if kappa == 0 or not real.any():
+        return _Secular(apart.copy(), np.zeros_like(apart))
+    heavy, part = values[real], apart[real]
+    mu, found = 0.0, False
+    for _ in range(SECULAR_STEPS):
+        shifted = heavy + mu
+        square = float((part**2 * heavy / shifted**2).sum())
+        if square <= kappa**2 * (1.0 + SECULAR):
+            break
+        found = True
+        fall = float((part**2 * heavy / shifted**3).sum())
+        step = (np.sqrt(square) / kappa - 1.0) * square / fall
+        if mu + step == mu:
+            break
+        mu += step
+    direction, regression = np.zeros_like(apart), np.zeros_like(apart)
+    regression[real] = part / (heavy + mu)
+    if found:
+        direction[real] = mu * regression[real]
+    if found or np.linalg.norm(apart[~real]) > OUTSIDE * np.linalg.norm(apart):
+        direction[~real] = apart[~real]
+    return _Secular(direction, regression)
+
+
+def _lanczos(problem: Problem, state: FisherState) -> FisherState:
+    """`LANCZOS_BLOCK` more orthonormal vectors that make the covariance tridiagonal."""
+    design, form = problem.design, ellipsoid_loss(problem).form
+    diagonal = [] if state.diagonal is None else list(state.diagonal)
+    beside = [] if state.beside is None else list(state.beside)
+    block = np.zeros((LANCZOS_BLOCK, design.n_features))
+    following, count = state.following / np.linalg.norm(state.following), 0
+    ended = False
+    while count < LANCZOS_BLOCK and not ended:
+        block[count] = following
+        count += 1
+        scores = design.scores(following[:, None])[:, 0]
+        spread = form.roots * form.deviations(scores)
+        image = design.adjoint(spread[:, None])[:, 0]
+        diagonal.append(float(following @ image))
+        size = float(np.linalg.norm(image))
+        for _ in range(2):  # twice is enough
+            for part in (*state.basis, block[:count]):
+                image -= part.T @ (part @ image)
+        rest = float(np.linalg.norm(image))
+        beside.append(rest)
+        ended = rest <= BREAKDOWN * size
+        following = image if ended else image / rest
+    return replace(
+        state,
+        basis=(*state.basis, block[:count]),
+        following=following,
+        diagonal=np.array(diagonal),
+        beside=np.array(beside),
+        finished=ended,
+    )
+
+
+def _combined(basis: tuple[Array, ...], weights: Array) -> Array:
+    """``sum_j weights_j basis_j``."""
+    total, first = np.zeros(basis[0].shape[1]), 0
+    for block in basis:
+        total += block.T @ weights[first : first + len(block)]
+        first += len(block)
+    return total

@@ -1,0 +1,98 @@
+"""The steps after the tolerance was met: they gain digits, cost what they say, and never lose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.losses import Logistic
+from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.losses.minimax import MinimaxProbability
+from proxmargin.minimize import Report, minimize
+from proxmargin.outcome import Status
+from proxmargin.penalties import Ball, Ridge
+from proxmargin.problem import Problem
+from proxmargin.solvers.ball_newton import BallNewton
+from proxmargin.solvers.base import Solver
+from proxmargin.solvers.probability_newton import ProbabilityNewton
+from proxmargin.stopping import Stop
+
+
+def in_a_ball(rng: np.random.Generator) -> Problem:
+    X = rng.standard_normal((60, 5))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(60) > 0, 1.0, -1.0)
+    loss = MarginSum(Logistic(), y[:, None], np.full((60, 1), 1.0 / 60), 60.0)
+    return Problem(loss, Ball(2.0, 1.0), DenseDesign(X), Ridge())
+
+
+def minimax(rng: np.random.Generator) -> Problem:
+    X = rng.standard_normal((60, 5))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(60) > 0, 1.0, -1.0)
+    loss = MinimaxProbability(y, np.full(60, 1.0 / 60), 0.2, 60.0)
+    return Problem(loss, Ridge(1.0), DenseDesign(X), Ridge())
+
+
+@dataclass(frozen=True)
+class PlainBall(BallNewton):
+    polishing: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class PlainProbability(ProbabilityNewton):
+    polishing: ClassVar[int] = 0
+
+
+@dataclass(frozen=True)
+class SpoiledBall(BallNewton):
+    """One of its steps leads far away."""
+
+    spoiled: int = 0
+
+    def step(self, problem: Problem, state: Any) -> Any:
+        after = super().step(problem, state)
+        if after.n_iter != self.spoiled:
+            return after
+        return replace(after, coef=-after.coef, scores=-after.scores)
+
+
+CASES = {
+    "ball": (in_a_ball, PlainBall(), BallNewton()),
+    "minimax": (minimax, PlainProbability(), ProbabilityNewton()),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_step_more_squares_the_error(name: str, rng) -> None:
+    make, plain, polishing = CASES[name]
+    problem = make(rng)
+    exact = minimize(problem, plain, stop=Stop(tol=1e-14)).point.coef
+    before = minimize(problem, plain, stop=Stop(tol=1e-4))
+    after = minimize(problem, polishing, stop=Stop(tol=1e-4))
+    assert after.status is Status.CONVERGED
+    assert after.certificate.n_iter == before.certificate.n_iter + 1
+    error = float(np.abs(before.point.coef - exact).max())
+    assert np.abs(after.point.coef - exact).max() <= max(1e-3 * error, 1e-12)
+
+
+def test_a_step_for_the_worse_is_not_reported(rng) -> None:
+    problem, stop = in_a_ball(rng), Stop(tol=1e-4)
+    steps = minimize(problem, PlainBall(), stop=stop).certificate.n_iter
+    reports: list[Report] = []
+    solution = minimize(problem, SpoiledBall(steps + 1), stop=stop, callbacks=[reports.append])
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.converged
+    assert reports[-1].gap.relative_gap > 1e-2
+    assert solution.certificate.relative_gap == min(r.gap.relative_gap for r in reports)
+
+
+@pytest.mark.parametrize("solver", [BallNewton(), PlainBall()], ids=["polishing", "plain"])
+def test_limits_hold_while_polishing(solver: Solver[Any], rng) -> None:
+    problem = in_a_ball(rng)
+    steps = minimize(problem, PlainBall(), stop=Stop(tol=1e-4)).certificate.n_iter
+    solution = minimize(problem, solver, stop=Stop(tol=1e-4, max_iter=steps))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.n_iter == steps
