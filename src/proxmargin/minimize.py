@@ -49,9 +49,7 @@ class Report:
 class _Run:
     """The bookkeeping of one minimisation: clock, passes, best bound, stall counter."""
 
-    def __init__(
-        self, problem: Problem, solver: Solver[Any], stop: Stop, certify: Certify
-    ) -> None:
+    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop, certify: Certify) -> None:
         self.problem, self.solver, self.stop, self.certify = problem, solver, stop, certify
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
@@ -107,8 +105,11 @@ class _Run:
         return Status.ITERATION_LIMIT if state.n_iter >= self.limit else None
 
     def _polishes(self, state: State, gap: Gap) -> bool:
-        """Whether one more polishing step is to follow; counts it."""
-        ended = state.exact or state.finished or not np.isfinite(gap.primal)
+        """Whether one more polishing step is to follow; counts it.
+
+        A start that meets the tolerance is left as it is.
+        """
+        ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
         late = state.n_iter >= self.limit or perf_counter() >= self.stop.deadline
         if ended or late or self.polished >= self.solver.polishing:
             return False

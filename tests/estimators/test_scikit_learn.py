@@ -13,14 +13,22 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from proxmargin import (
+    DWD,
+    L2SVC,
+    SVC,
+    DDAGClassifier,
     HuberizedSVC,
+    LogisticRegression,
     MarginClassifier,
+    MarginFDA,
+    MarginMPM,
+    NuSVC,
     SparseLogisticRegression,
     SquaredHingeSVC,
 )
 from proxmargin.certificate import CertificateList
 from proxmargin.losses import Logistic, SquaredHinge
-from proxmargin.penalties import ElasticNet
+from proxmargin.penalties import Ball, ElasticNet, Ridge
 
 EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 
@@ -34,6 +42,18 @@ EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifi
         SparseLogisticRegression(),
         MarginClassifier(),
         MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(0.01, 0.01)),
+        MarginClassifier(loss=Logistic(), penalty=Ridge(0.01), multi_class="ovr"),
+        MarginClassifier(loss=Logistic(), penalty=Ball(2.0, 1.0), multi_class="ovr"),
+        SVC(),
+        L2SVC(),
+        LogisticRegression(),
+        NuSVC(),
+        DWD(),
+        MarginFDA(),
+        MarginMPM(),
+        MarginFDA(kernel="rbf"),
+        DWD(kernel="rbf"),
+        DDAGClassifier(SVC()),
     ]
 )
 def test_scikit_learn_check(estimator, check) -> None:

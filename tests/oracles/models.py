@@ -15,7 +15,14 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Optimum", "binary_objective", "binary_optimum", "joint_objective", "joint_optimum"]
+__all__ = [
+    "Optimum",
+    "binary_objective",
+    "binary_optimum",
+    "joint_objective",
+    "joint_optimum",
+    "loss_values",
+]
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
@@ -45,6 +52,11 @@ _EXPRESSIONS: dict[str, Callable[[Any, float], Any]] = {
     "squared_hinge": lambda t, delta: cp.square(cp.pos(1 - t)),
     "logistic": lambda t, delta: cp.logistic(-t),
 }
+
+
+def loss_values(loss: str, margins: np.ndarray, delta: float = 1.0) -> np.ndarray:
+    """The loss of each margin."""
+    return _VALUES[loss](margins, delta)
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,32 @@ The objective is computed again from ``coef_`` and ``intercept_``, by `tests.ora
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC
+from proxmargin import (
+    DWD,
+    L2SVC,
+    SVC,
+    HuberizedSVC,
+    LogisticRegression,
+    MarginClassifier,
+    MarginFDA,
+    MarginMPM,
+    NuSVC,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+)
+from proxmargin.losses import HuberizedHinge
+from proxmargin.penalties import Ridge
 from tests.data import load_instance, needs_data, reference_instances
-from tests.oracles.models import binary_objective, joint_objective
+from tests.oracles.models import binary_objective, joint_objective, loss_values
 
 ESTIMATORS: dict[str, Any] = {
     "huberized_hinge": HuberizedSVC,
@@ -23,6 +39,7 @@ ESTIMATORS: dict[str, Any] = {
 }
 BINARY = [i for i in reference_instances("binary_en") if i["params"]["loss"] in ESTIMATORS]
 JOINT = reference_instances("mhsvm")
+UNIFIED = reference_instances("csum", "nusvm", "dwd", "mmfda", "mmmpm")
 
 pytestmark = needs_data("reference/instances.py", "reference/optima.json")
 
@@ -30,7 +47,7 @@ pytestmark = needs_data("reference/instances.py", "reference/optima.json")
 @lru_cache(maxsize=4)
 def load(key: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Features, labels and weights of the instance with this id."""
-    return load_instance(next(i for i in BINARY + JOINT if i["id"] == key))
+    return load_instance(next(i for i in BINARY + JOINT + UNIFIED if i["id"] == key))
 
 
 def name_of(instance: dict[str, Any]) -> str:
@@ -147,3 +164,158 @@ def test_weights_equal_repeated_rows(instance: dict[str, Any]) -> None:
     repeated.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     assert repeated.certificate_.primal == pytest.approx(weighted.certificate_.primal, rel=1e-9)
     np.testing.assert_allclose(repeated.coef_, weighted.coef_, atol=1e-4)
+
+
+# -- the models of inner products -----------------------------------------------------------------
+
+UNIFIED_ESTIMATORS: dict[str, Any] = {
+    "hinge": SVC,
+    "squared_hinge": L2SVC,
+    "logistic": LogisticRegression,
+    "nusvm": NuSVC,
+    "dwd": DWD,
+    "mmfda": MarginFDA,
+    "mmmpm": MarginMPM,
+}
+
+
+def unified_name(instance: dict[str, Any]) -> str:
+    model = instance["params"]
+    settings = ", ".join(f"{k} {v}" for k, v in model.items() if k != "loss")
+    name = model.get("loss", instance["kind"])
+    return f"{instance['data'].removeprefix('sklearn:')}, {name}, {settings}" + (
+        ", weighted" if instance.get("weighted") else ""
+    )
+
+
+def unified_cases(*solvers: str) -> Any:
+    params = [
+        pytest.param(
+            instance,
+            solver,
+            id=f"{unified_name(instance)}, {solver}",
+            marks=[pytest.mark.slow] if is_slow(instance, solver) else [],
+        )
+        for instance in UNIFIED
+        for solver in solvers
+    ]
+    return pytest.mark.parametrize(("instance", "solver"), params)
+
+
+def is_slow(instance: dict[str, Any], solver: str) -> bool:
+    """Seconds to minutes each: first-order steps on the dual of large or hard instances."""
+    model = instance["params"]
+    hard = instance["data"] == "a9a" or model.get("C", 0) >= 100 or instance["kind"] == "nusvm"
+    entropy = model.get("loss") == "logistic" and instance["data"] != "colon"
+    return solver != "auto" and (hard or entropy)
+
+
+def unified_fit(instance: dict[str, Any], solver: str, **options: Any) -> Any:
+    X, y, weights = load(instance["id"])
+    model = dict(instance["params"])
+    loss = model.pop("loss", instance["kind"])
+    if loss == "huberized_hinge":
+        total = y.size if weights is None else weights.sum()
+        estimator: Any = MarginClassifier(
+            HuberizedHinge(1.0), Ridge(1.0 / (model["C"] * total)), solver=solver, **options
+        )
+    else:
+        estimator = UNIFIED_ESTIMATORS[loss](solver=solver, **model, **options)
+    return estimator.fit(X, y, sample_weight=weights)
+
+
+def unified_value(instance: dict[str, Any], estimator: Any) -> float:
+    """What the fitted numbers are worth, by the statement of the model, scale-free where it is."""
+    X, y, weights = load(instance["id"])
+    s = np.ones(y.size) if weights is None else weights
+    w, b, model = estimator.coef_[0], estimator.intercept_[0], instance["params"]
+    t = y * (X @ w + b)
+    if instance["kind"] == "csum":
+        return float(model["C"] * s @ loss_values(model["loss"], t) + 0.5 * w @ w)
+    if instance["kind"] == "dwd":
+        q = np.sqrt(s.sum() * model["nu"])
+        assert np.linalg.norm(w) <= 1 + 1e-9
+        return float(s @ np.where(t >= q, 1 / np.maximum(t, q), (2 * q - t) / q**2))
+    if instance["kind"] == "nusvm":
+        order, mass = np.argsort(t), model["nu"] * s.sum()
+        before = np.concatenate([[0.0], np.cumsum(s[order])[:-1]])
+        taken = np.clip(mass - before, 0.0, s[order])
+        return float(-(taken @ t[order]) / mass / np.linalg.norm(w))
+    means, variances = [], []
+    for side in (1, -1):
+        one = y == side
+        shares = s[one] / s[one].sum()
+        scores = X[one] @ w
+        means.append(shares @ scores)
+        variances.append(shares @ (scores - means[-1]) ** 2)
+    spread = np.sqrt(sum(variances)) if instance["kind"] == "mmfda" else np.sqrt(variances).sum()
+    return float(-(means[0] - means[1] - model["kappa"] * spread) / np.linalg.norm(w))
+
+
+def stated(instance: dict[str, Any], estimator: Any) -> float:
+    """The value of the model that its certificate speaks of."""
+    primal = estimator.certificate_.primal
+    if instance["kind"] in ("nusvm", "mmfda", "mmmpm"):
+        return -np.sqrt(-2.0 * primal)  # half the square of the margin, with a minus
+    if isinstance(estimator, MarginClassifier):  # a mean, and a penalty over C S
+        _, y, weights = load(instance["id"])
+        return primal * instance["params"]["C"] * (y.size if weights is None else weights.sum())
+    return primal
+
+
+@unified_cases("auto", "fapg-star")
+def test_the_models_of_inner_products_reach_the_reference_optimum(
+    instance: dict[str, Any], solver: str
+) -> None:
+    estimator = unified_fit(instance, solver)
+    value, optimum = unified_value(instance, estimator), instance["optimum"]
+    assert estimator.certificate_.converged
+    assert abs(value - optimum) <= (1e-6 + instance["accuracy"]) * abs(optimum)
+    assert stated(instance, estimator) == pytest.approx(value, rel=1e-9)
+
+
+@unified_cases("fapg")
+def test_the_printed_method_reaches_it_or_says_how_far_it_got(
+    instance: dict[str, Any], solver: str
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator = unified_fit(instance, solver, time_limit=1.0)
+    value, optimum = unified_value(instance, estimator), instance["optimum"]
+    certificate, accuracy = estimator.certificate_, 1e-9 + instance["accuracy"]
+    assert stated(instance, estimator) == pytest.approx(value, rel=1e-9)
+    if certificate.converged:
+        assert abs(value - optimum) <= (1e-3 + accuracy) * abs(optimum)
+    # the gap is never less than the error: what it leaves below the value is below the optimum
+    true = optimum * certificate.primal / value
+    if value < 0:  # half the square of a margin, with a minus
+        true = -0.5 * optimum**2
+    assert certificate.dual <= true + accuracy * abs(true)
+
+
+@pytest.mark.parametrize("instance", [pytest.param(i, id=unified_name(i)) for i in UNIFIED])
+def test_a_tight_tolerance_leaves_nothing_but_the_accuracy_of_the_reference(
+    instance: dict[str, Any],
+) -> None:
+    estimator = unified_fit(instance, "auto", tol=1e-10)
+    value, optimum = unified_value(instance, estimator), instance["optimum"]
+    assert abs(value - optimum) <= (1e-8 + instance["accuracy"]) * abs(optimum)
+    assert estimator.certificate_.converged
+
+
+@pytest.mark.parametrize(
+    "instance", [pytest.param(i, id=unified_name(i)) for i in UNIFIED if i.get("weighted")]
+)
+def test_weights_equal_repeated_rows_in_the_models_of_inner_products(
+    instance: dict[str, Any],
+) -> None:
+    X, y, weights = load(instance["id"])
+    weighted = unified_fit(instance, "auto", tol=1e-10)
+    times = weights.astype(int)
+    model = {k: v for k, v in instance["params"].items() if k != "loss"}
+    make = UNIFIED_ESTIMATORS[instance["params"].get("loss", instance["kind"])]
+    repeated = make(tol=1e-10, **model).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    primal = weighted.certificate_.primal
+    assert repeated.certificate_.primal == pytest.approx(primal, rel=1e-9)
+    near = 1e-3 * np.abs(weighted.coef_).max()
+    np.testing.assert_allclose(repeated.coef_, weighted.coef_, atol=near)

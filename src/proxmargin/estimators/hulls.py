@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.admissible import largest_nu, smallest_nu
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design
+from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.base import each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
@@ -31,6 +32,8 @@ Array = NDArray[np.float64]
 MARRON_SHARE = 0.1
 # samples of a class whose distances are measured
 DISTANCE_SAMPLES = 1000
+# rounding of a sum of weights that is half of all
+HALF = 1e-12
 # entries of a linear programme that is still solved to name the least nu
 LARGEST_PROGRAMME = 2_000_000
 
@@ -97,7 +100,10 @@ class _NuMachine(KernelMachine):
 
 
 @documented(
-    solvers="'interior-point', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
+    solvers=(
+        "'interior-point', 'decomposition' (other kernels than 'linear'), 'apg', "
+        "'fapg-guaranteed', 'fapg', 'fapg-star'"
+    ),
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm="; linear kernels only",
@@ -122,6 +128,8 @@ class NuSVC(_NuMachine):
 
     <attributes>
     """
+
+    _has_sparse_dual = True
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -162,10 +170,12 @@ class NuSVC(_NuMachine):
 
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         def least() -> str:
-            if problem.design.n_samples * problem.design.n_features > LARGEST_PROGRAMME:
+            design = problem.design
+            large = design.n_samples * design.n_features > LARGEST_PROGRAMME
+            if large or isinstance(design, KernelDesign):  # a programme over features
                 return "the reduced hulls of the classes meet"
             assert isinstance(problem.loss, TailMean)
-            value = smallest_nu(problem.design, problem.loss.signs, problem.loss.shares)
+            value = smallest_nu(design, problem.loss.signs, problem.loss.shares)
             return f"nu_min={value:.6g}"
 
         report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
@@ -220,7 +230,10 @@ class DWD(_NuMachine):
 
 
 def _median_distance(design: Design, signs: Array, shares: Array) -> float:
-    """The median distance between samples of different classes, of at most a thousand of each."""
+    """The weighted median distance between samples of different classes.
+
+    Over at most a thousand samples of each class, evenly spaced in their order.
+    """
     chosen = [
         rows[:: -(-rows.size // DISTANCE_SAMPLES)]
         for rows in (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
@@ -229,4 +242,14 @@ def _median_distance(design: Design, signs: Array, shares: Array) -> float:
     squares = np.diag(gram)
     first = chosen[0].size
     between = squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
-    return float(np.sqrt(np.maximum(np.median(between), 0.0)))
+    weights = np.outer(shares[chosen[0]], shares[chosen[1]])
+    return float(np.sqrt(max(_weighted_median(between.ravel(), weights.ravel()), 0.0)))
+
+
+def _weighted_median(values: Array, weights: Array) -> float:
+    """The value with half of the weight on either side; the middle of two where both have half."""
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) / weights.sum()
+    at = min(int(np.searchsorted(below, 0.5 - HALF)), values.size - 1)
+    after = at + 1 if abs(below[at] - 0.5) <= HALF and at + 1 < values.size else at
+    return 0.5 * float(values[order[at]] + values[order[after]])

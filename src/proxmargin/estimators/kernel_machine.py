@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
 from proxmargin.designs import DenseDesign, Design, as_design, moments
-from proxmargin.designs.kernel import KernelMatrix, kernel_matrix
-from proxmargin.designs.low_rank import LowRankFactor, factorise
+from proxmargin.designs.kernel import KernelMatrix, check_definite, kernel_matrix
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.base import (
     Assembly,
     MarginEstimator,
@@ -36,7 +37,8 @@ from proxmargin.minimize import Report
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.representer import Representer, represented
+from proxmargin.representer import Representer, ScoredGap, certify_represented, represented
+from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.targets import Targets
 
 __all__ = ["KernelMachine", "RegularizedMachine"]
@@ -45,7 +47,10 @@ Array = NDArray[np.float64]
 
 # the rank of a first factor, and the operations n r^2 beyond which a factor is not refined
 FIRST_RANK = 1000
-MOST_OPERATIONS = 2e11
+MOST_OPERATIONS = 5e10
+# up to this many samples a factor of full rank and the interior point method are as quick as a
+# decomposition, and end with more digits
+FACTORED_SAMPLES = 300
 # where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
 # to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)
@@ -66,7 +71,6 @@ class _Kernelized:
 
     X: Any
     kernel: Kernel
-    factor: LowRankFactor
     solutions: list[Solution]
     models: list[Representer]
     problems: Sequence[Problem]
@@ -78,12 +82,16 @@ class KernelMachine(MarginEstimator):
     Subclasses say which losses and which penalty, and may have a rule for the length and the
     intercept of the model (`_finish`).
 
-    A nonlinear kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the
+    Where the loss leaves most samples out of the model (`_has_sparse_dual`), blocks of the exact
+    kernel are solved one after the other. For other losses, and for a few hundred samples,
+    a nonlinear kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the
     linear model on G solved; the result is turned into weights of samples and certified for the
     exact kernel. Where that certificate does not meet ``tol``, the factor is refined.
     """
 
     _joint_allowed = False
+    # the loss lets most dual coordinates end at a bound, where a decomposition leaves them alone
+    _has_sparse_dual = False
 
     def __init__(
         self,
@@ -223,9 +231,7 @@ class KernelMachine(MarginEstimator):
         """The kernel; the fitted gamma once there is one and no data are given."""
         known = X is None and self.gamma_ is not None
         gamma: Any = self.gamma_ if known else self.gamma
-        return named_kernel(
-            self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X
-        )
+        return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
 
     # -- linear -----------------------------------------------------------------------------
 
@@ -257,6 +263,9 @@ class KernelMachine(MarginEstimator):
         kernel = self._named_kernel(X)
         self.gamma_ = getattr(kernel, "gamma", None)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
+        exact = self._exact_problems(targets, matrix)
+        if exact:
+            return self._decomposed(X, kernel, matrix, Assembly(targets, exact, *_plain(exact)))
         most = self._most_columns(matrix.n_samples)
         factor = factorise(matrix, rank=min(FIRST_RANK, most), rng=np.random.default_rng(0))
         starts: list[Point | None] = [None] * len(each_class(targets))
@@ -264,28 +273,44 @@ class KernelMachine(MarginEstimator):
             # a kernel that is zero has a factor without columns: a design needs one
             columns = factor.factor if factor.rank else np.zeros((matrix.n_samples, 1))
             problems = self._problems(targets, DenseDesign(columns))
-            plain = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
-            assembly = Assembly(targets, problems, *plain)
-            solutions = self._solve(assembly, starts)
+            solutions = self._solve(Assembly(targets, problems, *_plain(problems)), starts)
             pairs = [self._exact(p, matrix, s) for p, s in zip(problems, solutions, strict=True)]
-            done = _Kernelized(
-                X, kernel, factor, [s for s, _ in pairs], [m for _, m in pairs], problems
-            )
+            done = _Kernelized(X, kernel, [s for s, _ in pairs], [m for _, m in pairs], problems)
             finer = (
                 factor.extend(min(2 * factor.rank, most))
-                if self._may_refine(done, most, perf_counter() - started)
+                if self._may_refine(done, factor.rank, most, perf_counter() - started)
                 else factor
             )
             if finer.rank == factor.rank:
-                return self._explained(done, limited=factor.rank >= most)
+                return self._explained(done, factor.rank, limited=factor.rank >= most)
             starts = [_padded(s.point, finer.rank) for s in solutions]
             factor = finer
 
-    def _may_refine(self, fit: _Kernelized, most: int, seconds: float) -> bool:
+    def _exact_problems(self, targets: Targets, matrix: KernelMatrix) -> tuple[Problem, ...]:
+        """The problems over the kernel itself, where they are to be decomposed; else none."""
+        large = matrix.n_samples > FACTORED_SAMPLES and self.rank is None
+        asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
+        if not self._has_sparse_dual or not (asked or (self.solver == "auto" and large)):
+            return ()
+        problems = self._problems(targets, KernelDesign(matrix))
+        solver = BlockDecomposition()
+        return () if any(solver.objection(problem) for problem in problems) else problems
+
+    def _decomposed(
+        self, X: Any, kernel: Kernel, matrix: KernelMatrix, assembly: Assembly
+    ) -> _Kernelized:
+        """The solutions on the kernel itself: their certificates are those of the model."""
+        if not matrix.is_definite:
+            check_definite(matrix, np.random.default_rng(0))
+        starts = [None] * len(assembly.problems)
+        solutions = self._solve(assembly, starts, certify_represented)
+        return _Kernelized(X, kernel, solutions, [_model(s) for s in solutions], assembly.problems)
+
+    def _may_refine(self, fit: _Kernelized, rank: int, most: int, seconds: float) -> bool:
         late = self.time_limit is not None and seconds >= self.time_limit
         stopped = any(s.status is Status.INTERRUPTED for s in fit.solutions)
         met = all(s.certificate.converged for s in fit.solutions)
-        return not (late or stopped or met) and fit.factor.rank < most
+        return not (late or stopped or met) and rank < most
 
     def _most_columns(self, n: int) -> int:
         if self.rank is not None:
@@ -313,12 +338,12 @@ class KernelMachine(MarginEstimator):
         )
         return replace(solution, gap=gap, certificate=certificate), model
 
-    def _explained(self, fit: _Kernelized, limited: bool) -> _Kernelized:
+    def _explained(self, fit: _Kernelized, rank: int, limited: bool) -> _Kernelized:
         """Say where a factor of bounded rank is what kept a fit from its tolerance."""
 
         def told(solution: Solution) -> Solution:
             certificate = solution.certificate
-            because = f"{certificate.because}; on a factor of the kernel of rank {fit.factor.rank}"
+            because = f"{certificate.because}; on a factor of the kernel of rank {rank}"
             status, reason = solution.status, certificate.stop_reason
             if limited and status is Status.CONVERGED and not certificate.converged:
                 status = Status.RANK_LIMIT
@@ -372,6 +397,19 @@ def _weights(problem: Problem, solution: Solution) -> Array:
     small = cut * float(np.abs(dual).max(initial=0.0))
     weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
     return weights
+
+
+def _model(solution: Solution) -> Representer:
+    """The model of a solution whose certificate is one of weights of samples."""
+    gap = solution.gap
+    assert isinstance(gap, ScoredGap)
+    return Representer(gap.point.coef[:, 0], gap.scores, gap)
+
+
+def _plain(problems: Sequence[Problem]) -> tuple[Array, Array]:
+    """Centre and scale of features that are used as they are."""
+    count = problems[0].design.n_features
+    return np.zeros(count), np.ones(count)
 
 
 def _is_interior(problem: Problem, dual: Array) -> bool:

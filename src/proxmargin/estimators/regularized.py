@@ -14,7 +14,7 @@ _WARM = "; linear kernels only"
 
 
 @documented(
-    solvers=f"'interior-point', {_FIRST_ORDER}",
+    solvers=f"'interior-point', 'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,
@@ -41,12 +41,14 @@ class SVC(RegularizedMachine):
     True
     """
 
+    _has_sparse_dual = True
+
     def _margin_loss(self) -> MarginLoss:
         return Hinge()
 
 
 @documented(
-    solvers=f"'ridge-newton', {_FIRST_ORDER}",
+    solvers=f"'ridge-newton', 'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,
@@ -64,6 +66,8 @@ class L2SVC(RegularizedMachine):
 
     <attributes>
     """
+
+    _has_sparse_dual = True
 
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()

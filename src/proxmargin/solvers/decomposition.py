@@ -1,4 +1,4 @@
-"""Kernel machines with sparse duals: small dense problems, one after the other, on the exact kernel.
+"""Kernel machines with sparse duals: blocks of the exact kernel, one after the other.
 
 With weights of samples beta, the dual of a hinge, squared hinge or nu-SVM with a ridge is
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.decomposition import pairwise
 from proxmargin.designs.base import Index
-from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.designs.kernel import IndefiniteKernelError, KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -145,12 +145,21 @@ class BlockDecomposition(Solver[Blocks]):
         fresh = travel > TRAVEL * float(np.abs(weights).sum())
         moved = weights if fresh else change
         product = matrix.matvec(moved[:, None])[:, 0]
+        if not fresh:
+            _check_curvature(matrix, change, product)
+            product += state.product
+        before, now = (
+            _objective(terms, beta, scores)
+            for beta, scores in ((state.weights, state.product), (weights, product))
+        )
         return replace(
             state,
             n_iter=state.n_iter + 1,
+            objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
+            point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
             finished=pairs == 0,
             weights=weights,
-            product=product if fresh else state.product + product,
+            product=product,
             block=block,
             travel=0.0 if fresh else travel,
             pairs=state.pairs + pairs,
@@ -195,6 +204,7 @@ class BlockDecomposition(Solver[Blocks]):
     def _chosen(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
         """The block: half of it violates most on either side, then what was free in the last one.
 
+        The pair that violates most is always in it, so that every step lowers the objective.
         What room is left goes to further samples that violate, and to other free ones.
         """
         n = gradient.size
@@ -208,6 +218,7 @@ class BlockDecomposition(Solver[Blocks]):
         side = self.block // 4
         ordered = np.concatenate(
             [
+                _worst_pair(terms, state.weights, gradient),
                 _largest(short, side),
                 _largest(over, side),
                 _decreasing(amount, past & free),
@@ -257,13 +268,29 @@ def _feasible(problem: Problem, coef: Array) -> Array:
         balanced: Array = problem.loss.balanced(-l2 * coef, problem.intercept)[:, 0] / -l2
         return balanced
     weights = np.zeros(coef.shape[0])
-    for second, total in enumerate(terms.sums):
-        index = np.flatnonzero(terms.groups == bool(second))
-        caps = terms.high[index] if total > 0 else -terms.low[index]
+    for first, total in zip((False, True), terms.sums, strict=True):
+        if not total:
+            continue
+        index = np.flatnonzero(terms.groups == first)
+        caps = terms.high[index] - terms.low[index]
         before = np.cumsum(caps) - caps
-        if total:
-            weights[index] = np.sign(total) * np.clip(abs(total) - before, 0.0, caps)
+        weights[index] = np.sign(total) * np.clip(abs(total) - before, 0.0, caps)
     return weights
+
+
+def _objective(terms: Terms, weights: Array, product: Array) -> float:
+    """The dual objective, over the strength of the ridge."""
+    return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
+
+
+def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:
+    """Speak up where a step shows a negative eigenvalue: its Rayleigh quotient exceeds one."""
+    size = float(change @ change)
+    if matrix.is_definite or size == 0.0:
+        return
+    quotient, largest = float(change @ product) / size, float(matrix.diagonal().max())
+    if quotient < -matrix.negative * largest:
+        raise IndefiniteKernelError(quotient, largest)
 
 
 def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, float, float]]:
@@ -283,6 +310,17 @@ def _violation(terms: Terms, weights: Array, gradient: Array) -> float:
     return max(high - low for _, low, high in _ends(terms, weights, gradient))
 
 
+def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
+    """The two samples of `_violation`."""
+    index, lowest, highest = max(
+        _ends(terms, weights, gradient), key=lambda found: found[2] - found[1]
+    )
+    at, g = weights[index], gradient[index]
+    grows = (at < terms.high[index]) & (g == lowest)
+    falls = (at > terms.low[index]) & (g == highest)
+    return index[[int(grows.argmax()), int(falls.argmax())]]
+
+
 def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Array]:
     """How far gradients are below what lets a sample stay low, and above what lets it stay high.
 
@@ -295,8 +333,10 @@ def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Arra
             continue
         at, g = weights[index], gradient[index]
         grows, falls = at < terms.high[index], at > terms.low[index]
-        level = float(np.median(g[grows & falls])) if (grows & falls).any() else 0.5 * (
-            lowest + highest
+        level = (
+            float(np.median(g[grows & falls]))
+            if (grows & falls).any()
+            else 0.5 * (lowest + highest)
         )
         level = min(max(level, lowest), highest)
         short[index] = np.where(grows, np.maximum(level - g, 0.0), 0.0)
@@ -306,8 +346,8 @@ def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Arra
 
 def _largest(amount: Array, count: int) -> Index:
     """The ``count`` largest, of those above zero."""
-    index = np.argpartition(amount, -count)[-count:] if count < amount.size else np.arange(
-        amount.size
+    index = (
+        np.argpartition(amount, -count)[-count:] if count < amount.size else np.arange(amount.size)
     )
     return index[amount[index] > 0]
 

@@ -114,6 +114,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 500
+    polishing: ClassVar[int] = 1
     reads_columns: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:

@@ -1,0 +1,163 @@
+"""The graph of binary classifiers: what it asks, what it answers, and which data it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import svm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsOneClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from proxmargin import SVC, DDAGClassifier, LogisticRegression, MarginMPM
+from proxmargin.certificate import Certificate, CertificateList
+
+
+class Counting(ClassifierMixin, BaseEstimator):
+    """A binary classifier that counts the samples it is asked about."""
+
+    asked = 0
+
+    def fit(self, X: Any, y: Any) -> Counting:
+        self.model_ = SVC(tol=1e-3).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        Counting.asked += X.shape[0]
+        return self.model_.predict(X)
+
+
+def walked(model: DDAGClassifier, X: np.ndarray) -> np.ndarray:
+    """Predictions by the definition: a list of classes for each sample, and its two ends."""
+    found = []
+    for x in X:
+        left = list(range(len(model.classes_)))
+        while len(left) > 1:
+            first, last = left[0], left[-1]
+            judge = model.estimators_[model.pairs_.index((first, last))]
+            left.remove(last if judge.predict(x[None])[0] == model.classes_[first] else first)
+        found.append(model.classes_[left[0]])
+    return np.array(found)
+
+
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_digits(n_class=6, return_X_y=True)
+    return X[:240] / 16.0, y[:240]
+
+
+def test_predictions_are_those_of_a_walk_through_the_graph() -> None:
+    X, y = digits()
+    model = DDAGClassifier(SVC(tol=1e-3)).fit(X[:180], y[:180])
+    np.testing.assert_array_equal(model.predict(X[180:]), walked(model, X[180:]))
+    assert model.score(X[180:], y[180:]) > 0.9
+    assert len(model.estimators_) == len(model.pairs_) == 15
+
+
+def test_a_prediction_asks_one_classifier_less_than_there_are_classes() -> None:
+    X, y = digits()
+    model = DDAGClassifier(Counting()).fit(X, y)
+    Counting.asked = 0
+    model.predict(X)
+    assert Counting.asked == 5 * X.shape[0]
+
+
+def test_where_the_pairs_agree_it_is_the_vote_of_all_of_them() -> None:
+    X, y = digits()
+    graph = DDAGClassifier(SVC(kernel="rbf", tol=1e-3)).fit(X, y)
+    votes = np.zeros((y.size, 6))
+    for (i, j), judge in zip(graph.pairs_, graph.estimators_, strict=True):
+        later = judge.predict(X) == graph.classes_[j]
+        votes[:, j] += later
+        votes[:, i] += ~later
+    clear = votes.max(axis=1) == 5  # one class wins against all others
+    assert clear.mean() > 0.9
+    np.testing.assert_array_equal(graph.predict(X)[clear], votes.argmax(axis=1)[clear])
+    vote = OneVsOneClassifier(SVC(kernel="rbf", tol=1e-3)).fit(X, y)
+    np.testing.assert_array_equal(graph.predict(X)[clear], vote.predict(X)[clear])
+
+
+def test_two_classes_are_the_binary_classifier() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    graph, alone = DDAGClassifier(SVC()).fit(X, y), SVC().fit(X, y)
+    np.testing.assert_array_equal(graph.predict(X), alone.predict(X))
+    assert isinstance(graph.certificate_, Certificate)
+
+
+def test_labels_of_any_kind_come_back() -> None:
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["red", "blue", "green"])[y]
+    model = DDAGClassifier(SVC(standardize=True)).fit(X, names)
+    assert model.classes_.tolist() == ["blue", "green", "red"]
+    assert model.score(X, names) > 0.98
+    assert isinstance(model.certificate_, CertificateList)
+    assert len(model.certificate_) == 3
+    assert model.certificate_.converged
+
+
+def test_sample_weights_reach_every_pair() -> None:
+    X, y = load_iris(return_X_y=True)
+    times = np.arange(y.size) % 3
+    weighted = DDAGClassifier(SVC(tol=1e-9)).fit(X, y, sample_weight=times.astype(float))
+    repeated = DDAGClassifier(SVC(tol=1e-9)).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    for one, other in zip(weighted.estimators_, repeated.estimators_, strict=True):
+        np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-4)
+    without = DDAGClassifier(SVC()).fit(X, y, sample_weight=(y != 1).astype(float))
+    assert without.classes_.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix, np.asfortranarray])
+def test_every_form_of_the_data_is_taken(form: Any) -> None:
+    X, y = digits()
+    dense = DDAGClassifier(SVC(tol=1e-6)).fit(X, y)
+    other = DDAGClassifier(SVC(tol=1e-6)).fit(form(X), y)
+    assert np.mean(dense.predict(X) == other.predict(form(X))) > 0.99
+
+
+def test_a_precomputed_kernel_is_cut_to_each_pair() -> None:
+    X, y = load_iris(return_X_y=True)
+    train, test = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    K = rbf_kernel(X[train], gamma=0.5)
+    stored = DDAGClassifier(SVC(kernel="precomputed")).fit(K, y[train])
+    computed = DDAGClassifier(SVC(kernel="rbf", gamma=0.5)).fit(X[train], y[train])
+    against = rbf_kernel(X[test], X[train], gamma=0.5)
+    np.testing.assert_array_equal(stored.predict(against), computed.predict(X[test]))
+
+
+def test_classifiers_of_other_libraries_are_taken() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = DDAGClassifier(svm.SVC()).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert not hasattr(model, "certificate_")
+
+
+@pytest.mark.parametrize("inner", [SVC(kernel="rbf"), LogisticRegression(), MarginMPM()])
+def test_it_works_in_pipelines_searches_and_parallel_fits(inner: Any) -> None:
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), DDAGClassifier(inner))
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.93
+    name = next(k for k in ("C", "kappa") if k in inner.get_params())
+    values = [0.5, 2.0] if name == "C" else ["0.3max", "0.6max"]
+    search = GridSearchCV(model, {f"ddagclassifier__estimator__{name}": values}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.93
+    one = clone(model).fit(X, y)
+    two = clone(model).set_params(ddagclassifier__n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_one_class_and_bad_weights_are_refused_in_a_sentence() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="the one class"):
+        DDAGClassifier(SVC()).fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="sample_weight must be >= 0"):
+        DDAGClassifier(SVC()).fit(X, y, sample_weight=np.linspace(-1, 1, 150))
+    with pytest.raises(ValueError, match="NaN"):
+        DDAGClassifier(SVC()).fit(np.where(X.max() > X, X, np.nan), y)
