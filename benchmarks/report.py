@@ -16,7 +16,8 @@ HEAD = """# Results of the benchmarks
 
 Each section is written by the command named in it, and replaced when the command runs again.
 A relative gap is certified by `benchmarks/objective.py` or `benchmarks/family.py` alone, from
-(w, b), never by what a solver says of itself, unless a section says otherwise. Ratios are to the fastest solver of the same row, in the same run.
+(w, b), never by what a solver says of itself, unless a section says otherwise. Ratios are to the
+fastest solver of the same row, in the same run.
 """
 PACKAGES = ("proxmargin", "numpy", "scipy", "numba", "scikit-learn", "skglm", "clarabel")
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ import scipy.sparse as sp
 
 import proxmargin
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.designs.kernel import kernel_matrix
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.kernels import Rbf
 from proxmargin.losses import (
     DistanceWeighted,
     Hinge,
@@ -412,4 +416,17 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fapg on the dual": (NAMED["fapg"], hinge_problem),
     "fapg-star on the dual": (NAMED["fapg-star"], ball_problem),
     "fapg-star on the dual, tail mean": (NAMED["fapg-star"], tail_problem),
+}
+
+
+def kernel_problem(rng: np.random.Generator) -> Problem:
+    """A hinge over the matrix of a kernel: `certify_represented` is its certificate."""
+    problem = hinge_problem(rng)
+    matrix = kernel_matrix(Rbf(0.2), rng.standard_normal((problem.design.n_samples, 3)))
+    return replace(problem, design=KernelDesign(matrix))
+
+
+# solvers of kernel matrices, tested in tests/solvers/test_decomposition.py
+KERNEL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
+    "decomposition": (NAMED["decomposition"], kernel_problem),
 }

@@ -51,8 +51,8 @@ EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifi
         DWD(),
         MarginFDA(),
         MarginMPM(),
-        MarginFDA(kernel="rbf"),
-        DWD(kernel="rbf"),
+        # gamma='scale' would see repeated rows, and not weights
+        L2SVC(kernel="rbf", gamma=0.3),
         DDAGClassifier(SVC()),
     ]
 )

@@ -59,14 +59,19 @@ def listed(parts: Any) -> set[type]:
             + [make(np.random.default_rng(0)) for make in cases.COUPLED.values()],
         ),
         (Penalty, cases.PENALTIES.values()),
-        (Design, [make(np.eye(3)) for make in cases.DESIGNS.values()]),
+        (
+            Design,
+            [make(np.eye(3)) for make in cases.DESIGNS.values()]
+            + [cases.kernel_problem(np.random.default_rng(0)).design],
+        ),
         (
             Solver,
             [
                 make()
                 for make in [*cases.BINARY_SOLVERS.values(), *cases.MULTICLASS_SOLVERS.values()]
             ]
-            + [make() for make, _ in cases.SPECIAL_SOLVERS.values()],
+            + [make() for make, _ in cases.SPECIAL_SOLVERS.values()]
+            + [make() for make, _ in cases.KERNEL_SOLVERS.values()],
         ),
         (MarginEstimator, [make() for make in cases.ESTIMATORS.values()]),
     ],
@@ -77,7 +82,12 @@ def test_every_part_of_the_package_is_listed(base: type, parts: Any) -> None:
 
 
 def test_every_solver_name_is_listed() -> None:
-    solvers = [cases.BINARY_SOLVERS, cases.MULTICLASS_SOLVERS, cases.SPECIAL_SOLVERS]
+    solvers = [
+        cases.BINARY_SOLVERS,
+        cases.MULTICLASS_SOLVERS,
+        cases.SPECIAL_SOLVERS,
+        cases.KERNEL_SOLVERS,
+    ]
     assert set(SOLVERS) <= set().union(*solvers)
 
 

@@ -143,10 +143,10 @@ def test_every_class_of_three_is_certified() -> None:
 
 
 @every_kind
-@pytest.mark.parametrize("block", [2, 20, 150])
+@pytest.mark.parametrize("block", [2, 20, 80])
 def test_the_size_of_blocks_does_not_change_the_optimum(kind: str, block: int) -> None:
-    problem = problem_of(kind, 150)
-    whole = solved(problem, block=150).gap
+    problem = problem_of(kind, 80)
+    whole = solved(problem, block=80).gap
     parts = solved(problem, tol=1e-7, block=block).gap
     assert parts.primal - whole.primal <= 1e-7 * abs(whole.primal) + parts.gap
     assert parts.relative_gap <= 1e-7
@@ -320,5 +320,5 @@ def test_the_spread_is_that_of_the_samples_in_the_space_of_the_kernel() -> None:
 def test_a_time_limit_ends_a_fit_within_a_block() -> None:
     X, y = data(3000)
     with pytest.warns(UserWarning, match="time limit"):
-        model = SVC(C=1e6, kernel="rbf", gamma=0.01, tol=1e-14, time_limit=0.05).fit(X, y)
+        model = SVC(C=1e5, kernel="rbf", gamma=0.01, tol=1e-14, time_limit=0.05).fit(X, y)
     assert model.certificate_.seconds < 10.0

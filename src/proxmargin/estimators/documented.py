@@ -65,8 +65,10 @@ KERNEL_PARAMETERS = (
         again when needed.
     rank : int, optional
         The most columns of the factor that stands in for a nonlinear kernel while solving. By
-        default as many as the kernel has up to a few thousand samples, fewer beyond. What the
-        factor leaves out is part of the certificate, never hidden.
+        default as many as the kernel has up to a few thousand samples, fewer beyond; where there
+        are more than a few hundred, hinge, squared hinge and nu-SVM losses with an intercept take
+        the kernel itself unless a rank is given. What the factor leaves out is part of the
+        certificate, never hidden.
     """
     + _SOLVING
 )

@@ -284,7 +284,7 @@ def _objective(terms: Terms, weights: Array, product: Array) -> float:
 
 
 def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:
-    """Speak up where a step shows a negative eigenvalue: its Rayleigh quotient exceeds one."""
+    """Speak up where a step shows a negative eigenvalue: its Rayleigh quotient bounds one."""
     size = float(change @ change)
     if matrix.is_definite or size == 0.0:
         return
