@@ -231,17 +231,16 @@ def largest_kappa(
     signs, shares : (n_samples,)
     model : "fda" or "mpm"
     infinite : float
-        Of large data, values proved to be larger than this count as infinite.
+        Larger values count as infinite; beyond the default rounding decides.
     """
     spread = Spread(standardized(design, shares), signs, shares)
     size = min(design.n_samples, design.n_features)
     lengths = _direct(spread) if size <= DIRECT else _iterative(spread, infinite)
     if lengths is None:
         return np.inf
-    if model == "fda":
-        whole = lengths(0.5)
-        return float(np.hypot(whole.up, whole.down))
-    return _longer_half(lengths)
+    whole = lengths(0.5)
+    largest = float(np.hypot(whole.up, whole.down)) if model == "fda" else _longer_half(lengths)
+    return largest if largest <= infinite else np.inf
 
 
 class Halves(NamedTuple):

@@ -22,6 +22,8 @@ from proxmargin.problem import Point, Problem
 __all__ = ["Certificate", "CertificateList", "Gap", "certify"]
 
 FEATURE_BLOCK = 1 << 12
+# share of the negligible objective that rounding can make of zero
+ROUNDED_MARGIN = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,9 @@ class Gap:
     dual_point : (n_samples, n_outputs)
         The feasible dual point that proves the bound.
     negligible : float
-        Smaller objectives count as this large in relative gaps (`Problem.negligible`).
+        Where the objective is zero, gaps are relative to this (`Problem.negligible`).
+    rounding : float
+        What of the gap allows for the rounding of products with the data.
     """
 
     point: Point
@@ -50,6 +54,7 @@ class Gap:
     violations: Array
     dual_point: Array
     negligible: float
+    rounding: float
 
     @property
     def dual(self) -> float:
@@ -60,7 +65,12 @@ class Gap:
     @property
     def relative_gap(self) -> float:
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
-        return self.gap / max(scale, self.negligible)
+        return self.gap / max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+
+    @property
+    def is_negative(self) -> bool:
+        """The objective is below zero by more than rounding: a homogeneous loss has a margin."""
+        return self.primal < -ROUNDED_MARGIN * self.negligible
 
 
 def certify(
@@ -107,7 +117,8 @@ def certify(
     b = intercept[None, :]
     c = -scale * dual.sum(axis=0, keepdims=True)
     # feature by feature the work is independent: in blocks, so that temporaries stay small
-    blocks = [slice(k, k + FEATURE_BLOCK) for k in range(0, len(coef), FEATURE_BLOCK)]
+    size = FEATURE_BLOCK if penalty.by_features else max(len(coef), 1)
+    blocks = [slice(k, k + size) for k in range(0, len(coef), size)]
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
     gap = (
         problem.loss.fenchel_young(scores, scale * dual)
@@ -115,7 +126,8 @@ def certify(
         + float(problem.intercept.fenchel_young(b, c).sum())
     )
     # what the products with X may have rounded: the scores, and the pulled-back dual against coef
-    gap += 2.0 * float(np.abs(dual).sum(axis=0) @ problem.design.product_error(coef))
+    rounding = 2.0 * float(np.abs(dual).sum(axis=0) @ problem.design.product_error(coef))
+    gap += rounding
     primal = value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
     residual = max(
         float(violations.max(initial=0.0)),
@@ -129,6 +141,7 @@ def certify(
         violations=violations,
         dual_point=scale * dual,
         negligible=problem.negligible,
+        rounding=rounding,
     )
 
 

@@ -236,7 +236,8 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
 
 def _tightened(gap: Gap, lower: float) -> Gap:
     """The gap against the highest lower bound seen so far, with room for rounding."""
-    against = max(gap.primal - lower, 0.0) + 4 * float(np.finfo(float).eps) * abs(gap.primal)
+    rounding = gap.rounding + 4 * float(np.finfo(float).eps) * abs(gap.primal)
+    against = max(gap.primal - lower, 0.0) + rounding
     return replace(gap, gap=against) if against < gap.gap else gap
 
 

@@ -112,7 +112,7 @@ class Problem:
             return SMALLEST_OBJECTIVE
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
         length = float(self.penalty.conjugate_gradient(np.array([[spread]]))[0, 0])
-        return max(0.5 * spread * length, SMALLEST_OBJECTIVE)
+        return max(0.5 * spread * length, np.finfo(float).tiny)
 
     def critical_strength(self) -> float:
         """The least l1 strength for which zero coefficients are optimal."""

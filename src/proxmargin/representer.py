@@ -127,11 +127,12 @@ def represented(
         scores, intercept = multiple * scores, multiple * intercept
     weights = -factor * dual
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
+    rounding = _rounding(kernel, dual, weights, off)
     gap = (
         loss.fenchel_young(scores, dual)
         + float(penalty.fenchel_young(length, size).sum())
         + float(problem.intercept.fenchel_young(b, c).sum())
-        + _rounding(kernel, dual, weights, off)
+        + rounding
     )
     found = ScoredGap(
         point=Point(weights, intercept),
@@ -141,6 +142,7 @@ def represented(
         violations=np.zeros(0),
         dual_point=dual,
         negligible=problem.negligible,
+        rounding=rounding,
         scores=scores,
     )
     return Representer(weights[:, 0], scores, found)

@@ -240,7 +240,7 @@ class TestMistakes:
         ("arguments", "words"),
         [
             ("fit nowhere.csv --model HuberizedSVC", "There is no file 'nowhere.csv'"),
-            ("fit iris --model Nope", "there is no model 'Nope'; models are HuberizedSVC"),
+            ("fit iris --model Nope", "there is no model 'Nope'; models are DWD, HuberizedSVC"),
             ("fit iris --model SquaredHingeSVC --delta 2", "has no parameter 'delta'"),
             ("fit iris --model HuberizedSVC --alpha -1", "alpha must be"),
             ("fit iris --model HuberizedSVC --solver nope", "unknown solver 'nope'"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from joblib import parallel_backend
 from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -149,7 +150,8 @@ def test_it_works_in_pipelines_searches_and_parallel_fits(inner: Any) -> None:
     search = GridSearchCV(model, {f"ddagclassifier__estimator__{name}": values}, cv=3).fit(X, y)
     assert search.best_score_ > 0.93
     one = clone(model).fit(X, y)
-    two = clone(model).set_params(ddagclassifier__n_jobs=2).fit(X, y)
+    with parallel_backend("threading"):
+        two = clone(model).set_params(ddagclassifier__n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.callbacks import History, Progress
 from proxmargin.certificate import Certificate, CertificateList, certify
 from proxmargin.designs import Design, StandardizedDesign, as_design, standardized
+from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.validation import (
     check_choice,
     check_flag,
@@ -368,5 +369,5 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
                 f"of the optimum (tol={self.tol:g})",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=users_level(),
             )

@@ -36,8 +36,7 @@ time_limit, warm_start, callbacks, verbose, random_state
     --------
     >>> from proxmargin import MarginClassifier
     >>> from proxmargin.losses import SquaredHinge
-    >>> from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
-from proxmargin.targets import Targets
+    >>> from proxmargin.penalties import ElasticNet
     >>> model = MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(l1=0.02, l2=0.001))
     """
 

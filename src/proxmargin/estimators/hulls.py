@@ -147,7 +147,7 @@ class NuSVC(_NuMachine):
             if chosen > most * (1 + 1e-12):
                 raise ValueError(
                     f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
-                    f"{targets.classes[positive]!r}: choose a smaller nu, or a share such as "
+                    f"{str(targets.classes[positive])!r}: choose a smaller nu, or a share such as "
                     "'0.5max'"
                 )
             loss = TailMean(

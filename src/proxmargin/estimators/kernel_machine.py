@@ -54,6 +54,8 @@ FACTORED_SAMPLES = 300
 # where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
 # to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)
+# what only a fit with a nonlinear kernel leaves behind
+OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
 # kernel values computed at a time for predictions
 PREDICTION_BLOCK = 1 << 22
 
@@ -183,7 +185,7 @@ class KernelMachine(MarginEstimator):
         samples, (n_samples, n_training_samples).
         """
         check_is_fitted(self)
-        if self._is_linear:
+        if hasattr(self, "coef_"):
             return super().decision_function(X)
         X = self._prepared(validated_features(self, X))
         kernel = self._named_kernel(None)
@@ -244,6 +246,8 @@ class KernelMachine(MarginEstimator):
             _weights(problem, solution)
             for problem, solution in zip(assembly.problems, finished, strict=True)
         ]
+        for attribute in OF_A_KERNEL:
+            self.__dict__.pop(attribute, None)  # of an earlier fit with another kernel
         self._publish_support(np.array(duals))
         super()._publish(assembly, finished)
 
@@ -282,7 +286,7 @@ class KernelMachine(MarginEstimator):
                 else factor
             )
             if finer.rank == factor.rank:
-                return self._explained(done, factor.rank, limited=factor.rank >= most)
+                return self._explained(done, factor.rank)
             starts = [_padded(s.point, finer.rank) for s in solutions]
             factor = finer
 
@@ -339,14 +343,14 @@ class KernelMachine(MarginEstimator):
         )
         return replace(solution, gap=gap, certificate=certificate), model
 
-    def _explained(self, fit: _Kernelized, rank: int, limited: bool) -> _Kernelized:
-        """Say where a factor of bounded rank is what kept a fit from its tolerance."""
+    def _explained(self, fit: _Kernelized, rank: int) -> _Kernelized:
+        """Say where the factor of the kernel is what kept a fit from its tolerance."""
 
         def told(solution: Solution) -> Solution:
             certificate = solution.certificate
             because = f"{certificate.because}; on a factor of the kernel of rank {rank}"
             status, reason = solution.status, certificate.stop_reason
-            if limited and status is Status.CONVERGED and not certificate.converged:
+            if status is Status.CONVERGED and not certificate.converged:
                 status = Status.RANK_LIMIT
                 reason = status.value
             certificate = replace(certificate, because=because, stop_reason=reason)

@@ -28,7 +28,7 @@ __all__ = ["MarginFDA", "MarginMPM"]
 
 Array = NDArray[np.float64]
 
-# of large data, a largest kappa proved to be beyond this is not looked for any further
+# beyond this, whether there is a largest kappa is a matter of rounding, above all with kernels
 LARGE_KAPPA = 100.0
 
 
@@ -131,8 +131,7 @@ class _MinimaxMachine(KernelMachine):
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
-        where that is infinite, or of data too large to decompose is beyond 100, a share f means
-        ``f / (1 - f)``.
+        where that is infinite or beyond 100, a share f means ``f / (1 - f)``.
     bias : {'training_error', 'minimax'}
         The model leaves the intercept open: the one with the least weighted training error, or
         the one at which both classes have the same worst-case margin."""

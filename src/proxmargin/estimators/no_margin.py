@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificate import Gap
+from proxmargin.estimators.frames import users_level
 
 __all__ = ["report_no_margin"]
 
@@ -33,7 +34,7 @@ def report_no_margin(
     ValueError
         For a value that is proved to leave no margin.
     """
-    if gap.primal < -max(estimator.tol, 1e-9) * gap.negligible:
+    if gap.is_negative:
         return
     value = getattr(estimator, parameter)
     if gap.relative_gap <= estimator.tol:
@@ -48,5 +49,5 @@ def report_no_margin(
     warnings.warn(
         f"{type(estimator).__name__}: {told}; every sample gets the same score",
         ConvergenceWarning,
-        stacklevel=2,
+        stacklevel=users_level(),
     )

@@ -34,6 +34,7 @@ class Ball(Penalty):
     p: float = 2.0
     radius: float = 1.0
 
+    by_features = False
     traits = Trait.SMOOTH_CONJUGATE  # smooth away from zero
 
     def __post_init__(self) -> None:

@@ -25,6 +25,9 @@ class Penalty(ABC):
     l2: float = 0.0
     """Strength of the ridge part: the modulus of strong convexity."""
 
+    by_features: bool = True
+    """Values and Fenchel-Young terms of features do not depend on the other features."""
+
     is_shift_invariant: bool = False
     """As the penalty of an intercept it is free: adding the same vector to every intercept that
     it allows, or in coordinates moved by the centre of the features, changes nothing."""

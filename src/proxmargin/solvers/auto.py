@@ -89,6 +89,11 @@ RULES: tuple[Rule, ...] = (
         "one column of scores: few Newton steps on a working set of features",
     ),
     Rule(
+        lambda facts: facts.single and facts.smooth,
+        "b-pgh",
+        "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
+    ),
+    Rule(
         lambda facts: facts.single,
         "fapg-star",
         "too large for second-order steps: accelerated steps on the dual",

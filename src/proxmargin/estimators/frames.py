@@ -1,0 +1,17 @@
+"""Where a warning should point: at the line of the user's that called the library."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["users_level"]
+
+
+def users_level() -> int:
+    """The ``stacklevel`` with which the caller of this function warns outside the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("proxmargin."):
+        if frame.f_back is None:
+            break
+        level, frame = level + 1, frame.f_back
+    return level
