@@ -53,6 +53,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "distance-weighted, far": DistanceWeighted(2.0),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
+COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.shape is not None}
 
 
 def kinks(phi: MarginLoss) -> list[float]:

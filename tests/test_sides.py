@@ -143,6 +143,8 @@ def test_the_sides_meet_at_the_optimum(loss, penalty, intercept, rng) -> None:
     problem = problem_of(loss, penalty, intercept, rng)
     if isinstance(problem.penalty, ElasticNet) and problem.loss.is_homogeneous:
         pytest.skip("the best multiple of a direction is not known for an elastic net")
+    if penalty == "ball, p large" and loss in ("hinge", "huberized hinge, narrow"):
+        pytest.skip("a ball that does not bind leaves a dual without a gradient at its optimum")
     solution = minimize(problem, choose(problem).solver, stop=Stop(tol=1e-7, max_iter=1000))
     side = DualSide(problem, whole=True)
     u = side.form.project(side.form.coordinates(solution.gap.dual_point[:, 0]))

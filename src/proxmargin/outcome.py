@@ -19,7 +19,7 @@ class Status(Enum):
     STALLED = "the certified gap had stopped improving"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
-    RANK_LIMIT = "the factor of the kernel was not fine enough"
+    RANK_LIMIT = "the rank of the kernel's factor was too low"
     DIVERGED = "the iterates stopped being finite numbers"
     INTERRUPTED = "it was interrupted"
 

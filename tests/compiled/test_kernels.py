@@ -13,9 +13,11 @@ from proxmargin.compiled import margins, newton, products, sweeps
 from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.losses import MarginLoss
 from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
-from tests.cases import SMOOTH_LOSSES, kinks, small_matrix
+from tests.cases import COMPILED_LOSSES, kinks, small_matrix
 
-every_smooth_loss = pytest.mark.parametrize("phi", SMOOTH_LOSSES.values(), ids=SMOOTH_LOSSES.keys())
+every_smooth_loss = pytest.mark.parametrize(
+    "phi", COMPILED_LOSSES.values(), ids=COMPILED_LOSSES.keys()
+)
 every_type = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 every_index_type = pytest.mark.parametrize("index_type", [np.int32, np.int64])
 outputs = pytest.mark.parametrize("outputs", [1, 3])
@@ -216,7 +218,7 @@ def test_a_sparse_sweep_is_the_dense_sweep(phi, dtype, index_type, l1, l2, rng) 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_a_sweep_zeroes_the_coefficient_of_a_feature_that_is_zero(kind: str, rng) -> None:
     # it changes no score, but it costs l1: a start from elsewhere may bring one in
-    phi = SMOOTH_LOSSES["huberized hinge"]
+    phi = COMPILED_LOSSES["huberized hinge"]
     X = np.zeros((4, 1))
     signs, weights = np.array([1.0, -1, 1, -1]), np.full(4, 0.25)
     coef, scores = np.array([2.0]), np.zeros(4)
@@ -240,7 +242,7 @@ def test_the_sum_of_values_equals_its_formula(phi: MarginLoss, outputs: int, rng
 @outputs
 @pytest.mark.parametrize("bound", [0.7, np.inf])
 def test_clipping_into_the_box_and_shrinking_columns_equal_their_formulas(outputs, bound, rng):
-    _, signs, weights = scored(SMOOTH_LOSSES["logistic"], outputs, rng)
+    _, signs, weights = scored(COMPILED_LOSSES["logistic"], outputs, rng)
     dual = rng.standard_normal(signs.shape) / 60
     inside, low, high = margins.clip_into_box(dual, signs, weights, bound)
     reach = np.where(weights > 0, bound * np.where(weights > 0, weights, 1.0), 0.0)

@@ -226,14 +226,16 @@ def test_an_interruption_inside_a_working_set_ends_the_fit(solver, monkeypatch) 
     labels = (wide[:, 0] > 0).astype(int)
     count = 0
 
-    def interrupting(*args, **options):
+    check = minimize_module._Run.check
+
+    def interrupting(run, state):
         nonlocal count
         count += 1
         if count == 6:
             raise KeyboardInterrupt
-        return certify(*args, **options)
+        return check(run, state)
 
-    monkeypatch.setattr(minimize_module, "certify", interrupting)
+    monkeypatch.setattr(minimize_module._Run, "check", interrupting)
     model = HuberizedSVC(alpha=0.01, solver=solver, tol=1e-12)
     with pytest.raises(KeyboardInterrupt):
         model.fit(wide, labels)

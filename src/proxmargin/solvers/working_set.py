@@ -13,6 +13,7 @@ from proxmargin.losses.base import Array
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
+from proxmargin.sides import lives_on_the_dual
 from proxmargin.solvers.base import Solver, State
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -89,6 +90,8 @@ class WorkingSet(Solver[Restricted]):
         return self.inner.needs
 
     def objection(self, problem: Problem) -> str | None:
+        if lives_on_the_dual(problem):
+            return "it works on a set of features, and this problem is solved from its dual side"
         return self.inner.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
