@@ -17,6 +17,7 @@ from proxmargin import (
     SquaredHingeSVC,
 )
 from proxmargin.losses import Hinge
+from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.accelerated import FastProximalGradient
 
 EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]

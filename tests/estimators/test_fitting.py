@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_info
 
 import proxmargin.minimize as minimize_module
 from proxmargin import Checkpoint, History, HuberizedSVC, SparseLogisticRegression
-from proxmargin.certificate import certify
 from proxmargin.minimize import minimize
 from proxmargin.problem import Point
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
