@@ -49,13 +49,20 @@ class Report:
 class _Run:
     """The bookkeeping of one minimisation: clock, passes, best bound, stall counter."""
 
-    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop, certify: Certify) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        stop: Stop,
+        certify: Certify,
+        lower: float,
+    ) -> None:
         self.problem, self.solver, self.stop, self.certify = problem, solver, stop, certify
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
         self.best: Gap | None = None
-        self.lower = -np.inf
+        self.lower = lower
         self.last_progress = 0
         self.settled = 0
         self.met = False
@@ -147,6 +154,7 @@ def minimize(
     start: Point | State | None = None,
     because: str = "",
     certify: Certify = certify,
+    lower: float = -np.inf,
 ) -> Solution:
     """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
 
@@ -165,6 +173,8 @@ def minimize(
     certify : callable
         ``certify(problem, point, scores=..., dual=...)``, what proves how good a point is: that of
         `proxmargin.certificate`, or another where coefficients are not those of features.
+    lower : float
+        A lower bound of the optimal objective value that is known already.
 
     Returns
     -------
@@ -178,7 +188,7 @@ def minimize(
     """
     stop = stop or Stop()
     _require_suitable(solver, problem)
-    run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify)
+    run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, lower)
     with _interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
         if _interrupts.pending:

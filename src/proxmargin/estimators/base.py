@@ -28,11 +28,11 @@ from proxmargin.estimators.validation import (
     validated_weights,
 )
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
-from proxmargin.minimize import Certify, Report, minimize
+from proxmargin.minimize import Certify, Report
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import Choice, choose
+from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.base import Solver
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
@@ -311,14 +311,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             stop = self._stop(left)
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
-            solution = minimize(
-                problem,
-                choice.solver,
-                stop=stop,
-                callbacks=callbacks,
-                start=start,
-                because=choice.because,
-                certify=certify,
+            solution = solve(
+                problem, choice, stop=stop, callbacks=callbacks, start=start, certify=certify
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
             solutions.append(replace(solution, certificate=stated))

@@ -1,21 +1,33 @@
 """``solver='auto'``: a table of rules, first match wins, each with its reason.
 
 The rules compare the named solvers on the data sets of ``benchmarks/``; ask `choose` (or read
-``certificate_.because``) which rule decided.
+``certificate_.because``) which rule decided. Where the solver of a rule gives up, that of the next
+one goes on (`solve`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
-from proxmargin.problem import Problem
+import numpy as np
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.minimize import Certify, Report, minimize
+from proxmargin.outcome import Solution, Status
+from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
+from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["RULES", "Choice", "Facts", "Rule", "choose"]
+__all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"]
+
+# a gap of so many times the rounding in it is the least that any solver can prove
+LEAST_GAP = 4.0
 
 
 class Facts:
@@ -51,11 +63,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Choice:
-    """A solver and the reason for it."""
+    """A solver and the reason for it; and the rules to ask should it give up, none by default."""
 
     solver: Solver[Any]
     name: str
     because: str
+    others: tuple[Rule, ...] = ()
+
+    def following(self, problem: Problem) -> Choice | None:
+        """What the next rule says whose solver takes the problem."""
+        found = _first_match(self.others, problem)
+        return found if isinstance(found, Choice) else None
 
 
 def _always(facts: Facts) -> bool:
@@ -65,11 +83,6 @@ def _always(facts: Facts) -> bool:
 # where several rules hold, the first whose solver takes the problem: what a solver is for
 # (its loss, its penalty, its size) is known to the solver alone
 RULES: tuple[Rule, ...] = (
-    Rule(
-        _always,
-        "decomposition",
-        "a kernel matrix and a sparse dual: small blocks of it, one after the other",
-    ),
     Rule(
         _always,
         "fisher-secular",
@@ -109,6 +122,14 @@ RULES: tuple[Rule, ...] = (
         "at least as many samples as features: accelerated steps at unit feature scale",
     ),
 )
+# a matrix of inner products has no features, which all of the above read
+KERNEL_RULES: tuple[Rule, ...] = (
+    Rule(
+        _always,
+        "decomposition",
+        "a kernel matrix and a sparse dual: small blocks of it, one after the other",
+    ),
+)
 
 
 def choose(problem: Problem) -> Choice:
@@ -119,13 +140,113 @@ def choose(problem: Problem) -> Choice:
     UnsuitableSolverError
         No solver takes the problem; the message says what the last one asked for lacks.
     """
+    rules = KERNEL_RULES if isinstance(problem.design, KernelDesign) else RULES
+    found = _first_match(rules, problem)
+    if isinstance(found, Choice):
+        return found
+    raise UnsuitableSolverError(f"no solver takes this problem: {found}")
+
+
+def solve(
+    problem: Problem,
+    choice: Choice,
+    *,
+    stop: Stop,
+    callbacks: Sequence[Callable[[Report], object]] = (),
+    start: Point | None = None,
+    certify: Certify = certify,
+) -> Solution:
+    """`minimize` with the chosen solver; where it gives up, the next one that is of use goes on.
+
+    It starts from the best point so far and has what is left of the limits. Iterations, passes
+    and seconds add up, ``because`` tells the story, and the better of the results is returned.
+    """
+    stop = stop.started(perf_counter(), ())
+
+    def run(choice: Choice, stop: Stop, start: Point | None, told: Any, lower: float) -> Solution:
+        return minimize(
+            problem,
+            choice.solver,
+            stop=stop,
+            callbacks=told,
+            start=start,
+            because=choice.because,
+            certify=certify,
+            lower=lower,
+        )
+
+    solution = run(choice, stop, start, callbacks, -np.inf)
+    while _gave_up(solution):
+        following = choice.following(problem)
+        if following is None:
+            break
+        best, done = solution.gap, solution.certificate
+        left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
+        told = [_told_of_both(callback, solution) for callback in callbacks]
+        begin = best.point if np.isfinite(best.gap) else start
+        further = run(following, replace(stop, max_iter=left), begin, told, best.dual)
+        solution, choice = _joined(solution, further), following
+    return solution
+
+
+def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
+    """The choice by the first rule that fits, or why the solver of the last one does not."""
     facts = Facts(problem)
-    objection: str | None = "there are no rules"
-    for rule in RULES:
+    objection = "there are no rules"
+    for k, rule in enumerate(rules):
         if not rule.when(facts):
             continue
         solver = SOLVERS[rule.use]()
-        objection = solver.objection(problem)
-        if objection is None:
-            return Choice(solver, rule.use, rule.because)
-    raise UnsuitableSolverError(f"no solver takes this problem: {objection}")
+        refusal = solver.objection(problem)
+        if refusal is None:
+            return Choice(solver, rule.use, rule.because, tuple(rules[k + 1 :]))
+        objection = refusal
+    return objection
+
+
+def _gave_up(solution: Solution) -> bool:
+    """Whether a solver had no more progress to make where another one might."""
+    ended = solution.status in (Status.STALLED, Status.DIVERGED)
+    return ended and not solution.certificate.converged and not _is_rounding(solution.gap)
+
+
+def _is_rounding(gap: Gap) -> bool:
+    size = 16 * float(np.finfo(float).eps) * abs(gap.primal)
+    return gap.gap <= LEAST_GAP * (gap.rounding + size)
+
+
+def _told_of_both(
+    callback: Callable[[Report], object], before: Solution
+) -> Callable[[Report], object]:
+    """The callback, told of iterations, passes and seconds since the first solver began."""
+    past = before.certificate
+
+    def told(report: Report) -> object:
+        return callback(
+            replace(
+                report,
+                n_iter=report.n_iter + past.n_iter,
+                n_passes=report.n_passes + past.n_passes,
+                seconds=report.seconds + past.seconds,
+            )
+        )
+
+    return told
+
+
+def _joined(first: Solution, second: Solution) -> Solution:
+    """The better of two results, for the work of both; why it ended is what the second says."""
+    better = second if second.gap.gap <= first.gap.gap else first
+    one, two = first.certificate, second.certificate
+    certificate = replace(
+        better.certificate,
+        stop_reason=two.stop_reason,
+        n_iter=one.n_iter + two.n_iter,
+        n_passes=one.n_passes + two.n_passes,
+        seconds=one.seconds + two.seconds,
+        because=(
+            f"{one.because}; it stalled at a relative gap of {one.relative_gap:.1e}, "
+            f"and {two.solver!r} went on: {two.because}"
+        ),
+    )
+    return replace(better, status=second.status, certificate=certificate)

@@ -1,0 +1,141 @@
+"""The rules: which solver a problem gets, and who goes on where it gives up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from proxmargin.callbacks import History
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.losses import Logistic
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
+from proxmargin.penalties import ElasticNet, Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.auto import KERNEL_RULES, RULES, Choice, choose, solve
+from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.ridge_newton import RidgeNewton
+from proxmargin.stopping import Stop
+from tests.cases import binary_problem, hinge_problem, kernel_problem, ridge_problem
+
+
+@dataclass(frozen=True, eq=False)
+class Halfway(State):
+    inner: Any = None
+
+
+@dataclass(frozen=True)
+class GivesUp(Solver[Halfway]):
+    """The steps of another solver, of which it takes a few."""
+
+    steps: int = 2
+    inner: Solver[Any] = field(default_factory=RidgeNewton)
+    name: ClassVar[str] = "gives-up"
+    check_every: ClassVar[int] = 1
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Halfway:
+        return Halfway(inner=self.inner.init(problem, start, stop))
+
+    def step(self, problem: Problem, state: Halfway) -> Halfway:
+        n_iter = state.n_iter + 1
+        inner = self.inner.step(problem, state.inner)
+        return Halfway(n_iter=n_iter, inner=inner, finished=n_iter >= self.steps)
+
+    def point(self, problem: Problem, state: Halfway) -> Point:
+        return self.inner.point(problem, state.inner)
+
+
+def giving_up(steps: int = 2) -> Choice:
+    return Choice(GivesUp(steps), "gives-up", "the first to be asked", RULES)
+
+
+def test_every_rule_names_a_solver_and_says_why() -> None:
+    for rule in (*RULES, *KERNEL_RULES):
+        assert rule.use in SOLVERS
+        assert rule.because
+    assert len({rule.use for rule in RULES}) == len(RULES)
+
+
+def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) -> None:
+    problem, history = ridge_problem(rng), History()
+    alone = minimize(problem, GivesUp(), stop=Stop(tol=1e-9))
+    assert alone.status is Status.STALLED
+    solution = solve(problem, giving_up(), stop=Stop(tol=1e-9), callbacks=[history])
+    certificate = solution.certificate
+    assert solution.status is Status.CONVERGED
+    assert certificate.solver == "ridge-newton"
+    assert certificate.because.startswith("the first to be asked; it stalled at a relative gap of")
+    assert "and 'ridge-newton' went on: a smooth loss and a ridge" in certificate.because
+    # from where the first one had got to, and counted together
+    going_on = minimize(problem, RidgeNewton(), start=alone.point, stop=Stop(tol=1e-9))
+    assert certificate.n_iter == alone.certificate.n_iter + going_on.certificate.n_iter
+    assert certificate.n_passes >= alone.certificate.n_passes
+    assert certificate.seconds >= history.rows[-1]["seconds"]
+    counts = history.column("n_iter")
+    assert counts == sorted(counts)
+    assert counts[-1] == certificate.n_iter
+    assert history.best is not None
+    np.testing.assert_allclose(history.best.coef, solution.point.coef)
+
+
+def test_a_limit_ends_it_whoever_is_at_work(rng) -> None:
+    problem = ridge_problem(rng)
+    first = solve(problem, giving_up(5), stop=Stop(tol=1e-9, max_iter=1))
+    assert first.status is Status.ITERATION_LIMIT
+    assert first.certificate.because == "the first to be asked"
+    both = solve(problem, giving_up(2), stop=Stop(tol=1e-15, max_iter=3))
+    assert both.status is Status.ITERATION_LIMIT
+    assert both.certificate.n_iter == 3
+    late = solve(problem, giving_up(2), stop=Stop(tol=1e-9, time_limit=1e-9))
+    assert late.status is Status.TIME_LIMIT
+    assert late.certificate.n_iter <= 1
+
+
+def test_the_better_result_is_kept(rng) -> None:
+    problem = hinge_problem(rng)
+    # two accelerated steps from a good start make it worse, and then there is nobody left
+    good = minimize(problem, SOLVERS["interior-point"](), stop=Stop(tol=1e-6)).point
+    start = Point(1.001 * good.coef, good.intercept)
+    at_start = minimize(problem, SOLVERS["fapg-star"](), start=start, stop=Stop(max_iter=0))
+    first = Choice(GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RULES[-3:])
+    solution = solve(problem, first, stop=Stop(tol=1e-16, max_iter=3), start=start)
+    assert solution.certificate.n_iter == 3
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.gap.gap <= at_start.gap.gap
+
+
+def test_a_gap_of_rounding_is_left_to_nobody_else(rng) -> None:
+    problem = ridge_problem(rng)
+    solution = solve(problem, replace(choose(problem), others=RULES), stop=Stop(tol=0.0))
+    assert solution.status is Status.STALLED
+    assert solution.certificate.because == choose(problem).because
+    assert solution.certificate.relative_gap < 1e-12
+
+
+def test_a_solver_asked_for_by_name_has_nobody_to_follow(rng) -> None:
+    problem = ridge_problem(rng)
+    asked = Choice(GivesUp(), "gives-up", "asked for by name")
+    assert asked.following(problem) is None
+    solution = solve(problem, asked, stop=Stop(tol=1e-9))
+    assert solution.status is Status.STALLED
+    assert solution.certificate.solver == "gives-up"
+
+
+def test_the_matrix_of_a_kernel_has_rules_of_its_own(rng) -> None:
+    problem = kernel_problem(rng)
+    choice = choose(problem)
+    assert choice.name == "decomposition"
+    assert choice.following(problem) is None
+    smooth = replace(ridge_problem(rng, Logistic()), design=problem.design)
+    assert isinstance(smooth.design, KernelDesign)
+    with pytest.raises(UnsuitableSolverError, match="no solver takes this problem: it needs"):
+        choose(smooth)
+
+
+def test_a_selecting_penalty_gets_steps_on_features(rng) -> None:
+    assert choose(binary_problem(rng, None, ElasticNet(0.1, 0.0))).name == "newton"
+    assert choose(binary_problem(rng, None, Ridge(0.1))).name == "ridge-newton"
