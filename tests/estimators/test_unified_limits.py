@@ -239,14 +239,13 @@ def test_bad_data_are_refused_in_a_sentence(make: Any, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("make", [MarginFDA, MarginMPM])
-@pytest.mark.parametrize("kappa", ["0.1max", "0.3max", "0.5max", "0.9max", "0.99max"])
+@pytest.mark.parametrize("kappa", ["0.1max", "0.3max", "0.5max", "0.7max", "0.9max", "0.99max"])
 def test_classes_that_are_segments_are_certified_at_every_kappa(make: Any, kappa: str) -> None:
     # parallel segments: no spread at all along the second feature
-    if make is MarginMPM and kappa in ("0.5max", "0.9max"):
-        pytest.xfail("Newton steps stall at the kink where a class has no spread; fapg-star ends")
     X = np.repeat(np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]]), 4, axis=0)
-    model = quiet(make(kappa=kappa), X, np.repeat([1, 2, 1, 2], 4))
+    model = make(kappa=kappa, tol=1e-10).fit(X, np.repeat([1, 2, 1, 2], 4))
     assert model.certificate_.converged
+    assert "went on" not in model.certificate_.because
 
 
 # -- odd kernels ----------------------------------------------------------------------------------

@@ -151,7 +151,9 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         best = int(np.argmin(gaps))
         idle = 0 if gaps[best] < FALL * state.gap else state.idle + 1
         change = length * float(np.linalg.norm(direction))
-        stuck = idle >= STUCK and state.covariances is not None and at.kappa > 0
+        # no step at all is what the kink of a class without spread leaves, too
+        still = idle >= STUCK or change == 0.0
+        stuck = still and state.covariances is not None and at.kappa > 0
         return replace(
             reached,
             n_iter=state.n_iter + 1,
