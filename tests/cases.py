@@ -28,6 +28,8 @@ from proxmargin.losses import (
     MinimaxFisher,
     MinimaxProbability,
     SquaredHinge,
+    Multinomial,
+    PairwiseSquaredHinge,
     TailMean,
     wrong_classes,
 )
@@ -123,6 +125,39 @@ PENALTIES: dict[str, Penalty] = {
     "pinned": Pinned(),
     "ball": Ball(2.0, 1.5),
     "ball, p small": Ball(1.5, 1.5),
+
+def _three_classes(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, int, float]:
+    """Codes, shares, number of classes, total; every fifth sample has weight zero."""
+    weights = rng.uniform(0.1, 1.0, n) * (np.arange(n) % 5 != 3)
+    return np.arange(n) % 3, weights / weights.sum(), 3, float(weights.sum())
+
+
+# losses that compare the score of the class with those of the others
+COMPARISONS: dict[str, Callable[..., Loss]] = {
+    "multinomial": lambda rng, n=12: Multinomial(*_three_classes(rng, n)),
+    "multinomial with a margin": lambda rng, n=12: Multinomial(*_three_classes(rng, n), margin=1.0),
+    "pairwise squared hinge": lambda rng, n=12: PairwiseSquaredHinge(*_three_classes(rng, n)),
+}
+
+
+def crammer_singer(
+    rng: np.random.Generator, classes: int = 3, n: int = 12, weighted: bool = True
+) -> CrammerSinger:
+    """Classes of very different sizes; where weighted, every fifth sample has weight zero."""
+    codes = np.minimum(rng.geometric(0.4, n) - 1, classes - 1)
+    codes[:classes] = np.arange(classes)
+    weights = rng.uniform(0.1, 1.0, n) * (np.arange(n) % 5 != 3) if weighted else np.ones(n)
+    return CrammerSinger(codes, weights / weights.sum(), classes, float(weights.sum()))
+
+
+# losses that couple the classes of a sample
+JOINT: dict[str, Callable[..., CrammerSinger]] = {
+    "crammer-singer": crammer_singer,
+    "crammer-singer, two classes": lambda rng: crammer_singer(rng, 2),
+    "crammer-singer, many classes": lambda rng: crammer_singer(rng, 9, 40, weighted=False),
+    "crammer-singer, one sample a class": lambda rng: crammer_singer(rng, 5, 5, weighted=False),
+}
+
     "ball, p large": Ball(4.0, 2.0),
     "sum-to-zero elastic net": SumToZero(ElasticNet(0.3, 0.5)),
     "sum-to-zero l1": SumToZero(ElasticNet(0.3, 0.0)),

@@ -56,7 +56,8 @@ def listed(parts: Any) -> set[type]:
                 make(cases.MARGIN_LOSSES["hinge"], np.random.default_rng(0))
                 for make in cases.SUMS.values()
             ]
-            + [make(np.random.default_rng(0)) for make in cases.COUPLED.values()],
+            + [make(np.random.default_rng(0)) for make in cases.COUPLED.values()]
+            + [make(np.random.default_rng(0)) for make in cases.COMPARISONS.values()],
         ),
         (Penalty, cases.PENALTIES.values()),
         (

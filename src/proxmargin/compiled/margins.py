@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from proxmargin.compiled.entropy import relative_entropy
+
 __all__ = [
     "Shape",
     "bregman_sum",
@@ -70,22 +72,6 @@ def _curvature(shape, t):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _log_excess(x):  # type: ignore[no-untyped-def]
-    """``x - log(1 + x) >= 0`` without cancellation."""
-    if abs(x) > 1e-2:
-        return x - math.log1p(x)
-    return x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _relative_entropy(a, p, log_p):  # type: ignore[no-untyped-def]
-    """``a log(a / p) + p - a >= 0`` for a > 0, also where p is too small for a float."""
-    if abs(p - a) <= 0.5 * a:
-        return a * _log_excess((p - a) / a)
-    return a * (math.log(a) - log_p) + (p - a)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
     """``phi(t) + phi*(-a) + a t >= 0`` in closed form, no cancellation."""
     if shape.logistic:
@@ -94,7 +80,7 @@ def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
         if a >= 1.0:
             return _value(shape, -t)
         # the shares are p = 1 / (1 + e^t) and 1 - p, with logarithms -phi(-t) and -phi(t)
-        return _relative_entropy(a, _descent(shape, t), -_value(shape, -t)) + _relative_entropy(
+        return relative_entropy(a, _descent(shape, t), -_value(shape, -t)) + relative_entropy(
             1.0 - a, _descent(shape, -t), -_value(shape, t)
         )
     u = 1.0 - t

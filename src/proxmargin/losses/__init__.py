@@ -10,6 +10,8 @@ from proxmargin.losses.margin import MarginLoss
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
 from proxmargin.losses.squared_hinge import SquaredHinge
+from proxmargin.losses.multinomial import Multinomial
+from proxmargin.losses.pairwise import PairwiseSquaredHinge
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.losses.wrong_classes import wrong_classes
 
@@ -26,5 +28,7 @@ __all__ = [
     "MinimaxProbability",
     "SquaredHinge",
     "TailMean",
+    "Multinomial",
+    "PairwiseSquaredHinge",
     "wrong_classes",
 ]

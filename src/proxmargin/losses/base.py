@@ -27,6 +27,10 @@ class Loss(ABC):
     is_homogeneous: bool = False
     """``L(t z) = t L(z)`` for t >= 0, so that the best multiple of a model is known."""
 
+    compares_classes: bool = False
+    """Only differences of the scores of a sample matter: rows of dual points sum to zero, and
+    coefficients need no constraint to be determined by a penalty."""
+
     @property
     @abstractmethod
     def n_outputs(self) -> int:
@@ -78,6 +82,10 @@ class Loss(ABC):
     @abstractmethod
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """``argmin_q L*(q) + |q - dual|^2 / (2 step)``, where it is known."""
+        raise TypeError(f"the prox of the conjugate of {self!r} is not known")
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
         """The loss as first-order methods on the dual see it, or None where there is none.

@@ -14,7 +14,7 @@ import numpy as np
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 
-__all__ = ["minimise_hinge_shift", "minimise_shift"]
+__all__ = ["coupled_direction", "minimise_hinge_shift", "minimise_shift"]
 
 # relative to sample weights that sum to one: the rounding of the sum of n terms of that size
 RESIDUAL = 1e-15
@@ -36,19 +36,42 @@ class Slope(NamedTuple):
     curvature: Array
 
 
+class Expansion(NamedTuple):
+    """Gradient and second derivative of the loss at an intercept."""
+
+    gradient: Array
+    curvature: Array
+    at: Array
+
+
+def outputwise_direction(intercept: Penalty, local: Expansion, floor: float) -> Array:
+    """The Newton step where the second derivative is one number an output."""
+    curvature = np.maximum(local.curvature, floor)
+    return intercept.newton_direction(local.gradient, curvature, local.at)
+
+
+def coupled_direction(intercept: Penalty, local: Expansion, floor: float) -> Array:
+    """The Newton step where the second derivative is a matrix; its eigenvalues get the floor."""
+    values, vectors = np.linalg.eigh(local.curvature)
+    residual = local.gradient + intercept.l2 * local.at
+    lifted = np.maximum(values, floor) + intercept.l2
+    return -vectors @ ((vectors.T @ residual) / lifted)
+
+
 def minimise_shift(
     derivatives: Callable[[Array], tuple[Array, Array]],
     intercept: Penalty,
     start: Array,
     curvature_floor: float,
     size: float = 1.0,
+    newton_direction: Callable[[Penalty, Expansion, float], Array] = outputwise_direction,
 ) -> Array:
     """Newton with a derivative line search on ``b -> f(b) + intercept(b)``.
 
     Parameters
     ----------
     derivatives : callable
-        Gradient and (diagonal) second derivative of f at b, each of shape (n_outputs,).
+        Gradient, (n_outputs,), and second derivative of f at b: by default its diagonal.
     intercept : Penalty
         Penalty of b: `Ridge`, `Pinned` or their sum-to-zero form.
     start : (n_outputs,)
@@ -56,6 +79,8 @@ def minimise_shift(
         Replaces smaller curvatures, where every sample sits on a flat or linear piece.
     size : float > 0
         The largest derivative of f: gradients are zero relative to it.
+    newton_direction : callable
+        From the intercept's penalty, an `Expansion` and a floor for curvatures.
 
     Notes
     -----
@@ -71,7 +96,7 @@ def minimise_shift(
             break
         # outputs on linear pieces: a long step for most of the tries, a short one now and then
         floor = curvature_floor * SHORTER ** (step % 4)
-        direction = intercept.newton_direction(gradient, np.maximum(curvature, floor), at)
+        direction = newton_direction(intercept, Expansion(gradient, curvature, at), floor)
 
         def along(step: float, at: Array = at, direction: Array = direction) -> Slope:
             point = at + step * direction

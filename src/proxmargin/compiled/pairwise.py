@@ -1,0 +1,96 @@
+"""Fused passes over the scores for the squared hinge of each pair of own and other class.
+
+With the excess ``u_ik = 1 + z_ik - z_iy`` of the classes k other than that of sample i,
+
+    loss_i = sum_{k != y} [u_ik]_+^2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["conjugate_sum", "fenchel_young_sum", "slope_and_curvature", "value_and_gradient"]
+
+
+@njit(cache=True, nogil=True)
+def value_and_gradient(scores, codes, shares, gradient):  # type: ignore[no-untyped-def]
+    """Sum of weighted losses; its gradient is written into ``gradient``."""
+    value = 0.0
+    for i in range(scores.shape[0]):
+        own = codes[i]
+        row, total = 0.0, 0.0
+        for k in range(scores.shape[1]):
+            excess = 1.0 + scores[i, k] - scores[i, own]
+            if k == own or excess <= 0.0 or shares[i] == 0.0:
+                gradient[i, k] = 0.0
+                continue
+            row += excess * excess
+            gradient[i, k] = 2.0 * shares[i] * excess
+            total += gradient[i, k]
+        gradient[i, own] = -total
+        value += shares[i] * row
+    return value
+
+
+@njit(cache=True, nogil=True)
+def slope_and_curvature(scores, codes, shares, shift):  # type: ignore[no-untyped-def]
+    """Gradient and Hessian of the loss in one shift a class, at ``scores + shift``.
+
+    Returns
+    -------
+    slope : (n_classes,)
+    curvature : (n_classes, n_classes)
+    """
+    classes = scores.shape[1]
+    slope = np.zeros(classes)
+    curvature = np.zeros((classes, classes))
+    for i in range(scores.shape[0]):
+        own, twice = codes[i], 2.0 * shares[i]
+        if twice == 0.0:
+            continue
+        base = 1.0 - (scores[i, own] + shift[own])
+        for k in range(classes):
+            excess = base + (scores[i, k] + shift[k])
+            if k != own and excess > 0.0:
+                slope[k] += twice * excess
+                slope[own] -= twice * excess
+                curvature[k, k] += twice
+                curvature[own, own] += twice
+                curvature[k, own] -= twice
+                curvature[own, k] -= twice
+    return slope, curvature
+
+
+@njit(cache=True, nogil=True)
+def fenchel_young_sum(scores, codes, shares, dual):  # type: ignore[no-untyped-def]
+    """``sum_i s_i sum_{k != y} [u]_+^2 + a^2 / 4 - a u``, a the rates of the dual point.
+
+    It is ``(u - a / 2)^2`` where u > 0, and ``a (a / 4 - u)`` elsewhere.
+    """
+    total = 0.0
+    for i in range(scores.shape[0]):
+        if shares[i] == 0.0:
+            continue
+        row = 0.0
+        for k in range(scores.shape[1]):
+            if k != codes[i]:
+                u = 1.0 + scores[i, k] - scores[i, codes[i]]
+                a = max(dual[i, k], 0.0) / shares[i]
+                row += (u - 0.5 * a) ** 2 if u > 0.0 else a * (0.25 * a - u)
+        total += shares[i] * row
+    return total
+
+
+@njit(cache=True, nogil=True)
+def conjugate_sum(codes, shares, dual):  # type: ignore[no-untyped-def]
+    """``sum_i s_i sum_{k != y} a^2 / 4 - a``."""
+    total = 0.0
+    for i in range(dual.shape[0]):
+        if shares[i] == 0.0:
+            continue
+        for k in range(dual.shape[1]):
+            if k != codes[i]:
+                a = dual[i, k] / shares[i]
+                total += shares[i] * a * (0.25 * a - 1.0)
+    return total
