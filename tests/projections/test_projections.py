@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from proxmargin.compiled import projections as kernels
-from proxmargin.compiled.projections import Knapsack
+from proxmargin.compiled.knapsack import Knapsack, _place
 from proxmargin.projections import (
     METHODS,
     ball,
@@ -282,7 +281,7 @@ def test_the_compiled_pass_is_the_array_formula(seed: int, theta: float) -> None
     point, normal, total, low, high = problem
     out = np.empty(50)
     knapsack = Knapsack(point, normal, low, high, total)
-    head, tail, _, _, size, ordered = kernels._place(knapsack, theta, out)
+    head, tail, _, _, size, ordered = _place(knapsack, theta, out)
     formula = np.clip(point - theta * normal, low, high)
     assert np.array_equal(out, formula)
     assert ordered

@@ -3,6 +3,7 @@
 from proxmargin.projections.balls import ball, lp_ball
 from proxmargin.projections.box_hyperplane import (
     METHODS,
+    BoxHyperplane,
     box_hyperplane,
     box_hyperplane_multiplier,
     capped_simplex,
@@ -10,6 +11,7 @@ from proxmargin.projections.box_hyperplane import (
 
 __all__ = [
     "METHODS",
+    "BoxHyperplane",
     "ball",
     "box_hyperplane",
     "box_hyperplane_multiplier",

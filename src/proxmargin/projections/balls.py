@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled.projections import lp_unit
+from proxmargin.compiled.lp_ball import lp_unit
 
 __all__ = ["ball", "lp_ball"]
 

@@ -8,20 +8,26 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled import projections as kernels
-from proxmargin.compiled.projections import Knapsack
+from proxmargin.compiled.knapsack import Knapsack, settle
+from proxmargin.compiled.multiplier import bisection, pivot, refined_bisection
 
-__all__ = ["METHODS", "box_hyperplane", "box_hyperplane_multiplier", "capped_simplex"]
+__all__ = [
+    "METHODS",
+    "BoxHyperplane",
+    "box_hyperplane",
+    "box_hyperplane_multiplier",
+    "capped_simplex",
+]
 
 Array = NDArray[np.float64]
-Search = Callable[[Knapsack, float], tuple[float, int]]
+Search = Callable[[Knapsack], tuple[float, int]]
 
 METHODS: Mapping[str, Search] = {
-    "bisection": kernels.bisection,
-    "refined-bisection": kernels.refined_bisection,
-    "pivot": kernels.pivot,
+    "bisection": bisection,
+    "refined-bisection": refined_bisection,
+    "pivot": pivot,
 }
-"""How theta is searched: (problem, guess or NaN) to (theta, rounds); all end in closed form."""
+"""How theta is searched: problem to (theta, rounds); all end in closed form."""
 
 END = 1e-12  # a total this far beyond an end of its range, over sum |normal u|, is rounding
 
@@ -76,7 +82,9 @@ def box_hyperplane_multiplier(
     method : a name in `METHODS`; the result is the same to rounding
         "bisection" is Algorithm 2 of the paper, "refined-bisection" its Algorithm 5, "pivot" a
         breakpoint search (Kiwiel, 2008) of which a random sample does most of the work.
-    guess : where to start, such as theta of a similar point
+    guess : near theta, such as theta of a similar point
+        Newton's method starts there, and ends after few steps if no more than few entries have a
+        breakpoint between the two; where it does not end at theta, ``method`` searches.
 
     Returns
     -------
@@ -93,12 +101,7 @@ def box_hyperplane_multiplier(
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is unknown; choose from {', '.join(METHODS)}")
-    problem = _knapsack(point, normal, total, low, high)
-    theta, _ = METHODS[method](problem, math.nan if guess is None else float(guess))
-    u, theta, residual, size, valid = kernels.settle(problem, theta)
-    if not (valid and abs(residual) <= END * max(size, abs(problem.total))):
-        _refuse(problem)
-    return u, theta
+    return _nearest(_knapsack(point, normal, total, low, high), METHODS[method], guess)
 
 
 def capped_simplex(
@@ -128,6 +131,57 @@ def capped_simplex(
     """
     normal = 1.0 if weights is None else weights
     return box_hyperplane(point, normal, total, 0.0, cap, method=method, guess=guess)
+
+
+class BoxHyperplane:
+    """One box cut by one hyperplane, for the points of many proximal steps.
+
+    A step of length s against a gradient moves the set's points to some whose multiplier is s
+    times that of the step's own optimality conditions, which converges with the steps: the last
+    one tells where to look for the next. Only rounding depends on it.
+
+    Parameters
+    ----------
+    normal, total, low, high
+        See `box_hyperplane_multiplier`; the normal is not zero.
+    """
+
+    def __init__(self, normal: Array, total: float, low: Array, high: Array) -> None:
+        size = float(np.abs(normal).max())
+        self._normal = _once(normal / size)  # of ones, where it can be: they are quicker
+        self._total = total / size
+        self._low, self._high = _once(low), _once(high)
+        self._rate: float | None = None
+
+    def nearest(self, point: Array, step: float) -> Array:
+        """The nearest point of the set to one that a step of that length led to."""
+        start = np.ascontiguousarray(point, dtype=np.float64)
+        problem = Knapsack(start, self._normal, self._low, self._high, self._total)
+        guess = None if self._rate is None else self._rate * step
+        u, theta = _nearest(problem, pivot, guess)
+        self._rate = theta / step
+        return u
+
+    def forget(self) -> None:
+        """Look for the next multiplier as if it were the first."""
+        self._rate = None
+
+
+def _nearest(problem: Knapsack, search: Search, guess: float | None) -> tuple[Array, float]:
+    """The nearest point and theta, by Newton's method from the guess or else by the search."""
+    if guess is not None:
+        u, theta, _, _, near, valid = settle(problem, float(guess))
+        if near and valid:
+            return u, theta
+    u, theta, residual, size, _, valid = settle(problem, search(problem)[0])
+    if not (valid and abs(residual) <= END * max(size, abs(problem.total))):
+        _refuse(problem)
+    return u, theta
+
+
+def _once(values: Array) -> Array:
+    """The values, or one that stands for them all."""
+    return values[:1].copy() if np.all(values == values[0]) else values
 
 
 def _knapsack(
