@@ -105,7 +105,7 @@ def certify(
     scores += intercept
     value, gradient = problem.loss.value_and_gradient(scores)
     if problem.loss.is_homogeneous:
-        multiple = problem.penalty.best_multiple(coef, value)
+        multiple = problem.best_multiple(Point(coef, intercept), value)
         coef, intercept, scores = multiple * coef, multiple * intercept, multiple * scores
         value *= multiple
     gradient = gradient if dual is None else dual

@@ -99,6 +99,11 @@ class Problem:
             + self.intercept.value(point.intercept[None, :])
         )
 
+    def best_multiple(self, point: Point, value: float) -> float:
+        """The best length of a direction where the loss, ``value`` at ``point``, is homogeneous."""
+        bend = self.intercept.l2 * float(point.intercept @ point.intercept)
+        return self.penalty.best_multiple(point.coef, value, bend)
+
     @cached_property
     def negligible(self) -> float:
         """An objective of this size is zero for the purpose of relative gaps.
@@ -111,7 +116,8 @@ class Problem:
         if not self.loss.is_homogeneous:
             return SMALLEST_OBJECTIVE
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
-        length = float(self.penalty.conjugate_gradient(np.array([[spread]]))[0, 0])
+        l2 = self.penalty.l2  # what an l1 part takes away has no unit of its own
+        length = spread / l2 if l2 > 0 else self.penalty.conjugate(np.array([[1.0]]))
         return max(0.5 * spread * length, np.finfo(float).tiny)
 
     def critical_strength(self) -> float:

@@ -122,7 +122,7 @@ def represented(
     scores += intercept
     value = loss.value(scores)
     if loss.is_homogeneous:
-        multiple = penalty.best_multiple(length, value)
+        multiple = problem.best_multiple(Point(length, intercept), value)
         factor, length, value = multiple * factor, multiple * length, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
     weights = -factor * dual

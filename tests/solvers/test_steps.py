@@ -115,8 +115,6 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
     make, problem_of, intercept, rng
 ) -> None:
     problem = problem_of(rng, intercept=intercept)
-    if problem.loss.is_homogeneous and intercept.l2 > 0:
-        pytest.skip("the best multiple of a model does not count the ridge of its intercept")
     solution = minimize(problem, make(), stop=Stop(tol=1e-9))
     assert solution.certificate.converged
     assert problem.value(solution.point) == pytest.approx(solution.certificate.primal, rel=1e-10)

@@ -107,9 +107,12 @@ class Ball(Penalty):
         size = _norm(scaled, self.p)
         return scaled * (self.radius / size) if size > 0 else scaled
 
-    def best_multiple(self, coef: Array, slope: float) -> float:
+    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         size = _norm(coef, self.p)
-        return self.radius / size if slope < 0 and size > 0 else 0.0
+        if slope >= 0 or size == 0:
+            return 0.0
+        longest = self.radius / size
+        return min(longest, -slope / bend) if bend > 0 else longest
 
 
 def _norm(values: Array, p: float) -> float:

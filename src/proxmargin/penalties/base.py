@@ -86,10 +86,11 @@ class Penalty(ABC):
         """
         raise TypeError(f"the conjugate of {self!r} is not smooth")
 
-    def best_multiple(self, coef: Array, slope: float) -> float:
-        """``argmin_{t >= 0}  slope t + G(t coef)``: the best length of a direction.
+    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
+        """``argmin_{t >= 0}  slope t + bend t^2 / 2 + G(t coef)``: the best length of a direction.
 
-        ``slope`` is the value of a homogeneous loss at ``coef``.
+        ``slope`` is the value of a homogeneous loss at ``coef``, and ``bend t^2 / 2`` what the
+        ridge of an intercept costs.
         """
         raise TypeError(f"no best multiple is known for {self!r}")
 

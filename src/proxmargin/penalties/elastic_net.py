@@ -99,8 +99,8 @@ class ElasticNet(Penalty):
             return super().conjugate_gradient(dual)
         return soft_threshold(dual, self.l1) / self.l2
 
-    def best_multiple(self, coef: Array, slope: float) -> float:
-        square = self.l2 * float(np.vdot(coef, coef))
+    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
+        square = self.l2 * float(np.vdot(coef, coef)) + bend
         if square == 0:
             return 0.0
         return max(-(slope + self.l1 * float(np.abs(coef).sum())) / square, 0.0)
