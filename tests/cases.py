@@ -18,6 +18,7 @@ from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.kernels import Rbf
 from proxmargin.losses import (
+    CrammerSinger,
     DistanceWeighted,
     Hinge,
     HuberizedHinge,
@@ -27,14 +28,24 @@ from proxmargin.losses import (
     MarginSum,
     MinimaxFisher,
     MinimaxProbability,
-    SquaredHinge,
     Multinomial,
     PairwiseSquaredHinge,
+    SquaredHinge,
     TailMean,
     wrong_classes,
 )
 from proxmargin.losses.tail_mean import largest_nu
-from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge, SumToZero
+from proxmargin.penalties import (
+    Ball,
+    ElasticNet,
+    GroupL2,
+    GroupLinf,
+    Groups,
+    Penalty,
+    Pinned,
+    Ridge,
+    SumToZero,
+)
 from proxmargin.problem import Problem
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS as NAMED
@@ -114,17 +125,6 @@ COUPLED: dict[str, Callable[..., Loss]] = {
     "minimax probability": lambda rng, n=12: _minimax(MinimaxProbability, rng, 0.7, n),
 }
 
-# -- penalties --------------------------------------------------------------------------------
-
-PENALTIES: dict[str, Penalty] = {
-    "nothing": Ridge(0.0),
-    "ridge": Ridge(0.7),
-    "elastic net": ElasticNet(0.3, 0.5),
-    "l1": ElasticNet(0.3, 0.0),
-    "elastic net without l1": ElasticNet(0.0, 0.5),
-    "pinned": Pinned(),
-    "ball": Ball(2.0, 1.5),
-    "ball, p small": Ball(1.5, 1.5),
 
 def _three_classes(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, int, float]:
     """Codes, shares, number of classes, total; every fifth sample has weight zero."""
@@ -158,7 +158,26 @@ JOINT: dict[str, Callable[..., CrammerSinger]] = {
     "crammer-singer, one sample a class": lambda rng: crammer_singer(rng, 5, 5, weighted=False),
 }
 
+# -- penalties --------------------------------------------------------------------------------
+
+WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0])
+# those of groups are of four features
+PENALTIES: dict[str, Penalty] = {
+    "nothing": Ridge(0.0),
+    "ridge": Ridge(0.7),
+    "elastic net": ElasticNet(0.3, 0.5),
+    "l1": ElasticNet(0.3, 0.0),
+    "elastic net without l1": ElasticNet(0.0, 0.5),
+    "pinned": Pinned(),
+    "ball": Ball(2.0, 1.5),
+    "ball, p small": Ball(1.5, 1.5),
     "ball, p large": Ball(4.0, 2.0),
+    "group l2": GroupL2(Groups.within_classes([1, 0, 1, 1]), 0.8),
+    "group l2, weighted": GroupL2(Groups.of_members([[3], [0, 2], [1]], 4), 0.8, WEIGHTS[:3]),
+    "group l2 of features": GroupL2(Groups.features(4), 0.8, WEIGHTS),
+    "group linf": GroupLinf(Groups.within_classes([1, 0, 1, 1]), 0.8),
+    "group linf, weighted": GroupLinf(Groups.of_members([[3], [0, 2], [1]], 4), 0.8, WEIGHTS[:3]),
+    "group linf of features": GroupLinf(Groups.features(4), 0.8, WEIGHTS),
     "sum-to-zero elastic net": SumToZero(ElasticNet(0.3, 0.5)),
     "sum-to-zero l1": SumToZero(ElasticNet(0.3, 0.0)),
     "sum-to-zero ridge": SumToZero(ElasticNet(0.0, 0.5)),

@@ -130,4 +130,5 @@ class Problem:
 
     def on_columns(self, index: NDArray[np.intp]) -> Problem:
         """The same problem with only some of the features."""
-        return replace(self, design=self.design.columns(index))
+        design, penalty = self.design.columns(index), self.penalty.restricted(index)
+        return replace(self, design=design, penalty=penalty)

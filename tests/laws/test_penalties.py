@@ -12,20 +12,25 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, SumToZero
+from proxmargin.penalties import ElasticNet, GroupNorm, Penalty, Pinned, SumToZero
 from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
 from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
 
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES.keys())
-with_l1 = pytest.mark.parametrize(
-    "penalty",
-    [
-        PENALTIES[name]
-        for name in ("elastic net", "l1", "sum-to-zero elastic net", "sum-to-zero l1")
-    ],
-    ids=["elastic net", "l1", "sum-to-zero elastic net", "sum-to-zero l1"],
-)
+SPARSE = [
+    "elastic net",
+    "l1",
+    "group l2",
+    "group l2, weighted",
+    "group l2 of features",
+    "group linf",
+    "group linf, weighted",
+    "group linf of features",
+    "sum-to-zero elastic net",
+    "sum-to-zero l1",
+]
+with_l1 = pytest.mark.parametrize("penalty", [PENALTIES[name] for name in SPARSE], ids=SPARSE)
 
 # rows of 3 outputs; rounded, so that ties and exact zeros come up
 entries = st.one_of(st.floats(-20.0, 20.0), st.integers(-3, 3).map(float))
@@ -111,10 +116,11 @@ def test_domain_scale_is_the_largest_factor_into_the_domain(penalty: Penalty, du
 
 @every_penalty
 def test_conjugate_is_the_supremum(penalty: Penalty, rng) -> None:
+    penalty = penalty.restricted(np.arange(1))
     for _ in range(5):
         dual = in_conjugate_domain(penalty, rng.standard_normal((1, 3)))
 
-        def minus(u: np.ndarray, dual: np.ndarray = dual) -> float:
+        def minus(u: np.ndarray, dual: np.ndarray = dual, penalty: Penalty = penalty) -> float:
             u = into_domain(penalty, u.reshape(dual.shape))
             return penalty.value(u) - float(np.vdot(u, dual))
 
@@ -132,6 +138,8 @@ def test_critical_strength_is_where_zero_stops_being_the_prox(penalty: Penalty, 
     def at(l1: float) -> Penalty:
         if isinstance(penalty, SumToZero):
             return SumToZero(replace(penalty.inner, l1=l1))
+        if isinstance(penalty, GroupNorm):
+            return replace(penalty, strength=l1)
         return replace(penalty, l1=l1)
 
     critical = penalty.critical_strength(dual)
@@ -146,7 +154,7 @@ def test_a_point_without_violations_is_the_prox_of_point_plus_dual(penalty, coef
     coef = into_domain(penalty, penalty.prox(coef, 1.0))
     violations = penalty.violations(coef, dual)
     moved = np.abs(penalty.prox(coef + dual, 1.0) - coef).max(axis=1)
-    if isinstance(penalty, Ball):  # rows are coupled: only all of them together mean anything
+    if not penalty.by_features:  # rows are coupled: only all of them together mean anything
         violations, moved = violations.max(keepdims=True), moved.max(keepdims=True)
     assert np.all(violations >= 0)
     assert np.all(moved[violations <= 1e-13] <= 1e-12 * (1 + np.abs(dual).max()))
@@ -158,8 +166,8 @@ def test_a_point_without_violations_is_the_prox_of_point_plus_dual(penalty, coef
 @every_penalty
 @given(v=points)
 def test_declared_traits_are_true(penalty: Penalty, v) -> None:
-    if isinstance(penalty, Ball):
-        # one norm couples all coefficients: neither law holds, nor does the trait claim it
+    if not penalty.by_features:
+        # norms couple the coefficients: neither law holds, nor does the trait claim it
         assert Trait.SEPARABLE not in penalty.traits
         return
     whole = penalty.prox(v, 0.7)
@@ -213,7 +221,11 @@ def test_a_penalty_with_a_kink_refuses_to_be_an_intercepts_penalty() -> None:
 @every_penalty
 @given(sums=arrays(float, 3, elements=entries))
 def test_feasible_sums_have_a_finite_conjugate_and_can_be_reached(penalty: Penalty, sums) -> None:
-    if getattr(penalty, "l1", 0) or (isinstance(penalty, SumToZero) and penalty.inner.l1):
+    if (
+        getattr(penalty, "l1", 0)
+        or isinstance(penalty, GroupNorm)
+        or (isinstance(penalty, SumToZero) and penalty.inner.l1)
+    ):
         pytest.skip("not the penalty of an intercept")
     low, high = np.minimum(sums, 0) - np.array([0.0, 1.0, 2.0]), np.maximum(sums, 0) + 0.5
     allowed = penalty.feasible_sums(sums, low, high)

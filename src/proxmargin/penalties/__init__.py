@@ -3,8 +3,20 @@
 from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm, Groups
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.penalties.sum_to_zero import SumToZero
 
-__all__ = ["Ball", "ElasticNet", "Penalty", "Pinned", "Ridge", "SumToZero"]
+__all__ = [
+    "Ball",
+    "ElasticNet",
+    "GroupL2",
+    "GroupLinf",
+    "GroupNorm",
+    "Groups",
+    "Penalty",
+    "Pinned",
+    "Ridge",
+    "SumToZero",
+]

@@ -94,6 +94,10 @@ class Penalty(ABC):
         """
         raise TypeError(f"no best multiple is known for {self!r}")
 
+    def restricted(self, index: NDArray[np.intp]) -> Penalty:
+        """The penalty of some of the features, where the coefficients of the others are zero."""
+        return self
+
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
         """Column sums of the dual that an intercept with this penalty allows, near ``sums``.
 
