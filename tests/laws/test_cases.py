@@ -57,7 +57,8 @@ def listed(parts: Any) -> set[type]:
                 for make in cases.SUMS.values()
             ]
             + [make(np.random.default_rng(0)) for make in cases.COUPLED.values()]
-            + [make(np.random.default_rng(0)) for make in cases.COMPARISONS.values()],
+            + [make(np.random.default_rng(0)) for make in cases.COMPARISONS.values()]
+            + [make(np.random.default_rng(0)) for make in cases.JOINT.values()],
         ),
         (Penalty, cases.PENALTIES.values()),
         (
