@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from proxmargin.penalties import ElasticNet, GroupNorm, Penalty, Pinned, SumToZero
+from proxmargin.penalties import Ball, ElasticNet, GroupNorm, Penalty, Pinned, SumToZero
 from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
 from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
@@ -102,6 +102,44 @@ def test_fenchel_young_is_value_plus_conjugate_minus_product(penalty, coef, dual
     plain = penalty.value(coef) + penalty.conjugate(dual) - float(np.vdot(coef, dual))
     size = 1 + np.abs(coef).max() + np.abs(dual).max()
     assert terms.sum() == pytest.approx(plain, abs=1e-12 * size**2)
+
+
+with_jacobian = pytest.mark.parametrize(
+    "penalty",
+    [penalty for penalty in PENALTIES.values() if not isinstance(penalty, Ball)],
+    ids=[name for name, penalty in PENALTIES.items() if not isinstance(penalty, Ball)],
+)
+
+
+@with_jacobian
+@pytest.mark.parametrize("step", [0.1, 1.0, 5.0])
+def test_the_jacobian_of_the_prox_is_its_derivative(penalty: Penalty, step: float, rng) -> None:
+    for size in (0.3, 1.0, 5.0):
+        at, direction = size * rng.standard_normal((4, 3)), rng.standard_normal((4, 3))
+        jacobian, h = penalty.prox_jacobian(at, step), 1e-7 * size
+        ahead, behind = (penalty.prox(at + sign * h * direction, step) for sign in (1, -1))
+        np.testing.assert_allclose(
+            jacobian.apply(direction), (ahead - behind) / (2 * h), atol=1e-6 / size
+        )
+
+
+@with_jacobian
+@given(at=points, step=steps)
+def test_jacobians_of_the_prox_are_symmetric_with_eigenvalues_between_0_and_1(
+    penalty: Penalty, at, step: float
+) -> None:
+    jacobian = penalty.prox_jacobian(at, step)
+    basis = np.eye(at.size).reshape(-1, *at.shape)
+    matrix = np.array([jacobian.apply(unit).ravel() for unit in basis])
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-14)
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    assert eigenvalues[0] >= -1e-13
+    assert eigenvalues[-1] <= 1.0 / (1.0 + step * penalty.l2) + 1e-13
+
+
+def test_a_penalty_without_a_jacobian_says_so() -> None:
+    with pytest.raises(TypeError, match="no derivative of the prox of Ball"):
+        PENALTIES["ball"].prox_jacobian(np.ones((4, 3)), 1.0)
 
 
 @every_penalty

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
 __all__ = ["Array", "Loss"]
@@ -86,6 +87,15 @@ class Loss(ABC):
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """``argmin_q L*(q) + |q - dual|^2 / (2 step)``, where it is known."""
         raise TypeError(f"the prox of the conjugate of {self!r} is not known")
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        """An element of the generalised Jacobian of ``conjugate_prox(., step)`` at ``dual``."""
+        raise TypeError(f"no derivative of the prox of the conjugate of {self!r} is known")
+
+    @property
+    def dual_support(self) -> NDArray[np.bool_]:
+        """Where dual points can differ from zero, (n_samples, n_outputs)."""
+        return np.repeat((self.shares > 0)[:, None], self.n_outputs, axis=1)
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
         """The loss as first-order methods on the dual see it, or None where there is none.

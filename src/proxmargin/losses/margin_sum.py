@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.compiled import margins as compiled
 from proxmargin.losses.base import Array, Loss
@@ -14,6 +15,7 @@ from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
 from proxmargin.losses.margin import MarginLoss
 from proxmargin.losses.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.traits import Trait
 
@@ -113,6 +115,30 @@ class MarginSum(Loss):
         size = self.phi.dual_bound if np.isfinite(self.phi.dual_bound) else 1.0
         return minimise_shift(
             lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor, size
+        )
+
+    @property
+    def dual_support(self) -> NDArray[np.bool_]:
+        return self.weights > 0
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """For conjugates that are quadratic in their box: a line, clipped."""
+        unclipped = self._unclipped_prox(dual, step)
+        return -self.weights * self.signs * np.clip(unclipped, 0.0, self.phi.dual_bound)
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        unclipped = self._unclipped_prox(dual, step)
+        inside = (unclipped > 0) & (unclipped < self.phi.dual_bound)
+        widths = self.weights + step / self.phi.smoothness
+        return ProxJacobian(np.where(inside, self.weights / np.where(inside, widths, 1.0), 0.0))
+
+    def _unclipped_prox(self, dual: Array, step: float) -> Array:
+        """Dual coordinates ``argmin_a  -a + a^2 / (2 h) + weight (a - a_0)^2 / (2 step)``."""
+        if not self.phi.has_quadratic_conjugate:
+            raise TypeError(f"the prox of the conjugate of {self.phi!r} is not known")
+        widths = self.weights + step / self.phi.smoothness
+        return np.divide(
+            step - self.signs * dual, widths, out=np.zeros(dual.shape), where=self.weights > 0
         )
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:

@@ -3,7 +3,9 @@
 from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm, Groups
+from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.penalties.sum_to_zero import SumToZero
@@ -17,6 +19,7 @@ __all__ = [
     "Groups",
     "Penalty",
     "Pinned",
+    "ProxJacobian",
     "Ridge",
     "SumToZero",
 ]

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
 __all__ = ["Array", "Penalty", "Step"]
@@ -42,6 +43,10 @@ class Penalty(ABC):
 
         ``step`` is a number, or one number a feature, (n_features, 1).
         """
+
+    def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """An element of the generalised Jacobian of ``prox(., step)`` at ``coef``."""
+        raise TypeError(f"no derivative of the prox of {self!r} is known")
 
     @abstractmethod
     def conjugate(self, dual: Array) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.penalties.base import Array, Penalty, Step
+from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
 __all__ = ["ElasticNet", "soft_threshold"]
@@ -60,6 +61,9 @@ class ElasticNet(Penalty):
 
     def prox(self, coef: Array, step: Step) -> Array:
         return soft_threshold(coef, step * self.l1) / (1.0 + step * self.l2)
+
+    def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        return ProxJacobian((np.abs(coef) > step * self.l1) / (1.0 + step * self.l2))
 
     def conjugate(self, dual: Array) -> float:
         excess = np.maximum(np.abs(dual) - self.l1, 0.0)

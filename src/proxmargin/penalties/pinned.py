@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.penalties.base import Array, Penalty, Step
+from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
 __all__ = ["Pinned"]
@@ -23,6 +24,9 @@ class Pinned(Penalty):
 
     def prox(self, coef: Array, step: Step) -> Array:
         return np.zeros_like(coef)
+
+    def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        return ProxJacobian(np.zeros(coef.shape))
 
     def conjugate(self, dual: Array) -> float:
         return 0.0

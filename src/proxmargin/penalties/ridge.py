@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.penalties.base import Array, Penalty, Step
+from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
 __all__ = ["Ridge"]
@@ -36,6 +37,9 @@ class Ridge(Penalty):
 
     def prox(self, coef: Array, step: Step) -> Array:
         return coef / (1.0 + step * self.l2)
+
+    def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        return ProxJacobian(np.full(coef.shape, 1.0 / (1.0 + step * self.l2)))
 
     def conjugate(self, dual: Array) -> float:
         if self.l2 > 0:

@@ -9,6 +9,8 @@ import numpy as np
 from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
 
 __all__ = ["SumToZero", "sum_to_zero_shift"]
 
@@ -90,6 +92,16 @@ class SumToZero(Penalty):
         shrink = 1.0 + step * self.inner.l2
         thresholds = np.broadcast_to(step * self.inner.l1 / shrink, (len(coef), 1))
         return sum_to_zero_rows(coef / shrink, thresholds)
+
+    def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """``(I - 1 1' / m) / (1 + step l2)`` on the m live entries of each row."""
+        live = (self.prox(coef, step) != 0).astype(np.float64)
+        if self.inner.l1 == 0:
+            live = np.ones(coef.shape)
+        shrink = 1.0 + step * self.inner.l2
+        counts = np.maximum(live.sum(axis=1, keepdims=True), 1.0)
+        vectors = live / np.sqrt(counts * shrink)
+        return ProxJacobian(live / shrink, vectors, Groups.features(len(coef)), sign=-1.0)
 
     def conjugate(self, dual: Array) -> float:
         if self.inner.l2 > 0:
