@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "HuberizedSVC": "estimators.elastic_net",
     "SquaredHingeSVC": "estimators.elastic_net",
-    "SparseLogisticRegression": "estimators.elastic_net",
+    "SparseLogisticRegression": "estimators.sparse_logistic",
     "MarginClassifier": "estimators.custom",
     "SVC": "estimators.regularized",
     "L2SVC": "estimators.regularized",

@@ -55,7 +55,7 @@ def test_an_interrupted_fit_keeps_the_model_found_so_far(solver) -> None:
 
 def test_an_interrupted_one_vs_rest_fit_has_a_certificate_for_every_class() -> None:
     features, labels = load_wine(return_X_y=True)
-    model = SparseLogisticRegression(standardize=True, callbacks=[Interrupt(4)])
+    model = SparseLogisticRegression(multi_class="ovr", standardize=True, callbacks=[Interrupt(4)])
     with pytest.raises(KeyboardInterrupt):
         model.fit(features, labels)
     assert len(model.certificate_) == 3

@@ -40,6 +40,7 @@ EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifi
         HuberizedSVC(standardize=True),
         SquaredHingeSVC(),
         SparseLogisticRegression(),
+        SparseLogisticRegression(multi_class="ovr"),
         MarginClassifier(),
         MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(0.01, 0.01)),
         MarginClassifier(loss=Logistic(), penalty=Ridge(0.01), multi_class="ovr"),

@@ -103,8 +103,8 @@ def unmet(solutions: Sequence[Solution]) -> list[Solution]:
 
 
 def joined(penalty: Penalty, loss: Loss) -> Penalty:
-    """The penalty itself, or its sum-to-zero form where classes are fitted together."""
-    if loss.n_outputs == 1:
+    """The penalty itself, or its sum-to-zero form where the scores of a class are absolute."""
+    if loss.n_outputs == 1 or loss.compares_classes:
         return penalty
     if not isinstance(penalty, ElasticNet):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Classifiers with an elastic net: huberized hinge, squared hinge, logistic loss."""
+"""Classifiers with an elastic net: huberized hinge and squared hinge."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from proxmargin.estimators.documented import (
     SPARSE_PARAMETERS,
     documented,
 )
-from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.estimators.validation import check_number
-from proxmargin.losses import HuberizedHinge, Logistic, Loss, MarginLoss, SquaredHinge
+from proxmargin.losses import HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.minimize import Report
 from proxmargin.penalties import ElasticNet, Penalty
 from proxmargin.targets import Targets
 
-__all__ = ["HuberizedSVC", "SparseLogisticRegression", "SquaredHingeSVC"]
+__all__ = ["BINARY", "EVERY", "ElasticNetEstimator", "HuberizedSVC", "SquaredHingeSVC"]
 
-_BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
-_EVERY = _BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
+# the solvers that take binary problems, and those of every problem
+BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
+EVERY = BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
 
 
-class _ElasticNetEstimator(MarginEstimator):
-    """What the three share: ``alpha`` and ``l1_ratio``."""
+class ElasticNetEstimator(MarginEstimator):
+    """What the estimators with an elastic net share: ``alpha`` and ``l1_ratio``."""
 
     alpha: float
     l1_ratio: float
@@ -47,8 +47,8 @@ class _ElasticNetEstimator(MarginEstimator):
         return ElasticNet.from_mixture(float(self.alpha), float(self.l1_ratio))
 
 
-@documented(solvers=_EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
-class HuberizedSVC(_ElasticNetEstimator):
+@documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+class HuberizedSVC(ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
 
     Binary: ``minimise mean phi(y (x'w + b)) + l1 |w|_1 + (l2/2) |w|^2 + (r/2) b^2`` with
@@ -133,7 +133,7 @@ class HuberizedSVC(_ElasticNetEstimator):
         return float(self.intercept_ridge)
 
 
-class _OneVsRestEstimator(_ElasticNetEstimator):
+class _OneVsRestEstimator(ElasticNetEstimator):
     """Parameters of the estimators whose only form for more classes is one-vs-rest."""
 
     _joint_allowed = False
@@ -176,7 +176,7 @@ class _OneVsRestEstimator(_ElasticNetEstimator):
         self.random_state = random_state
 
 
-@documented(solvers=_BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(solvers=BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
 class SquaredHingeSVC(_OneVsRestEstimator):
     """Squared hinge with an elastic net (Ito et al. 2017, (28), with ``C = 1 / (n l1)``).
 
@@ -198,27 +198,3 @@ class SquaredHingeSVC(_OneVsRestEstimator):
 
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()
-
-
-@documented(solvers=_BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
-class SparseLogisticRegression(LogisticProbabilities, _OneVsRestEstimator):
-    """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).
-
-    ``minimise mean log(1 + exp(-y (x'w + b))) + l1 |w|_1 + (l2/2) |w|^2``, free intercept.
-
-    Parameters
-    ----------
-    alpha : float >= 0, default 0.01
-        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate can prove an optimum only for separable data.
-    l1_ratio : float in [0, 1], default 0.5
-        ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
-    multi_class : {'ovr'}
-        One problem a class against the rest.
-    <shared>
-
-    <attributes>
-    """
-
-    def _margin_loss(self) -> MarginLoss:
-        return Logistic()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 __all__ = ["LogisticProbabilities"]
 
@@ -15,16 +15,20 @@ class LogisticProbabilities:
     """Adds `predict_proba` to a classifier whose scores are log-odds."""
 
     decision_function: Any
+    multi_class: str
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, (n_samples, n_classes), rows summing to one.
 
-        Binary: ``1 / (1 + exp(-score))``. More classes: these for each class against the rest,
-        divided by their sum.
+        Binary: ``1 / (1 + exp(-score))``. More classes: with ``multi_class='joint'`` those of the
+        multinomial model, ``exp(score_k) / sum_j exp(score_j)``; otherwise the binary ones of each
+        class against the rest, divided by their sum.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
+        if self.multi_class == "joint":
+            return np.asarray(softmax(scores, axis=1))
         each = expit(scores)
         total = each.sum(axis=1, keepdims=True)
         even = np.full_like(each, 1.0 / each.shape[1])
