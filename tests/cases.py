@@ -22,6 +22,7 @@ from proxmargin.losses import (
     DistanceWeighted,
     Hinge,
     HuberizedHinge,
+    LevelSet,
     Logistic,
     Loss,
     MarginLoss,
@@ -137,6 +138,10 @@ COMPARISONS: dict[str, Callable[..., Loss]] = {
     "multinomial": lambda rng, n=12: Multinomial(*_three_classes(rng, n)),
     "multinomial with a margin": lambda rng, n=12: Multinomial(*_three_classes(rng, n), margin=1.0),
     "pairwise squared hinge": lambda rng, n=12: PairwiseSquaredHinge(*_three_classes(rng, n)),
+}
+# losses within a budget, tested in tests/losses/test_level_set.py
+LEVEL_SETS: dict[str, Callable[..., Loss]] = {
+    "level set": lambda rng, n=12: LevelSet(Multinomial(*_three_classes(rng, n)), 0.7, 3.0),
 }
 
 

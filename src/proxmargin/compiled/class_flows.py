@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["balance", "clip_flows", "loose_rows"]
+__all__ = ["balance", "clip_flows", "largest_rate", "loose_rows"]
 
 
 @njit(cache=True, nogil=True)
@@ -48,6 +48,20 @@ def clip_flows(dual, codes, shares, most):  # type: ignore[no-untyped-def]
         out[i, codes[i]] = -total
         largest = max(largest, total / share)
     return out, largest
+
+
+@njit(cache=True, nogil=True)
+def largest_rate(dual, codes, shares):  # type: ignore[no-untyped-def]
+    """The largest total rate ``sum_k a_ik`` of a sample; negative rates count nothing."""
+    largest = 0.0
+    for i in range(dual.shape[0]):
+        if shares[i] > 0.0:
+            total = 0.0
+            for k in range(dual.shape[1]):
+                if k != codes[i]:
+                    total += max(dual[i, k], 0.0)
+            largest = max(largest, total / shares[i])
+    return largest
 
 
 @njit(cache=True, nogil=True)

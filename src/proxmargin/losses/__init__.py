@@ -6,6 +6,7 @@ from proxmargin.losses.distance_weighted import DistanceWeighted
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.hinge import Hinge
 from proxmargin.losses.huberized_hinge import HuberizedHinge
+from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.logistic import Logistic
 from proxmargin.losses.margin import MarginLoss
 from proxmargin.losses.margin_sum import MarginSum
@@ -22,6 +23,7 @@ __all__ = [
     "DualForm",
     "Hinge",
     "HuberizedHinge",
+    "LevelSet",
     "Logistic",
     "Loss",
     "MarginLoss",

@@ -84,6 +84,14 @@ class Loss(ABC):
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
 
+    def domain_gauge(self, dual: Array) -> float:
+        """The least nu >= 0 for which ``dual / nu`` is in the domain of L*, but for its cone.
+
+        Zero where the domain is a cone. Entries of the wrong sign and sums of columns are what
+        `balanced` repairs.
+        """
+        raise TypeError(f"the domain of the conjugate of {self!r} has no known gauge")
+
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """``argmin_q L*(q) + |q - dual|^2 / (2 step)``, where it is known."""
         raise TypeError(f"the prox of the conjugate of {self!r} is not known")

@@ -76,6 +76,11 @@ class SmoothComparison(Loss):
     def curvature_bound(self, row_weights: Array) -> float:
         return self.curvature * float(row_weights @ self.shares)
 
+    def domain_gauge(self, dual: Array) -> float:
+        if np.isinf(self.most_rate):
+            return 0.0
+        return float(class_flows.largest_rate(dual, self.codes, self.shares)) / self.most_rate
+
     def in_domain(self, dual: Array) -> bool:
         """Whether ``dual`` is in the domain of the conjugate, up to rounding."""
         inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxmargin.compiled import class_flows
 from proxmargin.compiled import crammer_singer as compiled
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
@@ -104,6 +105,9 @@ class CrammerSinger(Loss):
         if masses.min() < -slack or apart > slack or np.any(dual[empty]):
             return np.inf
         return -float(np.vdot(self.margins, dual))
+
+    def domain_gauge(self, dual: Array) -> float:
+        return float(class_flows.largest_rate(dual, self.codes, self.shares))
 
     def masses(self, dual: Array) -> Array:
         """``q_i + shares_i e_y``: non-negative with row sums ``shares`` for dual points q."""

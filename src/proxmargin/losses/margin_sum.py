@@ -121,6 +121,9 @@ class MarginSum(Loss):
     def dual_support(self) -> NDArray[np.bool_]:
         return self.weights > 0
 
+    def domain_gauge(self, dual: Array) -> float:
+        return float(self._coordinates(dual).max(initial=0.0)) / self.phi.dual_bound
+
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """For conjugates that are quadratic in their box: a line, clipped."""
         unclipped = self._unclipped_prox(dual, step)

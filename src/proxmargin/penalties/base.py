@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,10 @@ class Penalty(ABC):
         Only for penalties with `Trait.SMOOTH_CONJUGATE`.
         """
         raise TypeError(f"the conjugate of {self!r} is not smooth")
+
+    def times(self, factor: float) -> Self:
+        """The penalty ``factor * G``, for ``factor >= 0``."""
+        raise TypeError(f"no multiples of {self!r} are known")
 
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         """``argmin_{t >= 0}  slope t + bend t^2 / 2 + G(t coef)``: the best length of a direction.

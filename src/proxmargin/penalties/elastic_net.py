@@ -103,6 +103,9 @@ class ElasticNet(Penalty):
             return super().conjugate_gradient(dual)
         return soft_threshold(dual, self.l1) / self.l2
 
+    def times(self, factor: float) -> ElasticNet:
+        return ElasticNet(factor * self.l1, factor * self.l2)
+
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         square = self.l2 * float(np.vdot(coef, coef)) + bend
         if square == 0:

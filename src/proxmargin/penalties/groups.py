@@ -99,6 +99,9 @@ class GroupNorm(Penalty):
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         raise TypeError("an intercept cannot carry a penalty of groups: use Ridge")
 
+    def times(self, factor: float) -> Self:
+        return replace(self, strength=factor * self.strength)
+
     def restricted(self, index: NDArray[np.intp]) -> Self:
         groups, kept = self.groups.restricted(index)
         weights = None if self.weights is None else self.weights[kept]

@@ -45,3 +45,6 @@ class Pinned(Penalty):
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         return -at
+
+    def times(self, factor: float) -> Pinned:
+        return self

@@ -68,6 +68,9 @@ class Ridge(Penalty):
     def conjugate_gradient(self, dual: Array) -> Array:
         return dual / self.l2 if self.l2 > 0 else super().conjugate_gradient(dual)
 
+    def times(self, factor: float) -> Ridge:
+        return Ridge(factor * self.l2)
+
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         square = self.l2 * float(np.vdot(coef, coef)) + bend
         return max(-slope / square, 0.0) if square > 0 else 0.0

@@ -139,6 +139,9 @@ class SumToZero(Penalty):
         direction = -pull * (residual - (pull @ residual) / pull.sum())
         return direction - direction.mean()
 
+    def times(self, factor: float) -> SumToZero:
+        return SumToZero(self.inner.times(factor))
+
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
         if self.inner.l2 > 0:
             return sums

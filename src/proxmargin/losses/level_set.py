@@ -1,0 +1,184 @@
+"""An exact penalty for losses that are to stay within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from proxmargin.losses.base import Array, Loss
+from proxmargin.penalties.base import Penalty
+from proxmargin.traits import Trait
+
+__all__ = ["LevelSet"]
+
+# the multiplier is searched for down to this share of the price, to these digits of its logarithm
+SMALLEST, DIGITS = 1e-14, 1e-10
+# a step in the multiplier that tells on which side of its bound the best one is
+NEARBY = 1e-6
+# the least multiplier is taken larger by this, so that rounding leaves the domain to no side
+INSIDE = 1e-15
+# steps of the search for the multiplier of a prox; digits of the budget and of the price
+SEARCH_STEPS, ROUNDING = 100, 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet(Loss):
+    """``F(Z) = price max(0, L(Z) - budget)``.
+
+    For a price at least as large as the multiplier of the constraint ``L(Z) <= budget``,
+    minimising ``F + G`` minimises G under that constraint ((8) of Chierchia et al. 2015).
+
+    Parameters
+    ----------
+    loss : Loss
+        L >= 0.
+    budget : float >= 0
+        In units of L, a weighted mean over the samples.
+    price : float > 0
+
+    Notes
+    -----
+    ``F*(q) = min_{0 <= nu <= price}  nu L*(q / nu) + nu budget``, nu the multiplier of the
+    constraint, and for any such nu
+
+        F(Z) + F*(q) - <Z, q> <= [F(Z) - nu (L(Z) - budget)] + nu [L(Z) + L*(q/nu) - <Z, q/nu>],
+
+    two terms that are not negative: any nu proves a gap, and the best one is searched for.
+    """
+
+    loss: Loss
+    budget: float
+    price: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.budget) and self.budget >= 0):
+            raise ValueError(f"LevelSet: budget must be a finite number >= 0, got {self.budget!r}")
+        if not (np.isfinite(self.price) and self.price > 0):
+            raise ValueError(f"LevelSet: price must be a finite number > 0, got {self.price!r}")
+
+    @property
+    def traits(self) -> Trait:  # type: ignore[override]
+        return self.loss.traits & (Trait.SINGLE_OUTPUT | Trait.MANY_OUTPUTS)
+
+    @property
+    def compares_classes(self) -> bool:  # type: ignore[override]
+        return self.loss.compares_classes
+
+    @property
+    def n_outputs(self) -> int:
+        return self.loss.n_outputs
+
+    @property
+    def sample_count(self) -> float:
+        return self.loss.sample_count
+
+    @property
+    def shares(self) -> Array:
+        return self.loss.shares
+
+    @property
+    def dual_support(self) -> NDArray[np.bool_]:
+        return self.loss.dual_support
+
+    def excess(self, scores: Array) -> float:
+        """How far the loss is above the budget; negative below."""
+        return self.loss.value(scores) - self.budget
+
+    def value(self, scores: Array) -> float:
+        return self.price * max(self.excess(scores), 0.0)
+
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        """The loss and a subgradient: zero within the budget, with its bound."""
+        value, gradient = self.loss.value_and_gradient(scores)
+        if value <= self.budget:
+            return 0.0, np.zeros_like(gradient)
+        return self.price * (value - self.budget), self.price * gradient
+
+    def curvature_bound(self, row_weights: Array) -> float:
+        return np.inf
+
+    def conjugate(self, dual: Array) -> float:
+        def at(nu: float) -> float:
+            return nu * (self.loss.conjugate(dual / nu) + self.budget)
+
+        if not dual.any():
+            return 0.0
+        lowest = self.loss.domain_gauge(dual)
+        return at(self._best(at, lowest)) if lowest <= self.price * (1.0 + ROUNDING) else np.inf
+
+    def fenchel_young(self, scores: Array, dual: Array) -> float:
+        excess = self.excess(scores)
+        above = self.price * max(excess, 0.0)
+
+        def at(nu: float) -> float:
+            return (above - nu * excess) + nu * self.loss.fenchel_young(scores, dual / nu)
+
+        if not dual.any():
+            return above
+        lowest = self.loss.domain_gauge(dual)
+        return at(self._best(at, lowest)) if lowest <= self.price * (1.0 + ROUNDING) else np.inf
+
+    def balanced(self, dual: Array, intercept: Penalty) -> Array:
+        """That of the loss, at the least multiplier that it allows."""
+        gauge = min(self.loss.domain_gauge(dual), self.price)
+        nu = gauge if gauge > 0 else self.price
+        return nu * self.loss.balanced(dual / nu, intercept)
+
+    def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        """For a free intercept one of the least loss: it leaves the most of the budget.
+
+        Raises
+        ------
+        TypeError
+            For an intercept with a penalty, which would have to be weighed against the budget.
+        """
+        if intercept.l2 > 0:
+            raise TypeError("a budget for the loss needs an intercept without penalty, or none")
+        return self.loss.best_intercept(scores, intercept, start)
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """``nu prox(dual / nu)`` with the prox of L* at the step ``step / nu``.
+
+        At the scores ``z = (dual - q) / step`` that it stands for, L falls with nu; the nu is the
+        one that meets the budget, within [0, price]: bisection and secants.
+        """
+
+        def at(nu: float) -> tuple[Array, float]:
+            q = nu * self.loss.conjugate_prox(dual / nu, step / nu)
+            return q, self.excess((dual - q) / step)
+
+        if self.excess(dual / step) <= 0:
+            return np.zeros_like(dual)
+        high = self.price
+        q, excess = at(high)
+        if excess >= 0:
+            return q
+        low, above, below = 0.0, self.excess(dual / step), -excess
+        for step_ in range(SEARCH_STEPS):
+            share = 0.5 if step_ % 3 == 2 else above / (above + below)
+            nu = low + share * (high - low)
+            if not low < nu < high:
+                break
+            q, excess = at(nu)
+            if abs(excess) <= ROUNDING * self.budget:
+                break
+            low, above = (nu, excess) if excess > 0 else (low, above)
+            high, below = (nu, -excess) if excess <= 0 else (high, below)
+        return q
+
+    def _best(self, at: Callable[[float], float], lowest: float) -> float:
+        """``argmin at`` over the multipliers from ``lowest`` to the price; ``at`` is convex."""
+        lowest = max(lowest * (1.0 + INSIDE), SMALLEST * self.price)
+        if lowest >= self.price or at(min(lowest * (1.0 + NEARBY), self.price)) >= at(lowest):
+            return lowest
+        found = minimize_scalar(
+            lambda log_nu: at(float(np.exp(log_nu))),
+            bounds=(np.log(lowest), np.log(self.price)),
+            method="bounded",
+            options={"xatol": DIGITS},
+        )
+        return float(np.exp(found.x))
