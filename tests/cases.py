@@ -414,6 +414,17 @@ def hinge_problem(
     return ridge_problem(rng, Hinge(), penalty, intercept, **shape)
 
 
+def hinge_l1_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`binary_problem` with the hinge and an l1 norm, whatever the penalty."""
+    return binary_problem(rng, Hinge(), ElasticNet(0.02), intercept, **shape)
+
+
 def tail_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -468,6 +479,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
+    "linear-program": (NAMED["linear-program"], hinge_l1_problem),
     "fisher-secular": (NAMED["fisher-secular"], fisher_problem),
     "probability-newton": (NAMED["probability-newton"], probability_problem),
     # the accelerated methods on the dual side

@@ -11,12 +11,14 @@ from proxmargin.compiled import margins as compiled
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.hinge import Hinge
+from proxmargin.losses.hinge_shifts import minimise_hinge_shifts
 from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
 from proxmargin.losses.margin import MarginLoss
 from proxmargin.losses.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.ridge import Ridge
+from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
@@ -111,6 +113,8 @@ class MarginSum(Loss):
         if single and isinstance(self.phi, Hinge):
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
+        if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
+            return minimise_hinge_shifts(scores, self.signs, self.weights)
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         size = self.phi.dual_bound if np.isfinite(self.phi.dual_bound) else 1.0
         return minimise_shift(

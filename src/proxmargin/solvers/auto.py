@@ -28,6 +28,8 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
+# wrong classes of all samples up to which the simplex method is faster than Newton's
+FEW_PIECES = 2000
 
 
 class Facts:
@@ -50,6 +52,12 @@ class Facts:
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
+
+    @property
+    def few_pieces(self) -> bool:
+        """A loss with a kink for each wrong class has few of them."""
+        wrong = max(self.problem.loss.n_outputs - 1, 1)
+        return self.problem.design.n_samples * wrong <= FEW_PIECES
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,11 @@ RULES: tuple[Rule, ...] = (
         "a loss with kinks and a ridge: few systems of the smaller of samples and features",
     ),
     Rule(
+        lambda facts: facts.few_pieces,
+        "linear-program",
+        "hinges and a norm with flat faces, few samples: the simplex method on few features",
+    ),
+    Rule(
         lambda facts: facts.single and facts.smooth,
         "newton",
         "one column of scores: few Newton steps on a working set of features",
@@ -105,6 +118,11 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.single and facts.smooth,
         "b-pgh",
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
+    ),
+    Rule(
+        _always,
+        "linear-program",
+        "hinges and a norm with flat faces: the simplex method on some samples and features",
     ),
     Rule(
         lambda facts: facts.single,

@@ -19,6 +19,7 @@ from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.solvers.fisher_secular import FisherSecular
 from proxmargin.solvers.interior_point import InteriorPoint
+from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
@@ -61,6 +62,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
+    "linear-program": LinearProgram,
     "decomposition": BlockDecomposition,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,

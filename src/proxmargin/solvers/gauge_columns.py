@@ -1,0 +1,182 @@
+"""Penalties with flat faces as columns of a linear program, made as they are wanted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array
+from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.groups import GroupLinf
+from proxmargin.penalties.sum_to_zero import SumToZero
+
+__all__ = ["Columns", "GaugeColumns", "gauge_columns"]
+
+Ids = NDArray[np.intp]
+# what a new column has to gain, relative to its cost; and more than a known one of its part
+PRICED, ROUNDING = 1e-12, 1e-13
+
+
+class Columns(NamedTuple):
+    """Variables ``a >= 0`` that make the coefficients ``W = sum_c a_c A_c``.
+
+    Attributes
+    ----------
+    parts : (n_columns,)
+        The part of the coefficients that each A_c belongs to.
+    costs : (n_columns,)
+        The penalty of each A_c, over the strength.
+    values, entries, owners : (n_values,)
+        What is not zero in the A_c, where in the flat coefficients, and of which A_c.
+    """
+
+    parts: Ids
+    costs: Array
+    values: Array
+    entries: Ids
+    owners: Ids
+
+    def coef(self, a: Array, shape: tuple[int, int]) -> Array:
+        """W."""
+        flat = np.bincount(self.entries, self.values * a[self.owners], shape[0] * shape[1])
+        return flat.astype(np.float64).reshape(shape)  # of nothing, sums are integers
+
+    def norms(self, pulled: Array) -> Array:
+        """``<A_c, pulled> / cost_c``, (n_columns,)."""
+        products = np.bincount(
+            self.owners, self.values * pulled.flat[self.entries], self.parts.size
+        )
+        return products / self.costs
+
+    def joined(self, other: Columns) -> Columns:
+        moved = other._replace(owners=other.owners + self.parts.size)
+        return Columns(*(np.concatenate(pair) for pair in zip(self, moved, strict=True)))
+
+
+class GaugeColumns(ABC):
+    """A penalty whose unit ball is a polytope, by the vertices A_c of that.
+
+    ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. A ball has far too many vertices
+    for a program that holds all; it is the product of small balls, one for each part of the
+    coefficients (an entry, a feature, a group), and the vertex that a dual point wants most of a
+    part is known.
+
+    Attributes
+    ----------
+    strength : float
+    """
+
+    strength: float
+
+    @abstractmethod
+    def norms(self, pulled: Array) -> Array:
+        """The dual norm of every part, ``max_c <A_c, pulled> / cost_c``, (n_parts,)."""
+
+    @abstractmethod
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        """The vertex of each part at which that maximum is attained."""
+
+    def entering(self, pulled: Array, known: Columns, limit: int) -> Columns:
+        """The ``limit`` vertices that would lower the objective most, none if none would.
+
+        Parameters
+        ----------
+        pulled : (n_features, n_outputs)
+            ``V = -X'q`` over the strength, q an optimal dual point with the known columns.
+        """
+        norms = self.norms(pulled)
+        least = np.full(norms.size, 1.0 + PRICED)
+        np.maximum.at(least, known.parts, known.norms(pulled) + ROUNDING)
+        wanted = np.flatnonzero(norms > least)
+        if wanted.size > limit:
+            wanted = np.sort(wanted[np.argpartition(-norms[wanted], limit)[:limit]])
+        return self.vertices(wanted, pulled)
+
+    def starting(self, coef: Array) -> Columns:
+        """One vertex of each part of ``coef`` that is not zero."""
+        return self.vertices(np.flatnonzero(self.norms(coef)), coef)
+
+
+def _signs(values: Array) -> Array:
+    return np.where(values < 0, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class _Absolute(GaugeColumns):
+    """The l1 norm: each entry is a part, with the vertices 1 and -1."""
+
+    strength: float
+
+    def norms(self, pulled: Array) -> Array:
+        return np.abs(pulled.ravel())
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        signs, each = _signs(pulled.flat[parts]), np.arange(parts.size)
+        return Columns(parts, np.ones(parts.size), signs, parts, each)
+
+
+@dataclass(frozen=True)
+class _Differences(GaugeColumns):
+    """The l1 norm where rows sum to zero: each row is a part, with the vertices ``e_k - e_m``."""
+
+    strength: float
+
+    def norms(self, pulled: Array) -> Array:
+        half_range: Array = 0.5 * np.ptp(pulled, axis=1)
+        return half_range
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        rows, each, ones = pulled[parts], np.arange(parts.size), np.ones(parts.size)
+        ends = np.concatenate([rows.argmax(axis=1), rows.argmin(axis=1)])
+        entries = np.tile(parts, 2) * pulled.shape[1] + ends
+        signs = np.concatenate([ones, -ones])
+        return Columns(parts, 2.0 * ones, signs, entries, np.tile(each, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Largest(GaugeColumns):
+    """The largest entry of each group: each group is a part, with the vertices of all signs."""
+
+    penalty: GroupLinf
+
+    @property
+    def strength(self) -> float:  # type: ignore[override]
+        return self.penalty.strength
+
+    def norms(self, pulled: Array) -> Array:
+        groups, weights = self._layout(pulled)
+        sums = np.bincount(groups, np.abs(pulled.ravel()), minlength=weights.size)
+        return sums / weights
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        groups, weights = self._layout(pulled)
+        members = np.flatnonzero(np.isin(groups, parts))
+        owners = np.searchsorted(parts, groups[members])
+        signs = _signs(pulled.flat[members])
+        return Columns(parts, weights[parts], signs, members, owners)
+
+    def _layout(self, pulled: Array) -> tuple[Ids, Array]:
+        """The group of each entry of the coefficients, flat, and the weight of each group."""
+        groups, outputs = self.penalty.groups, pulled.shape[1]
+        weights = self.penalty.weights
+        weights = np.ones(groups.n_groups) if weights is None else weights
+        if groups.across_classes:
+            return np.repeat(groups.codes, outputs), weights
+        codes = groups.codes[:, None] * outputs + np.arange(outputs)
+        return codes.ravel(), np.repeat(weights, outputs)
+
+
+def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
+    """The columns of an l1 or group l_inf norm; None for another penalty."""
+    if isinstance(penalty, ElasticNet) and penalty.l2 == 0 and penalty.l1 > 0:
+        return _Absolute(penalty.l1)
+    if isinstance(penalty, SumToZero) and penalty.inner.l2 == 0 and penalty.inner.l1 > 0:
+        return _Differences(penalty.inner.l1)
+    if isinstance(penalty, GroupLinf) and penalty.strength > 0:
+        return _Largest(penalty)
+    return None

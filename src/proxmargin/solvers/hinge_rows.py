@@ -1,0 +1,166 @@
+"""Hinge losses as rows of a linear program: one variable a hinge, one row a piece of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.crammer_singer import CrammerSinger
+from proxmargin.losses.hinge import Hinge
+from proxmargin.losses.margin_sum import MarginSum
+
+__all__ = ["HingeRows", "hinge_rows"]
+
+Ids = NDArray[np.intp]
+
+
+class HingeRows(ABC):
+    """``L(Z) = sum_c costs_c [max_{rows r of c} 1 - gains_r'z_i(r)]_+``.
+
+    Row ``i K + k`` is that of sample i and output k. In the program the hinge c is a variable
+    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= 1``; the duals y of those rows make the dual point
+    ``q_i = -sum_r y_r gains_r``.
+
+    Attributes
+    ----------
+    n_outputs : int
+    costs : (n_hinges,)
+    """
+
+    n_outputs: int
+    costs: Array
+
+    @abstractmethod
+    def hinges(self, rows: Ids) -> Ids:
+        """The hinge that each row belongs to."""
+
+    @abstractmethod
+    def gains(self, rows: Ids) -> Array:
+        """By how much each score lowers the hinge, (n_rows, n_outputs)."""
+
+    @abstractmethod
+    def shortfalls(self, scores: Array) -> Array:
+        """``1 - gains_r'z`` of every row, (n_samples, n_outputs); -inf where there is none."""
+
+    @abstractmethod
+    def covered(self, shortfalls: Array, rows: Ids) -> Array:
+        """The hinges that ``rows`` alone make, in the shape of the shortfalls or one column."""
+
+    @cached_property
+    def all_rows(self) -> Ids:
+        """The rows of all pieces that count."""
+        shape = (self.n_samples, self.n_outputs)
+        return np.flatnonzero(np.isfinite(self.shortfalls(np.zeros(shape))))
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int: ...
+
+    def violated(self, scores: Array, rows: Ids, slack: float) -> Ids:
+        """Of each sample the row furthest above what ``rows`` make of its hinge, if it is."""
+        shortfalls = self.shortfalls(scores)
+        above = shortfalls - self.covered(shortfalls, rows)
+        above.flat[rows] = -np.inf
+        worst = above.argmax(axis=1)
+        samples = np.flatnonzero(above.max(axis=1) > slack)
+        return samples * self.n_outputs + worst[samples]
+
+    def dual(self, rows: Ids, duals: Array) -> Array:
+        """The dual point of duals of the rows, (n_samples, n_outputs)."""
+        pulls = -duals[:, None] * self.gains(rows)
+        return _summed(rows // self.n_outputs, pulls, self.n_samples)
+
+
+def _summed(samples: Ids, values: Array, n_samples: int) -> Array:
+    flat = samples[:, None] * values.shape[1] + np.arange(values.shape[1])
+    sums = np.bincount(flat.ravel(), values.ravel(), minlength=n_samples * values.shape[1])
+    return sums.astype(np.float64).reshape(n_samples, values.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _WorstClass(HingeRows):
+    """One hinge a sample: that of the wrong class with the largest score."""
+
+    loss: CrammerSinger
+
+    @property
+    def n_samples(self) -> int:
+        return self.loss.codes.size
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return self.loss.n_outputs
+
+    @property
+    def costs(self) -> Array:  # type: ignore[override]
+        return self.loss.shares
+
+    def hinges(self, rows: Ids) -> Ids:
+        return rows // self.n_outputs
+
+    def gains(self, rows: Ids) -> Array:
+        each = np.arange(rows.size)
+        gains = np.zeros((rows.size, self.n_outputs))
+        gains[each, self.loss.codes[rows // self.n_outputs]] = 1.0
+        gains[each, rows % self.n_outputs] = -1.0
+        return gains
+
+    def shortfalls(self, scores: Array) -> Array:
+        own = np.arange(self.n_samples), self.loss.codes
+        shortfalls = 1.0 + scores - scores[own][:, None]
+        shortfalls[own] = -np.inf
+        shortfalls[self.loss.shares == 0] = -np.inf
+        return shortfalls
+
+    def covered(self, shortfalls: Array, rows: Ids) -> Array:
+        made = np.zeros((self.n_samples, 1))
+        np.maximum.at(made[:, 0], rows // self.n_outputs, shortfalls.flat[rows])
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class _EveryMargin(HingeRows):
+    """One hinge a margin, with one row each."""
+
+    loss: MarginSum
+
+    @property
+    def n_samples(self) -> int:
+        return self.loss.signs.shape[0]
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return self.loss.n_outputs
+
+    @property
+    def costs(self) -> Array:  # type: ignore[override]
+        return self.loss.weights.ravel()
+
+    def hinges(self, rows: Ids) -> Ids:
+        return rows
+
+    def gains(self, rows: Ids) -> Array:
+        gains = np.zeros((rows.size, self.n_outputs))
+        gains[np.arange(rows.size), rows % self.n_outputs] = self.loss.signs.flat[rows]
+        return gains
+
+    def shortfalls(self, scores: Array) -> Array:
+        shortfalls: Array = np.where(self.loss.weights > 0, 1.0 - self.loss.signs * scores, -np.inf)
+        return shortfalls
+
+    def covered(self, shortfalls: Array, rows: Ids) -> Array:
+        return np.zeros((1, 1))
+
+
+def hinge_rows(loss: Loss) -> HingeRows | None:
+    """The rows of a loss that is a sum of hinges; None for another."""
+    if isinstance(loss, CrammerSinger):
+        return _WorstClass(loss)
+    if isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge):
+        return _EveryMargin(loss)
+    return None

@@ -1,0 +1,170 @@
+"""Hinge losses with l1 and group l_inf norms by the simplex method, on some rows and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.gauge_columns import Columns, gauge_columns
+from proxmargin.solvers.hinge_program import HingeProgram, hinge_program
+from proxmargin.solvers.hinge_rows import HingeRows, hinge_rows
+from proxmargin.solvers.restricted_program import AT_LOWER, BASIC, Basis, Vertex, solved
+from proxmargin.stopping import Stop
+
+__all__ = ["Generated", "LinearProgram"]
+
+Ids = NDArray[np.intp]
+# rows up to this number are all taken in at once
+FEW_ROWS = 600
+# columns that enter in a round: this many, or this many for each sample
+COLUMNS, COLUMNS_A_SAMPLE = 20, 2
+# pivots of the simplex method between two certificates
+PIVOTS = 20_000
+# how far a hinge may be above what the rows in the program make of it
+SLACK = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(State):
+    """The rows and columns that were generated, and the last vertex of their program.
+
+    Attributes
+    ----------
+    at : Point
+    scores, dual : (n_samples, n_outputs)
+    rows : (n_rows,)
+        Ids of the rows of the loss (`HingeRows`).
+    columns : Columns
+        Of the penalty.
+    basis : Basis, optional
+        Of the next program.
+    pivots : int
+        Of the simplex method so far.
+    deadline : float
+    """
+
+    at: Point = None  # type: ignore[assignment]
+    scores: Array | None = None
+    dual: Array | None = None
+    rows: Ids = None  # type: ignore[assignment]
+    columns: Columns = None  # type: ignore[assignment]
+    basis: Basis | None = None
+    pivots: int = 0
+    deadline: float = np.inf
+
+
+@dataclass(frozen=True)
+class LinearProgram(Solver[Generated]):
+    """Column and row generation.
+
+    With a hinge loss and an l1 or group l_inf norm the problem is a linear program, of which an
+    optimal vertex uses few columns (coefficients) and few rows (wrong classes). Each iteration
+    solves the program of those generated so far, from the last basis, and takes in what the
+    solution violates: of each sample the wrong class that is furthest above its hinge, and the
+    columns whose dual constraints are violated most. Where nothing is, the vertex solves the
+    whole program, up to rounding.
+    """
+
+    name: ClassVar[str] = "linear-program"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 1000
+
+    def objection(self, problem: Problem) -> str | None:
+        if hinge_rows(problem.loss) is None:
+            return "it needs a hinge loss (plain, of the wrong classes, or Crammer and Singer's)"
+        if gauge_columns(problem.penalty) is None:
+            return "it needs an l1 or group l_inf penalty, without a ridge part"
+        if problem.fits_intercept and not problem.intercept.is_shift_invariant:
+            return "it needs an intercept without penalty, or none"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Generated:
+        program = _program_of(problem)
+        scores = problem.design.scores(start.coef) + start.intercept
+        return Generated(
+            at=start,
+            scores=scores,
+            rows=_first_rows(program.rows, scores),
+            columns=program.gauge.starting(start.coef),
+            deadline=stop.deadline,
+        )
+
+    def step(self, problem: Problem, state: Generated) -> Generated:
+        program = _program_of(problem)
+        vertex = _vertex(program, state)
+        point = program.point(state.columns, vertex)
+        reached = replace(
+            state,
+            n_iter=state.n_iter + 1,
+            at=point,
+            scores=problem.design.scores(point.coef) + point.intercept,
+            dual=program.dual(state.rows, vertex),
+            basis=vertex.basis,
+            pivots=state.pivots + vertex.pivots,
+        )
+        if not vertex.optimal:
+            return replace(reached, finished=not vertex.limited)
+        return _grown(program, reached)
+
+    def point(self, problem: Problem, state: Generated) -> Point:
+        return state.at
+
+    def scores(self, problem: Problem, state: Generated) -> Array | None:
+        return state.scores
+
+    def dual(self, problem: Problem, state: Generated) -> Array | None:
+        return state.dual
+
+
+def _program_of(problem: Problem) -> HingeProgram:
+    program = hinge_program(problem)
+    assert program is not None
+    return program
+
+
+def _first_rows(rows: HingeRows, scores: Array) -> Ids:
+    """All rows where they are few, else one of each sample, of the worst."""
+    if rows.all_rows.size <= FEW_ROWS:
+        return rows.all_rows
+    # at the null model all wrong classes are as bad: each is to be the first of some samples
+    broken_ties = scores + SLACK * np.random.default_rng(0).random(scores.shape)
+    return rows.violated(broken_ties, np.zeros(0, dtype=np.intp), -np.inf)
+
+
+def _vertex(program: HingeProgram, state: Generated) -> Vertex:
+    """The optimal vertex of the restricted program; from no basis if that of the state fails."""
+    restricted = program.restricted(state.rows, state.columns)
+    vertex = solved(restricted, state.basis, pivots=PIVOTS, deadline=state.deadline)
+    if vertex.optimal or vertex.limited or state.basis is None:
+        return vertex
+    return solved(restricted, None, pivots=PIVOTS, deadline=state.deadline)
+
+
+def _grown(program: HingeProgram, state: Generated) -> Generated:
+    """``state`` with the rows and columns that its vertex violates."""
+    assert state.dual is not None
+    assert state.scores is not None
+    assert state.basis is not None
+    design = program.problem.design
+    rows = program.rows.violated(state.scores, state.rows, SLACK)
+    limit = max(COLUMNS, COLUMNS_A_SAMPLE * design.n_samples)
+    pulled = design.adjoint(-state.dual) / program.gauge.strength
+    columns = program.gauge.entering(pulled, state.columns, limit)
+    new = columns.parts.size
+    return replace(
+        state,
+        rows=np.concatenate([state.rows, rows]),
+        columns=state.columns.joined(columns),
+        basis=Basis(
+            np.concatenate([state.basis.columns, np.full(new, AT_LOWER, np.int8)]),
+            np.concatenate([state.basis.rows, np.full(rows.size, BASIC, np.int8)]),
+        ),
+        finished=not (rows.size or new),
+        exact=not (rows.size or new),
+    )

@@ -1,0 +1,149 @@
+"""Linear programs by the simplex method, from a basis that is known; nothing else imports HiGHS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array
+
+__all__ = ["AT_LOWER", "BASIC", "Basis", "Program", "Vertex", "solved"]
+
+Status = NDArray[np.int8]
+# codes of a column or a row in a basis, as HiGHS numbers them
+AT_LOWER, BASIC, AT_ZERO = 0, 1, 3
+# feasibility of either side, the tightest that HiGHS takes
+FEASIBLE = 1e-10
+
+
+class Basis(NamedTuple):
+    """Which columns and rows are basic: one code each."""
+
+    columns: Status
+    rows: Status
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """``min cost'x  s.t.  lower <= x <= upper,  row_lower <= matrix x <= row_upper``.
+
+    Parameters
+    ----------
+    matrix : CSC array, (n_rows, n_columns)
+    """
+
+    cost: Array
+    lower: Array
+    upper: Array
+    matrix: Any
+    row_lower: Array
+    row_upper: Array
+
+
+class Vertex(NamedTuple):
+    """Where the simplex method ended.
+
+    Attributes
+    ----------
+    columns, duals : arrays
+        Of the columns, and of the rows.
+    basis : Basis
+    optimal, limited : bool
+        It is the optimum, or a limit was met; neither where the method failed.
+    pivots : int
+    """
+
+    columns: Array
+    duals: Array
+    basis: Basis
+    optimal: bool
+    limited: bool
+    pivots: int
+
+
+def solved(
+    program: Program, basis: Basis | None, *, pivots: int, deadline: float = np.inf
+) -> Vertex:
+    """The optimal vertex, or where ``pivots`` or the ``deadline`` ended the search.
+
+    Parameters
+    ----------
+    basis : Basis, optional
+        A start. It need not be a basis: what is linearly dependent is replaced.
+    pivots : int
+        Simplex iterations at most.
+    deadline : float
+        On the clock of `time.perf_counter`.
+    """
+    highs = _module()
+    solver = highs.Highs()
+    options = {
+        "output_flag": False,
+        "threads": 1,
+        "presolve": "off",  # columns and rows are few, and all wanted back
+        "solver": "simplex",
+        "simplex_strategy": 0,  # primal from a primal feasible basis, else dual
+        "primal_feasibility_tolerance": FEASIBLE,
+        "dual_feasibility_tolerance": FEASIBLE,
+        "simplex_iteration_limit": pivots,
+        "time_limit": max(deadline - perf_counter(), 0.0),
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(_model(highs, program))
+    if basis is not None:
+        solver.setBasis(_basis(highs, basis))
+    solver.run()
+    return _vertex(highs, solver)
+
+
+def _model(highs: Any, program: Program) -> Any:
+    model = highs.HighsLp()
+    model.num_row_, model.num_col_ = program.matrix.shape
+    model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.lower, program.upper
+    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
+    model.a_matrix_.format_ = highs.MatrixFormat.kColwise
+    model.a_matrix_.start_ = program.matrix.indptr
+    model.a_matrix_.index_ = program.matrix.indices
+    model.a_matrix_.value_ = program.matrix.data
+    return model
+
+
+def _basis(highs: Any, basis: Basis) -> Any:
+    codes = [highs.HighsBasisStatus(code) for code in range(5)]
+    given = highs.HighsBasis()
+    given.col_status = [codes[code] for code in basis.columns.tolist()]
+    given.row_status = [codes[code] for code in basis.rows.tolist()]
+    given.valid = True
+    given.alien = True  # HiGHS completes what is not a basis
+    return given
+
+
+def _vertex(highs: Any, solver: Any) -> Vertex:
+    found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
+    known = highs.HighsModelStatus
+    return Vertex(
+        columns=np.array(found.col_value),
+        duals=np.array(found.row_dual),
+        basis=Basis(*(_codes(statuses) for statuses in (basis.col_status, basis.row_status))),
+        optimal=status == known.kOptimal,
+        limited=status in (known.kIterationLimit, known.kTimeLimit),
+        pivots=int(solver.getInfo().simplex_iteration_count),
+    )
+
+
+def _codes(statuses: Any) -> Status:
+    return np.fromiter(map(int, statuses), np.int8, len(statuses))
+
+
+@cache
+def _module() -> Any:
+    """HiGHS, loaded when the first program is solved."""
+    import highspy
+
+    return highspy

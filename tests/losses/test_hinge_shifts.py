@@ -1,0 +1,53 @@
+"""Intercepts of hinges of wrong classes against a linear program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from proxmargin.losses import Hinge, MarginSum, wrong_classes
+from proxmargin.penalties import ElasticNet, SumToZero
+
+
+def least(loss: MarginSum, scores: np.ndarray) -> float:
+    """The minimum over intercepts that sum to zero, by a linear program over b and the hinges."""
+    n, K = scores.shape
+    signs = np.zeros((n * K, K))
+    signs[np.arange(n * K), np.tile(np.arange(K), n)] = loss.signs.ravel()
+    found = linprog(
+        np.concatenate([np.zeros(K), loss.weights.ravel()]),
+        A_ub=-np.hstack([signs, np.eye(n * K)]),
+        b_ub=-(1.0 - (loss.signs * scores).ravel()),
+        A_eq=np.concatenate([np.ones(K), np.zeros(n * K)])[None, :],
+        b_eq=[0.0],
+        bounds=[(None, None)] * K + [(0.0, None)] * (n * K),
+    )
+    assert found.success
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("ties", [False, True], ids=["no ties", "ties"])
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_the_intercepts_of_wrong_classes_are_the_best(seed: int, ties: bool, classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, classes, 15)
+    weights = rng.integers(0, 3, 15) + (np.arange(15) == 0)
+    loss = wrong_classes(Hinge(), codes, weights / weights.sum(), classes, float(weights.sum()))
+    scores = 3.0 * rng.standard_normal((15, classes))
+    scores = np.round(scores) if ties else scores
+    free = SumToZero(ElasticNet(0.0, 0.0))
+    found = loss.best_intercept(scores, free, np.zeros(classes))
+    assert abs(found.sum()) < 1e-12
+    assert loss.value(scores + found) == pytest.approx(least(loss, scores), abs=1e-10)
+
+
+def test_margins_of_both_signs() -> None:
+    rng = np.random.default_rng(7)
+    signs = rng.choice([-1.0, 1.0], (12, 3))
+    weights = rng.random((12, 3)) / 36
+    loss = MarginSum(Hinge(), signs, weights, 12.0)
+    scores = rng.standard_normal((12, 3))
+    found = loss.best_intercept(scores, SumToZero(ElasticNet(0.0, 0.0)), np.zeros(3))
+    assert loss.value(scores + found) == pytest.approx(least(loss, scores), abs=1e-10)
