@@ -473,6 +473,28 @@ def _coupled_problem(
     return Problem(loss, Ridge(l2), DenseDesign(X), intercept or Ridge())
 
 
+def class_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    *,
+    n: int = 45,
+    p: int = 5,
+    weights: np.ndarray | None = None,
+) -> Problem:
+    """`multiclass_problem` with the hinge of the worst class, whatever ``phi``."""
+    codes = np.arange(n) % 3
+    X = rng.standard_normal((n, p)) + (np.arange(p) == codes[:, None])
+    weights = np.ones(n) if weights is None else weights
+    return Problem(
+        CrammerSinger(codes, weights / weights.sum(), 3, float(weights.sum())),
+        penalty or ElasticNet(0.02, 0.01),
+        DenseDesign(X),
+        intercept or SumToZero(ElasticNet(0.0, 0.0)),
+    )
+
+
 # solvers of losses and penalties of their own: what makes them, and what makes a problem they take
 SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
@@ -488,6 +510,12 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fapg on the dual": (NAMED["fapg"], hinge_problem),
     "fapg-star on the dual": (NAMED["fapg-star"], ball_problem),
     "fapg-star on the dual, tail mean": (NAMED["fapg-star"], tail_problem),
+}
+
+
+# solvers of losses that couple the classes of a sample
+CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
+    "multiplier-newton": (NAMED["multiplier-newton"], class_problem),
 }
 
 

@@ -74,6 +74,7 @@ def listed(parts: Any) -> set[type]:
                 for make in [*cases.BINARY_SOLVERS.values(), *cases.MULTICLASS_SOLVERS.values()]
             ]
             + [make() for make, _ in cases.SPECIAL_SOLVERS.values()]
+            + [make() for make, _ in cases.CLASS_SOLVERS.values()]
             + [make() for make, _ in cases.KERNEL_SOLVERS.values()],
         ),
         (MarginEstimator, [make() for make in cases.ESTIMATORS.values()]),
@@ -89,6 +90,7 @@ def test_every_solver_name_is_listed() -> None:
         cases.BINARY_SOLVERS,
         cases.MULTICLASS_SOLVERS,
         cases.SPECIAL_SOLVERS,
+        cases.CLASS_SOLVERS,
         cases.KERNEL_SOLVERS,
     ]
     assert set(SOLVERS) <= set().union(*solvers)

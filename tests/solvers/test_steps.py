@@ -17,6 +17,7 @@ from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.stopping import Stop
 from tests.cases import (
     BINARY_SOLVERS,
+    CLASS_SOLVERS,
     MARGIN_LOSSES,
     MULTICLASS_SOLVERS,
     SMOOTH_LOSSES,
@@ -33,10 +34,11 @@ every_general_solver = pytest.mark.parametrize(
     ("make", "problem_of"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS]
 )
 SPECIAL = [(name, *pair) for name, pair in SPECIAL_SOLVERS.items()]
+OF_CLASSES = [(name, *pair) for name, pair in CLASS_SOLVERS.items()]
 every_solver = pytest.mark.parametrize(
     ("make", "problem_of"),
-    [pair[1:] for pair in PAIRS + SPECIAL],
-    ids=[pair[0] for pair in PAIRS + SPECIAL],
+    [pair[1:] for pair in PAIRS + SPECIAL + OF_CLASSES],
+    ids=[pair[0] for pair in PAIRS + SPECIAL + OF_CLASSES],
 )
 TIGHT = Stop(tol=1e-11)
 

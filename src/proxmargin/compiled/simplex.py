@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-__all__ = ["project_row", "project_rows", "shifted_rows"]
+__all__ = ["Columns", "column_newton", "project_row", "project_rows"]
+
+# Newton steps for the shifts of columns, and trials of a step length
+NEWTON_STEPS, SEARCH_STEPS = 60, 60
+# column sums that are wrong by this share of the total are left to rounding; below this many
+# times that, a residual that does not fall any more is rounding too
+ROUNDING, NEARLY = 4.0 * float(np.finfo(np.float64).eps), 1e3
+# damping of the Jacobian relative to its mean diagonal: the least, and that of a residual of one
+FLAT, DAMPING = 1e-12, 0.1
+FALL = 0.5
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class Columns(NamedTuple):
+    """Rows whose projections onto simplices are to have given column sums.
+
+    Attributes
+    ----------
+    rows : (n, K)
+    row_sums : (n,) >= 0
+    column_sums : (K,) >= 0
+    ridge : float >= 0
+        The residual of a shift is the column sums less the given ones, plus ridge times the shift.
+    """
+
+    rows: NDArray[np.float64]
+    row_sums: NDArray[np.float64]
+    column_sums: NDArray[np.float64]
+    ridge: float
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -59,37 +91,128 @@ def project_rows(rows, sizes, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def shifted_rows(rows, shift, sizes, out, jacobian):  # type: ignore[no-untyped-def]
-    """Project ``rows + shift`` onto simplices, with what Newton's method for the shift needs.
+def _expand(problem, shift, residual, jacobian):  # type: ignore[no-untyped-def]
+    """The residual of the column sums at a shift, and its derivative.
 
-    Parameters
-    ----------
-    rows : (n, K)
-    shift : (K,)
-    sizes : (n,) >= 0
-    out : (n, K)
-        The projections.
-    jacobian : (K, K)
-        Derivative of their column sums in the shift: ``sum_i diag(A_i) - A_i A_i' / |A_i|``,
-        A_i the support of row i.
+    The derivative is ``sum_i diag(A_i) - A_i A_i' / |A_i|``, A_i the support of the projection of
+    row i, plus the ridge.
     """
-    n, classes = rows.shape
-    moved = np.empty(classes)
-    support = np.empty(classes, dtype=np.int64)
+    n, classes = problem.rows.shape
+    moved, out = np.empty(classes), np.empty(classes)
+    support = np.empty(classes, np.intp)
     jacobian[:] = 0.0
+    for k in range(classes):
+        residual[k] = problem.ridge * shift[k] - problem.column_sums[k]
+        jacobian[k, k] = problem.ridge
     for i in range(n):
+        size = problem.row_sums[i]
+        largest, second, best = -np.inf, -np.inf, 0
         for k in range(classes):
-            moved[k] = rows[i, k] + shift[k]
-        project_row(moved, sizes[i], out[i])
+            moved[k] = problem.rows[i, k] + shift[k]
+            if moved[k] > largest:
+                largest, second, best = moved[k], largest, k
+            elif moved[k] > second:
+                second = moved[k]
+        if second <= largest - size:  # a vertex
+            residual[best] += size
+            continue
+        project_row(moved, size, out)
         count = 0
         for k in range(classes):
-            if out[i, k] > 0.0:
+            if out[k] > 0.0:
+                residual[k] += out[k]
                 support[count] = k
                 count += 1
-        if count < 2:
-            continue
-        share = 1.0 / count
         for a in range(count):
             jacobian[support[a], support[a]] += 1.0
             for b in range(count):
-                jacobian[support[a], support[b]] -= share
+                jacobian[support[a], support[b]] -= 1.0 / count
+
+
+@njit(cache=True, nogil=True)
+def _largest(values):  # type: ignore[no-untyped-def]
+    largest = 0.0
+    for value in values:
+        largest = max(largest, abs(value))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _solve(matrix, right):  # type: ignore[no-untyped-def]
+    """``matrix^-1 right`` by Cholesky's method; both are overwritten. For small matrices."""
+    size = right.size
+    for j in range(size):
+        for i in range(j, size):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = math.sqrt(max(total, TINY)) if i == j else total / matrix[j, j]
+    for i in range(size):
+        for k in range(i):
+            right[i] -= matrix[i, k] * right[k]
+        right[i] /= matrix[i, i]
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            right[i] -= matrix[k, i] * right[k]
+        right[i] /= matrix[i, i]
+
+
+@njit(cache=True, nogil=True)
+def column_newton(problem, shift):  # type: ignore[no-untyped-def]
+    """Newton steps for the shift at which the projected rows have the wanted column sums.
+
+    Columns that no row is about to change would go far: the Jacobian, which is singular along
+    equal shifts at least, is damped in proportion to the residual. A step is good when the
+    (increasing) slope along it has at least halved; it is found by doubling, then bisection.
+
+    Parameters
+    ----------
+    problem : Columns
+    shift : (K,)
+        Where to start.
+
+    Returns
+    -------
+    (K,)
+    """
+    classes = shift.size
+    residual, ahead = np.empty(classes), np.empty(classes)
+    jacobian, other = np.empty((classes, classes)), np.empty((classes, classes))
+    direction = np.empty(classes)
+    total = problem.column_sums.sum()
+    shift = shift.copy()
+    _expand(problem, shift, residual, jacobian)
+    wrong = _largest(residual)
+    for _ in range(NEWTON_STEPS):
+        if wrong <= ROUNDING * total:
+            break
+        scale = np.trace(jacobian) / classes
+        damping = max(FLAT, DAMPING * wrong / total) * max(scale, 1.0)
+        for k in range(classes):
+            direction[k] = -residual[k]
+            for m in range(classes):
+                jacobian[k, m] += scale / classes
+            jacobian[k, k] += damping
+        _solve(jacobian, direction)
+        if problem.ridge == 0.0:  # equal shifts change nothing, but would cost digits
+            direction -= direction.mean()
+        slope = np.dot(residual, direction)
+        low, high, step = 0.0, np.inf, 1.0
+        for _ in range(SEARCH_STEPS):
+            _expand(problem, shift + step * direction, ahead, other)
+            further = np.dot(ahead, direction)
+            if abs(further) <= FALL * abs(slope):
+                break
+            if further < 0.0:
+                low = step
+            else:
+                high = step
+            step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        left = _largest(ahead)
+        if left >= wrong and wrong <= NEARLY * ROUNDING * total:
+            break  # rounding
+        shift += step * direction
+        residual, ahead = ahead, residual
+        jacobian, other = other, jacobian
+        wrong = left
+    return shift

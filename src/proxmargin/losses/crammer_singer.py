@@ -7,12 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled import class_flows
 from proxmargin.compiled import crammer_singer as compiled
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
-from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.penalties.partition import Groups
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.projections.simplex import column_shift, simplex_rows, transport
 from proxmargin.traits import Trait
@@ -106,12 +103,26 @@ class CrammerSinger(Loss):
             return np.inf
         return -float(np.vdot(self.margins, dual))
 
-    def domain_gauge(self, dual: Array) -> float:
-        return float(class_flows.largest_rate(dual, self.codes, self.shares))
-
     def masses(self, dual: Array) -> Array:
         """``q_i + shares_i e_y``: non-negative with row sums ``shares`` for dual points q."""
         return self._moved(dual, 1.0)
+
+    def dual_of(self, points: Array) -> Array:
+        """``shares_i (p_i - e_y)`` for points p of the unit simplex, one a sample."""
+        return self._moved(self.shares[:, None] * points, -1.0)
+
+    def points_of(self, dual: Array) -> Array:
+        """The points of the unit simplex of a dual point; own classes where there is no weight."""
+        masses, shares = self.masses(dual), self.shares[:, None]
+        own = np.arange(self.count) == self.codes[:, None]
+        return np.divide(masses, shares, out=own.astype(np.float64), where=shares > 0)
+
+    def near_points(self, scores: Array, width: float) -> Array:
+        """Points of the unit simplex: even on the classes within ``width`` of the worst margin."""
+        own = scores[np.arange(self.codes.size), self.codes]
+        margins = scores - own[:, None] + self.margins
+        near = margins >= margins.max(axis=1, keepdims=True) - width
+        return near / near.sum(axis=1, keepdims=True)
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
         """The nearest dual point, with column sums that the intercept allows.
@@ -126,13 +137,8 @@ class CrammerSinger(Loss):
 
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """``argmin_q L*(q) + |q - dual|^2 / (2 step)``: one simplex projection a sample."""
-        return self._dual_of(self._nearest_masses(dual, step))
-
-    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
-        """``diag(A) - A A' / |A|`` for each sample, A the support of its masses."""
-        live = (self._nearest_masses(dual, step) > 0).astype(np.float64)
-        vectors = live / np.sqrt(np.maximum(live.sum(axis=1, keepdims=True), 1.0))
-        return ProxJacobian(live, vectors, Groups.features(len(live)), sign=-1.0)
+        moved = self.masses(dual) + step * self.margins
+        return self._dual_of(simplex_rows(moved, self.shares))
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         """``argmin_b L(scores + b) + intercept(b)``; never worse than ``start``.
@@ -169,10 +175,6 @@ class CrammerSinger(Loss):
             sigma *= GROWTH
         return best
 
-    def _nearest_masses(self, dual: Array, step: float) -> Array:
-        """The masses of the prox of the conjugate."""
-        return simplex_rows(self.masses(dual) + step * self.margins, self.shares)
-
     def _null_intercept(self) -> Array:
         """For zero scores: one for a class with more than half of the weight, zero for others.
 
@@ -198,8 +200,9 @@ class CrammerSinger(Loss):
         return self.value(scores + shift) + intercept.value(shift[None, :])
 
     @staticmethod
-    def _projected(intercept: Array, penalty: Penalty) -> Array:
-        return penalty.prox(intercept[None, :], TINY_STEP)[0]
+    def _projected(shift: Array, intercept: Penalty) -> Array:
+        """The nearest shift that the intercept's penalty allows; of free ones the centred one."""
+        return intercept.prox((shift - shift.mean())[None, :], TINY_STEP)[0]
 
     def _moved(self, dual: Array, factor: float) -> Array:
         moved = dual.copy()

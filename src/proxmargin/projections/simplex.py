@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,17 +10,6 @@ from proxmargin.compiled import simplex as compiled
 __all__ = ["column_shift", "simplex_rows", "transport", "transport_rounded"]
 
 Array = NDArray[np.float64]
-
-# Newton steps for the multipliers of the column sums, and trials of a step length
-NEWTON_STEPS, SEARCH_STEPS = 60, 60
-# column sums that are wrong by this share of the total are left to rounding
-ROUNDING = 4.0 * float(np.finfo(float).eps)
-# damping of the Jacobian relative to its mean diagonal: the least one, and that of a residual of one
-FLAT, DAMPING = 1e-12, 0.1
-# a step is good when the slope along it has at least halved
-FALL = 0.5
-# residuals below this many times the rounding that do not fall any more are rounding
-NEARLY = 1e3
 
 
 def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
@@ -105,74 +91,13 @@ def column_shift(
     """
     if ridge == 0:
         rows = np.where(column_sums > 0, rows, -np.inf)
-
-    problem = _Columns(rows, row_sums, column_sums, ridge)
-    at, small = _expanded(problem, start), ROUNDING * float(column_sums.sum())
-    for _ in range(NEWTON_STEPS):
-        if np.abs(at.residual).max() <= small:
-            break
-        direction = _newton_direction(problem, at)
-        reached = _searched(at, direction, lambda shift: _expanded(problem, shift))
-        left, before = np.abs(reached.residual).max(), np.abs(at.residual).max()
-        if left >= before and before <= NEARLY * small:
-            break  # rounding
-        at = reached
-    return at.matrix, at.shift
-
-
-class _Expansion(NamedTuple):
-    """A shift, the gradient there, its derivative, and the projections."""
-
-    shift: Array
-    residual: Array
-    jacobian: Array
-    matrix: Array
-
-
-class _Columns(NamedTuple):
-    rows: Array
-    row_sums: Array
-    column_sums: Array
-    ridge: float
-
-
-def _expanded(problem: _Columns, shift: Array) -> _Expansion:
-    """The gradient and its derivative at a shift."""
-    matrix, jacobian = np.empty(problem.rows.shape), np.empty((shift.size, shift.size))
-    compiled.shifted_rows(problem.rows, shift, problem.row_sums, matrix, jacobian)
-    residual = matrix.sum(axis=0) - problem.column_sums + problem.ridge * shift
-    return _Expansion(shift, residual, jacobian, matrix)
-
-
-def _searched(
-    at: _Expansion, direction: Array, expanded: Callable[[Array], _Expansion]
-) -> _Expansion:
-    """A step along which the (increasing) slope has at least halved: doubling, then bisection."""
-    slope = float(at.residual @ direction)
-    low, high, step = 0.0, np.inf, 1.0
-    reached = expanded(at.shift + direction)
-    for _ in range(SEARCH_STEPS):
-        ahead = float(reached.residual @ direction)
-        if abs(ahead) <= FALL * abs(slope):
-            break
-        low, high = (step, high) if ahead < 0 else (low, step)
-        step = 2.0 * step if high == np.inf else 0.5 * (low + high)
-        reached = expanded(at.shift + step * direction)
-    return reached
-
-
-def _newton_direction(problem: _Columns, at: _Expansion) -> Array:
-    """Minus the residual over the Jacobian, which is singular along equal shifts at least.
-
-    Columns that no row is about to change would go far: the Jacobian is damped in proportion to
-    the residual.
-    """
-    count = at.residual.size
-    scale = float(np.trace(at.jacobian)) / count
-    wrong = float(np.abs(at.residual).max() / problem.column_sums.sum())
-    lifted = at.jacobian + scale / count
-    np.einsum("ii->i", lifted)[:] += problem.ridge + max(FLAT, DAMPING * wrong) * max(scale, 1.0)
-    return -np.linalg.solve(lifted, at.residual).astype(np.float64, copy=False)
+    problem = compiled.Columns(
+        np.ascontiguousarray(rows), row_sums, column_sums.astype(np.float64), float(ridge)
+    )
+    shift = compiled.column_newton(problem, start)
+    matrix = np.empty_like(problem.rows)
+    compiled.project_rows(problem.rows + shift, row_sums, matrix)
+    return matrix, shift
 
 
 def transport_rounded(matrix: Array, row_sums: Array, column_sums: Array) -> Array:

@@ -110,6 +110,11 @@ RULES: tuple[Rule, ...] = (
         "hinges and a norm with flat faces, few samples: the simplex method on few features",
     ),
     Rule(
+        _always,
+        "multiplier-newton",
+        "a multiclass hinge: few Newton steps around multipliers, on a working set of features",
+    ),
+    Rule(
         lambda facts: facts.single and facts.smooth,
         "newton",
         "one column of scores: few Newton steps on a working set of features",

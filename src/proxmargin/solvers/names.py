@@ -20,6 +20,7 @@ from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.solvers.fisher_secular import FisherSecular
 from proxmargin.solvers.interior_point import InteriorPoint
 from proxmargin.solvers.linear_program import LinearProgram
+from proxmargin.solvers.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
@@ -63,6 +64,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
     "linear-program": LinearProgram,
+    "multiplier-newton": MultiplierNewton,
     "decomposition": BlockDecomposition,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,

@@ -1,0 +1,178 @@
+"""Systems of Newton steps over pairs of columns and classes, with curvature in few samples.
+
+With B the roots of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
+-r`` is solved over the pairs, over the contrasts between the classes of the live samples, or by
+conjugate gradients, whichever is least work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from proxmargin.compiled.multiplier_newton import curved_scores
+from proxmargin.losses.base import Array
+from proxmargin.solvers.class_block import Block, DenseBlock, Live, Pairs
+from proxmargin.solvers.ridge_newton import conjugate_gradients
+
+__all__ = ["System", "system_of"]
+
+# the system over the contrasts is formed where pairs are more than this multiple of them
+WIDE = 1.3
+# larger systems are not factorised
+LARGEST = 2500
+# conjugate gradients end at this share of the first residual
+SHARE, MOST_STEPS = 1e-3, 500
+# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
+LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+
+
+class System(ABC):
+    """A way to solve the system, for all of its pairs or for some of them.
+
+    Parameters
+    ----------
+    block : Block
+    live : Live
+    free : (n_columns + 1, n_classes) of bool
+        The pairs of the system.
+    diagonal : (n_columns + 1,) > 0
+        D, the same for all classes.
+    """
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        self.block, self.live, self.diagonal = block, live, diagonal
+        self.pairs = Pairs(free)
+
+    @abstractmethod
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        """``(B'B + D)^-1 right`` on the pairs that are kept, (n_keep,).
+
+        Parameters
+        ----------
+        keep : (n_pairs,) of bool
+        right : (n_keep,)
+        """
+
+    def step(self, slope: Array, keep: NDArray[np.bool_]) -> Array:
+        """The Newton step of the pairs that are kept, as a table; ``slope`` has one entry each."""
+        values = np.zeros(self.pairs.size)
+        values[keep] = self.solved(keep, -self.pairs.gathered(slope)[keep])
+        return self.pairs.spread(values)
+
+
+class OverPairs(System):
+    """A matrix over the pairs."""
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.matrix = self.block.curvature(self.live, self.pairs)
+        np.einsum("ii->i", self.matrix)[:] += self.diagonal[self.pairs.columns]
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        if keep.all():
+            return factor_solved(self.matrix, right)
+        index = np.flatnonzero(keep)
+        return factor_solved(self.matrix[np.ix_(index, index)], right)
+
+
+class OverContrasts(System):
+    """A matrix over the contrasts: ``I + B D^-1 B'``."""
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.scale = 1.0 / np.sqrt(self.diagonal[self.pairs.columns])
+        self.roots = self.block.roots(self.live, self.pairs, self.scale)
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        whole = keep.all()
+        roots = self.roots if whole else self.roots[:, keep]
+        scale = self.scale if whole else self.scale[keep]
+        matrix = roots @ roots.T
+        np.einsum("ii->i", matrix)[:] += 1.0
+        scaled = scale * right
+        return scale * (scaled - roots.T @ factor_solved(matrix, roots @ scaled))
+
+
+class OverGram(System):
+    """The same matrix from inner products of samples, where every pair is in the system."""
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        gram = self.block.inner_products(live.samples, 1.0 / self.diagonal[:-1])
+        if self.pairs.columns.size and self.pairs.columns.max() == self.block.n_columns:
+            gram += 1.0 / self.diagonal[-1]
+        self.contrasts = _contrasts(live)
+        counts = np.count_nonzero(live.masses[live.samples], axis=1) - 1
+        places = np.repeat(np.arange(live.samples.size), counts)
+        self.samples = live.samples[places]
+        self.matrix = self.contrasts @ self.contrasts.T
+        self.matrix *= gram[np.ix_(places, places)]
+        np.einsum("ii->i", self.matrix)[:] += 1.0
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        table = self.pairs.spread(right) / self.diagonal[:, None]
+        scores = self.block.scores(table)[self.samples]
+        weights = factor_solved(self.matrix, (scores * self.contrasts).sum(axis=1))
+        dual = np.zeros((self.block.n_samples, table.shape[1]))
+        np.add.at(dual, self.samples, weights[:, None] * self.contrasts)
+        table -= self.block.adjoint(dual) / self.diagonal[:, None]
+        return self.pairs.gathered(table)
+
+
+def _contrasts(live: Live) -> Array:
+    """Contrasts of the classes alone, (n_contrasts, n_classes): roots for a column of ones."""
+    classes = live.masses.shape[1]
+    pairs = Pairs(np.ones((1, classes), dtype=bool))
+    return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
+
+
+class ConjugateGradients(System):
+    """Products with the data only, preconditioned by the diagonal."""
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        diagonal = self.diagonal[self.pairs.columns[keep]]
+        bends = self.pairs.gathered(self.block.bends(self.live))[keep]
+        bent = np.empty(self.live.masses.shape)
+
+        def product(direction: Array) -> Array:
+            values = np.zeros(self.pairs.size)
+            values[keep] = direction
+            scores = self.block.scores(self.pairs.spread(values))
+            curved_scores(scores, self.live.samples, self.live.masses, self.live.weights, bent)
+            pulled = self.pairs.gathered(self.block.adjoint(bent))[keep]
+            return diagonal * direction + pulled
+
+        return conjugate_gradients(product, 1.0 / (diagonal + bends), right, SHARE, MOST_STEPS)
+
+
+def system_of(
+    block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
+) -> System:
+    """The system in the form that is least work; without selection all pairs are always kept."""
+    pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
+    if min(pairs, contrasts) > LARGEST:
+        return ConjugateGradients(block, live, free, diagonal)
+    if pairs <= WIDE * contrasts:
+        return OverPairs(block, live, free, diagonal)
+    kind = OverContrasts if selects else OverGram
+    return kind(block, live, free, diagonal)
+
+
+def factor_solved(matrix: Array, right: Array) -> Array:
+    """``matrix^-1 right`` for a positive definite matrix, told by its lower triangle."""
+    if right.size == 0:
+        return right.copy()
+    diagonal = matrix.diagonal().copy()
+    lower = matrix.T  # for LAPACK, whose arrays are by columns, its upper triangle
+    for lift in LIFTS:
+        tried = lower.copy(order="F")
+        np.einsum("ii->i", tried)[:] = diagonal * (1.0 + lift)
+        factor, failed = lapack.dpotrf(tried, lower=0, clean=0, overwrite_a=1)
+        if not failed:
+            solution, _ = lapack.dpotrs(factor, right, lower=0)
+            return solution
+    return right / diagonal
