@@ -109,6 +109,6 @@ def _violation(side: DualSide, state: Any) -> float:
         return float("nan")
     scale = state.next_lipschitz
     gradient = side.gradient(state.u, state.response)
-    step = side.form.prox if side.whole else lambda u, _: side.form.project(u)
+    step = side.form.prox if side.whole else side.form.project
     moved = step(state.u - gradient / scale, 1.0 / scale) - state.u
     return scale * float(np.linalg.norm(moved))

@@ -253,7 +253,7 @@ class DualSide(Side):
         return slope if self.whole else slope + self.form.smooth_gradient(u)
 
     def prox(self, u: Array, step: float) -> Array:
-        return self.form.prox(u, step) if self.whole else self.form.project(u)
+        return (self.form.prox if self.whole else self.form.project)(u, step)
 
     def smooth_value(self, u: Array, image: Array) -> float:
         value = self.problem.penalty.conjugate(image[:-1])
@@ -266,9 +266,9 @@ class DualSide(Side):
 
     def divergence(self, u: Array, image: Array, base: Array, partner: Array) -> float:
         # the Fenchel-Young terms against the coefficients of the base: a Bregman divergence
-        value = float(self.problem.penalty.fenchel_young(partner[:-1], image[:-1]).sum())
+        value = self.problem.penalty.conjugate_divergence(image[:-1], partner[:-1])
         if self.ridge > 0:
-            value += float(self.problem.intercept.fenchel_young(partner[-1:], image[-1:]).sum())
+            value += self.problem.intercept.conjugate_divergence(image[-1:], partner[-1:])
         return value if self.whole else value + self.form.smooth_divergence(u, base)
 
     def curvature_bound(self) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.knapsack import Knapsack, _place
 from proxmargin.projections import (
     METHODS,
+    BoxHyperplane,
     ball,
     box_hyperplane,
     box_hyperplane_multiplier,
@@ -126,6 +127,62 @@ def test_all_methods_agree_and_a_guess_changes_rounding_only(n: int) -> None:
             for guess in (None, theta, theta + 0.1, -1e9):
                 u = box_hyperplane(*problem, method=method, guess=guess)
                 assert np.all(np.abs(u - wanted) <= tolerance)
+
+
+def drifting(rng: np.random.Generator, steps: int) -> tuple[Any, list[tuple[Array, float]]]:
+    """A set, and points of steps from it against a gradient that hardly changes."""
+    n = int(rng.integers(1, 200))
+    sizes = (np.ones(n), np.full(n, 3.0), 0.1 + rng.random(n))[rng.integers(3)]
+    normal = rng.choice([-1.0, 1.0], n) * sizes
+    low, high = np.zeros(n), np.full(n, 2.0) if rng.random() < 0.5 else 1.0 + rng.random(n)
+    total = float(normal @ (high * rng.random(n)))
+    u = box_hyperplane(rng.random(n), normal, total, low, high)
+    gradient, found = rng.normal(size=n), []
+    for _ in range(steps):
+        step = 10.0 ** rng.uniform(-2, 2)
+        gradient += 1e-3 * rng.normal(size=n)
+        found.append((u - step * gradient, step))
+        u = box_hyperplane(found[-1][0], normal, total, low, high)
+    return (normal, total, low, high), found
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_one_set_after_another_step_is_the_set_itself(seed: int) -> None:
+    box, points = drifting(np.random.default_rng(seed), 6)
+    normal, total, low, high = box
+    warm = BoxHyperplane(*box)
+    for point, step in points:
+        u = warm.nearest(point, step)
+        assert np.all((low <= u) & (u <= high))
+        assert abs(math.fsum([*(normal * u), -total])) <= 2 * EPS * np.abs(normal * u).sum()
+        wanted, theta = box_hyperplane_multiplier(point, *box)
+        rounding = 8 * EPS * (np.abs(point) + np.abs(theta * normal))
+        inside = normal[(low < wanted) & (wanted < high)]
+        moved = EPS * abs(total) / max(float(inside @ inside), 0.01)  # of theta, by the total's
+        assert np.all(np.abs(u - wanted) <= rounding + moved * np.abs(normal))
+
+
+def test_where_a_search_starts_changes_no_digit() -> None:
+    for seed in range(50):
+        box, points = drifting(np.random.default_rng(seed), 4)
+        warm = BoxHyperplane(*box)
+        for point, step in points:
+            cold = BoxHyperplane(*box).nearest(point, step)
+            assert np.array_equal(cold, warm.nearest(point, step)), seed
+
+
+def test_a_step_that_tells_nothing_of_the_next_does_no_harm() -> None:
+    rng = np.random.default_rng(1)
+    normal, low, high = np.ones(500), np.zeros(500), np.full(500, 0.01)
+    one = BoxHyperplane(normal, 1.0, low, high)
+    for step in (1e-200, 1.0, 1e200, 1e-3):
+        point = 1e6 * rng.normal(size=500)
+        np.testing.assert_array_equal(
+            one.nearest(point, step), BoxHyperplane(normal, 1.0, low, high).nearest(point, 1.0)
+        )
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        one.nearest(np.full(500, np.nan), 1.0)
 
 
 @every_method

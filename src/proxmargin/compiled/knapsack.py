@@ -24,7 +24,7 @@ __all__ = ["EPS", "Knapsack", "clip", "entry", "settle"]
 EPS = float(np.finfo(np.float64).eps)
 SLACK = 2.0 * EPS  # rounding of point - theta normal, over |point| + |theta normal|, with room
 TINY = float(np.finfo(np.float64).tiny)
-STEPS = 8  # of Newton on the exact residual; about two are needed from a good start
+STEPS = 10  # of Newton; two or three are needed from a good start
 SWEEPS = 2  # the second takes what the first lost where an entry became much smaller
 MISSES = 1000  # entries in a row that are too coarse to take what is left of a residual
 
@@ -161,6 +161,32 @@ def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
+def _polished(problem, theta):  # type: ignore[no-untyped-def]
+    """Newton's method for a root of ``h(theta) = total``.
+
+    A step is to the root of the linear piece of h around theta, in closed form and so free of
+    the rounding of theta: where it ends, on the piece of the root, does not depend on the start.
+    """
+    left, right = -math.inf, math.inf
+    for _ in range(STEPS):
+        head, tail, slope, slope_tail = -problem.total, 0.0, 0.0, 0.0
+        for i in range(problem.point.size):
+            p, a, low, high = entry(problem, i)
+            free = p - theta * a
+            inside = (low < free) & (free < high)
+            product, error = times(a, p if inside else clip(free, low, high))
+            head, tail = add(head, tail, product)
+            tail += error
+            slope, slope_tail = add(slope, slope_tail, a * a if inside else 0.0)
+        moved = (head + tail) / (slope + slope_tail) if slope > 0.0 else theta
+        if not left < moved < right or moved == theta:
+            break
+        left, right = (theta, right) if moved > theta else (left, theta)
+        theta = moved
+    return theta
+
+
+@njit(cache=True, nogil=True)
 def settle(problem, theta):  # type: ignore[no-untyped-def]
     """The point u(theta) with ``normal'u = total`` to the last digits.
 
@@ -171,7 +197,7 @@ def settle(problem, theta):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     problem : Knapsack
-    theta : near a root; without breakpoints between the two, one step is enough
+    theta : near a root
 
     Returns
     -------
@@ -182,18 +208,9 @@ def settle(problem, theta):  # type: ignore[no-untyped-def]
     near : whether the steps ended at a root: all that was left is rounding
     valid : whether all inputs are numbers with low <= high, and point and normal finite
     """
+    theta = _polished(problem, theta)
     out = np.empty_like(problem.point)
-    left, right = -math.inf, math.inf
     head, tail, curvature, capacity, size, valid = _place(problem, theta, out)
-    for _ in range(STEPS):
-        if not abs(head + tail) > capacity or curvature == 0.0:
-            break
-        left, right = (theta, right) if head + tail < 0.0 else (left, theta)
-        moved = theta - (head + tail) / curvature
-        if not left < moved < right:
-            break
-        theta = moved
-        head, tail, curvature, capacity, size, valid = _place(problem, theta, out)
     near = abs(head + tail) <= max(capacity, EPS * size)
     if curvature > 0.0 and EPS * size < abs(head + tail) <= capacity:
         head, tail = _shift(problem, head, tail, curvature, out)

@@ -53,8 +53,11 @@ class DualForm(ABC):
         """``argmin_v  L*(v) + |v - u|^2 / (2 step)`` over the set, exactly inside it."""
 
     @abstractmethod
-    def project(self, u: Array) -> Array:
-        """The nearest point of the set on which `smooth_value` is smooth."""
+    def project(self, u: Array, step: float = 1.0) -> Array:
+        """The nearest point of the set on which `smooth_value` is smooth.
+
+        ``step`` is the length of the proximal step that led to u: it helps to be quick.
+        """
 
     @abstractmethod
     def smooth_value(self, u: Array) -> float:

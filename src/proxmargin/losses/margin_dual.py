@@ -9,7 +9,7 @@ import numpy as np
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.margin import MarginLoss
 from proxmargin.penalties.base import Array
-from proxmargin.projections import box_hyperplane
+from proxmargin.projections import BoxHyperplane
 
 __all__ = ["MarginDual", "QuadraticMarginDual"]
 
@@ -67,6 +67,7 @@ class MarginDual(DualForm):
         self.offset = np.zeros(signs.size)
         self.scale = -signs * self.roots
         self.low, self.high = self._smooth_range(floor)
+        self.set = BoxHyperplane(signs * self.roots, 0.0, *self._box()) if free else None
         # where the smooth range reaches an end at which phi* is not smooth, one step inside
         top = phi.dual_bound
         self.inner = max(self.low, LEAST * min(top, 1.0)), min(self.high, top * (1.0 - LEAST))
@@ -98,12 +99,8 @@ class MarginDual(DualForm):
         a = self._balanced(_rooted(at, self.signs, self.weights)) if self.free else at(0.0)[0]
         return a * self.roots
 
-    def project(self, u: Array) -> Array:
-        low, live = self.low * self.roots, self.roots > 0
-        high = np.multiply(self.high, self.roots, out=np.zeros_like(low), where=live)
-        if not self.free:
-            return np.clip(u, low, high)
-        return box_hyperplane(u, self.signs * self.roots, 0.0, low, high)
+    def project(self, u: Array, step: float = 1.0) -> Array:
+        return np.clip(u, *self._box()) if self.set is None else self.set.nearest(u, step)
 
     def smooth_value(self, u: Array) -> float:
         """The conjugate, continued beyond its smooth range by parabolas of the same slope and
@@ -145,6 +142,10 @@ class MarginDual(DualForm):
         inside = -self.phi.conjugate_slope(held * (1.0 - INSIDE))
         return held, self.phi.conjugate_slope(held), 1.0 / self.phi.curvature(inside)
 
+    def _box(self) -> tuple[Array, Array]:
+        low, live = self.low * self.roots, self.roots > 0
+        return low, np.multiply(self.high, self.roots, out=np.zeros_like(low), where=live)
+
     def _a(self, u: Array) -> Array:
         return np.divide(u, self.roots, out=np.zeros_like(u), where=self.roots > 0)
 
@@ -183,8 +184,8 @@ class QuadraticMarginDual(MarginDual):
     """
 
     def prox(self, u: Array, step: float) -> Array:
-        shrunk = (u + step * self.roots) / (1.0 + step / self.phi.smoothness)
-        return self.project(shrunk)
+        shrink = 1.0 + step / self.phi.smoothness
+        return self.project((u + step * self.roots) / shrink, step / shrink)
 
     def smooth_value(self, u: Array) -> float:
         return float(u @ u) / (2.0 * self.phi.smoothness) - float(self.roots @ u)

@@ -180,7 +180,7 @@ class EllipsoidDual(IndicatorDual):
     def centre(self) -> Array:
         return np.zeros_like(self.roots)
 
-    def project(self, u: Array) -> Array:
+    def project(self, u: Array, step: float = 1.0) -> Array:
         u = np.where(self.roots > 0, u, 0.0)
         along = self.along(u)
         for one, part in zip(self.classes, along, strict=True):

@@ -70,7 +70,7 @@ class IndicatorDual(DualForm):
         return 0.0
 
     def prox(self, u: Array, step: float) -> Array:
-        return self.project(u)
+        return self.project(u, step)
 
     def smooth_value(self, u: Array) -> float:
         return 0.0

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from proxmargin.losses.base import Array
 from proxmargin.losses.support import IndicatorDual, SupportLoss
 from proxmargin.penalties.base import Penalty
-from proxmargin.projections import box_hyperplane
+from proxmargin.projections import BoxHyperplane
 
 __all__ = ["TailMean", "largest_nu"]
 
@@ -194,6 +194,7 @@ class CappedSimplexDual(IndicatorDual):
         self.roots = np.sqrt(shares * (shares.sum() ** 2 / (shares @ shares)))
         self.caps = loss.caps
         self.groups = groups
+        self.sets = [self._set(*group) for group in groups]
         self.offset = np.zeros(shares.size)
         self.scale = -loss.signs * self.roots
 
@@ -203,14 +204,16 @@ class CappedSimplexDual(IndicatorDual):
             a[index] = _with_sum(np.zeros(index.size), self.caps[index], total)
         return self._divided(a)
 
-    def project(self, u: Array) -> Array:
+    def project(self, u: Array, step: float = 1.0) -> Array:
         projected = np.zeros_like(u)
-        high = self._divided(self.caps)
-        for index, total in self.groups:
-            r, cap = self.roots[index], high[index]
-            total = min(total, float(r @ cap))  # they are equal, but for rounding, at largest_nu
-            projected[index] = box_hyperplane(u[index], r, total, 0.0, cap)
+        for (index, _), one in zip(self.groups, self.sets, strict=True):
+            projected[index] = one.nearest(u[index], step)
         return projected
+
+    def _set(self, index: NDArray[np.intp], total: float) -> BoxHyperplane:
+        r, cap = self.roots[index], self._divided(self.caps)[index]
+        # the sum of the caps is no less than the total, but for rounding, at largest_nu
+        return BoxHyperplane(r, min(total, float(r @ cap)), np.zeros(1), cap)
 
     def _divided(self, a: Array) -> Array:
         return np.divide(a, self.roots, out=np.zeros_like(a), where=self.roots > 0)

@@ -138,7 +138,7 @@ class BoxHyperplane:
 
     A step of length s against a gradient moves the set's points to some whose multiplier is s
     times that of the step's own optimality conditions, which converges with the steps: the last
-    one tells where to look for the next. Only rounding depends on it.
+    one tells where to look for the next. What is found there does not depend on it.
 
     Parameters
     ----------
@@ -147,9 +147,10 @@ class BoxHyperplane:
     """
 
     def __init__(self, normal: Array, total: float, low: Array, high: Array) -> None:
-        size = float(np.abs(normal).max())
-        self._normal = _once(normal / size)  # of ones, where it can be: they are quicker
-        self._total = total / size
+        sizes = _once(np.abs(normal))
+        unit = float(sizes[0]) if sizes.size == 1 else 1.0  # ones are quicker
+        self._normal = _once(normal / unit)
+        self._total = total / unit
         self._low, self._high = _once(low), _once(high)
         self._rate: float | None = None
 
@@ -162,13 +163,9 @@ class BoxHyperplane:
         self._rate = theta / step
         return u
 
-    def forget(self) -> None:
-        """Look for the next multiplier as if it were the first."""
-        self._rate = None
-
 
 def _nearest(problem: Knapsack, search: Search, guess: float | None) -> tuple[Array, float]:
-    """The nearest point and theta, by Newton's method from the guess or else by the search."""
+    """The nearest point and theta, by Newton's method from the guess or else from the search."""
     if guess is not None:
         u, theta, _, _, near, valid = settle(problem, float(guess))
         if near and valid:
