@@ -436,6 +436,28 @@ def tail_problem(
     return _coupled_problem(rng, lambda *of: TailMean(*of[:2], 0.3, of[2]), penalty, intercept)
 
 
+def hinge_ball_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`binary_problem` with the hinge in a ball that is not Euclidean, whatever the penalty."""
+    return binary_problem(rng, phi or Hinge(), Ball(1.5, 0.8), intercept, **shape)
+
+
+def tail_ball_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`tail_problem` in a ball."""
+    return replace(tail_problem(rng, phi, penalty, intercept), penalty=Ball(3.0, 2.0))
+
+
 def fisher_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -501,6 +523,8 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
+    "ball-interior-point": (NAMED["ball-interior-point"], hinge_ball_problem),
+    "ball-interior-point, tail mean": (NAMED["ball-interior-point"], tail_ball_problem),
     "linear-program": (NAMED["linear-program"], hinge_l1_problem),
     "fisher-secular": (NAMED["fisher-secular"], fisher_problem),
     "probability-newton": (NAMED["probability-newton"], probability_problem),

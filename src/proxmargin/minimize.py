@@ -47,7 +47,7 @@ class Report:
 
 
 class _Run:
-    """The bookkeeping of one minimisation: clock, passes, best bound, stall counter."""
+    """The bookkeeping of one minimisation: clock, passes, best point and bound, stall counter."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class _Run:
         solver: Solver[Any],
         stop: Stop,
         certify: Certify,
-        lower: float,
+        known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop, self.certify = problem, solver, stop, certify
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
         self.best: Gap | None = None
-        self.lower = lower
+        self.highest = known
         self.last_progress = 0
         self.settled = 0
         self.met = False
@@ -85,10 +85,11 @@ class _Run:
             scores=self.solver.scores(self.problem, state),
             dual=self.solver.dual(self.problem, state),
         )
-        self.lower = max(self.lower, gap.dual) if np.isfinite(gap.dual) else self.lower
-        gap = _tightened(gap, self.lower)
+        if np.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
+            self.highest = gap
+        gap = _tightened(gap, self.highest)
         if self.best is not None:
-            self.best = _tightened(self.best, self.lower)
+            self.best = _tightened(self.best, self.highest)
         if self.best is None or gap.gap < self.best.gap:
             if self.best is None or gap.gap < STALL_FACTOR * self.best.gap:
                 self.last_progress = state.n_iter
@@ -154,7 +155,7 @@ def minimize(
     start: Point | State | None = None,
     because: str = "",
     certify: Certify = certify,
-    lower: float = -np.inf,
+    known: Gap | None = None,
 ) -> Solution:
     """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
 
@@ -173,8 +174,8 @@ def minimize(
     certify : callable
         ``certify(problem, point, scores=..., dual=...)``, what proves how good a point is: that of
         `proxmargin.certificate`, or another where coefficients are not those of features.
-    lower : float
-        A lower bound of the optimal objective value that is known already.
+    known : Gap, optional
+        A certificate of another point, whose lower bound holds here too.
 
     Returns
     -------
@@ -188,7 +189,7 @@ def minimize(
     """
     stop = stop or Stop()
     _require_suitable(solver, problem)
-    run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, lower)
+    run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, known)
     with _interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
         if _interrupts.pending:
@@ -244,11 +245,15 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         return Status.INTERRUPTED, state
 
 
-def _tightened(gap: Gap, lower: float) -> Gap:
+def _tightened(gap: Gap, highest: Gap | None) -> Gap:
     """The gap against the highest lower bound seen so far, with room for rounding."""
+    if highest is None:
+        return gap
     rounding = gap.rounding + 4 * float(np.finfo(float).eps) * abs(gap.primal)
-    against = max(gap.primal - lower, 0.0) + rounding
-    return replace(gap, gap=against) if against < gap.gap else gap
+    against = max(gap.primal - highest.dual, 0.0) + rounding
+    if against >= gap.gap:
+        return gap
+    return replace(gap, gap=against, dual_point=highest.dual_point)
 
 
 def _require_suitable(solver: Solver[Any], problem: Problem) -> None:

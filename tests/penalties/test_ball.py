@@ -67,6 +67,25 @@ def test_in_two_norm_the_fenchel_young_terms_keep_their_digits(rng) -> None:
     assert ball.fenchel_young(near, dual).sum() == pytest.approx(exact, abs=2e-15)
 
 
+@pytest.mark.parametrize("p", [1.1, 1.5, 2.0, 3.0, 8.0])
+@pytest.mark.parametrize("size", [1e-2, 1e-5, 1e-9])
+def test_divergences_of_the_conjugate_keep_their_digits(p: float, size: float, rng) -> None:
+    ball = Ball(p, 1.7)
+    v = rng.standard_normal((6, 1)) + 2.0
+    move = size * rng.standard_normal((6, 1))
+    coef = ball.conjugate_gradient(v)
+    # along the line the divergence is the integral of the slope's growth
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    growth = [
+        float(np.vdot(ball.conjugate_gradient(v + 0.5 * (1 + t) * move) - coef, move))
+        for t in nodes
+    ]
+    expected = 0.5 * float(weights @ growth)
+    found = ball.conjugate_divergence(v + move, coef)
+    assert found == pytest.approx(expected, rel=1e-13 / size + 1e-9)
+    assert ball.conjugate_divergence(v, 0.0 * coef) == pytest.approx(ball.conjugate(v))
+
+
 @every_ball
 def test_the_best_multiple_is_the_sphere_or_zero(ball: Ball, rng) -> None:
     coef = rng.standard_normal((4, 1))

@@ -20,7 +20,7 @@ from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.ridge_newton import RidgeNewton
 from proxmargin.stopping import Stop
-from tests.cases import binary_problem, hinge_problem, kernel_problem, ridge_problem
+from tests.cases import binary_problem, hinge_problem, kernel_problem, ridge_problem, tail_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +134,16 @@ def test_the_matrix_of_a_kernel_has_rules_of_its_own(rng) -> None:
     assert isinstance(smooth.design, KernelDesign)
     with pytest.raises(UnsuitableSolverError, match="no solver takes this problem: it needs"):
         choose(smooth)
+
+
+def test_a_homogeneous_loss_with_l1_alone_is_refused(rng) -> None:
+    # both are homogeneous: the optimum is zero, or there is none
+    made = tail_problem(rng)
+    problem = replace(made, penalty=ElasticNet(0.1, 0.0))
+    with pytest.raises(
+        UnsuitableSolverError, match="no solver takes this problem: it needs a loss"
+    ):
+        choose(problem)
 
 
 def test_a_selecting_penalty_gets_steps_on_features(rng) -> None:

@@ -127,7 +127,14 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
 
 @pytest.mark.parametrize(
     "name",
-    ["ridge-newton", "ball-newton", "interior-point", "fisher-secular", "probability-newton"],
+    [
+        "ridge-newton",
+        "ball-newton",
+        "interior-point",
+        "ball-interior-point",
+        "fisher-secular",
+        "probability-newton",
+    ],
 )
 def test_a_solver_of_problems_of_its_own_refuses_an_elastic_net(name: str, rng) -> None:
     with pytest.raises(UnsuitableSolverError, match="cannot take this problem: it needs"):

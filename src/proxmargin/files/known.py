@@ -43,6 +43,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
     # the table of solvers, which knows them all
     "proxmargin.solvers.names": (
         "AcceleratedProximalGradient",
+        "BallInteriorPoint",
         "BallNewton",
         "BlockDecomposition",
         "CoordinateDescent",

@@ -16,6 +16,8 @@ __all__ = ["Ball"]
 ALLOWANCE = 1e-12
 # norms closer to the radius than this may have a dual that pushes outwards
 SPHERE = 1e-9
+# relative distances below this are taken by a divergence
+NEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -71,20 +73,42 @@ class Ball(Penalty):
 
             |x|^p / p + |y|^q / q - x y   +   |y|^q (1 - |x|_p^p) / p
 
-        summed over the outputs; for p = 2 the first three are ``(x - y)^2 / 2``.
+        summed over the outputs; for p = 2 the first three are ``(x - y)^2 / 2``, and where x is
+        next to ``z = |y|^(q-1)``, with the sign of y, they are the divergence of ``|.|^p / p``,
+        ``|y|^q ((1 + d)^p - 1 - p d) / p`` with ``d = (x - z) / z``, which keeps its digits.
         """
         size = _norm(dual, self.q)
         if size == 0:
             return np.zeros(coef.shape[0])
+        powers = np.abs(coef / self.radius) ** self.p
+        slack = max(1.0 - float(powers.sum()), 0.0) / self.p
+        shares = np.abs(dual / size) ** self.q
+        terms: Array = (self._young(coef, dual) + self.radius * size * slack * shares).sum(axis=1)
+        return terms
+
+    def conjugate_divergence(self, dual: Array, coef: Array) -> float:
+        """As in `Penalty`; coefficients on the sphere have no slack but rounding."""
+        terms = self._young(coef, dual) if coef.any() else self.fenchel_young(coef, dual)
+        return float(terms.sum())
+
+    def _young(self, coef: Array, dual: Array) -> Array:
+        """``radius |dual|_q (|x|^p / p + |y|^q / q - x y)``, entry by entry."""
+        size = _norm(dual, self.q)
+        if size == 0:
+            return np.zeros_like(coef)
         x, y = coef / self.radius, dual / size
         powers, shares = np.abs(x) ** self.p, np.abs(y) ** self.q
         if self.p == 2:
             young = 0.5 * (x - y) ** 2
         else:
             young = np.maximum(powers / self.p + shares / self.q - x * y, 0.0)
-        slack = max(1.0 - float(powers.sum()), 0.0) / self.p
-        terms: Array = (self.radius * size * (young + slack * shares)).sum(axis=1)
-        return terms
+            z = np.sign(y) * np.abs(y) ** (self.q - 1.0)
+            near = np.abs(x - z) < NEAR * np.abs(z)
+            d = (x[near] - z[near]) / z[near]
+            bregman = np.expm1(self.p * np.log1p(d)) - self.p * d
+            young[near] = shares[near] * np.maximum(bregman, 0.0) / self.p
+        scaled: Array = self.radius * size * young
+        return scaled
 
     def violations(self, coef: Array, dual: Array) -> Array:
         """Distance from zero inside the ball, from the outward normals on the sphere."""

@@ -96,6 +96,13 @@ class Penalty(ABC):
         """The penalty ``factor * G``, for ``factor >= 0``."""
         raise TypeError(f"no multiples of {self!r} are known")
 
+    def conjugate_divergence(self, dual: Array, coef: Array) -> float:
+        """``G*(dual) - G*(v) - <coef, dual - v>``, coef being the `conjugate_gradient` at v.
+
+        These are the terms of `fenchel_young` in sum.
+        """
+        return float(self.fenchel_young(coef, dual).sum())
+
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         """``argmin_{t >= 0}  slope t + bend t^2 / 2 + G(t coef)``: the best length of a direction.
 

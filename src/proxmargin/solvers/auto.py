@@ -105,6 +105,11 @@ RULES: tuple[Rule, ...] = (
         "a loss with kinks and a ridge: few systems of the smaller of samples and features",
     ),
     Rule(
+        _always,
+        "ball-interior-point",
+        "a loss with kinks in a ball: few systems of the smaller of samples and features",
+    ),
+    Rule(
         lambda facts: facts.few_pieces,
         "linear-program",
         "hinges and a norm with flat faces, few samples: the simplex method on few features",
@@ -186,7 +191,7 @@ def solve(
     """
     stop = stop.started(perf_counter(), ())
 
-    def run(choice: Choice, stop: Stop, start: Point | None, told: Any, lower: float) -> Solution:
+    def run(choice: Choice, stop: Stop, start: Any, told: Any, known: Gap | None) -> Solution:
         return minimize(
             problem,
             choice.solver,
@@ -195,10 +200,10 @@ def solve(
             start=start,
             because=choice.because,
             certify=certify,
-            lower=lower,
+            known=known,
         )
 
-    solution = run(choice, stop, start, callbacks, -np.inf)
+    solution = run(choice, stop, start, callbacks, None)
     while _gave_up(solution):
         following = choice.following(problem)
         if following is None:
@@ -207,7 +212,7 @@ def solve(
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         told = [_told_of_both(callback, solution) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
-        further = run(following, replace(stop, max_iter=left), begin, told, best.dual)
+        further = run(following, replace(stop, max_iter=left), begin, told, best)
         solution, choice = _joined(solution, further), following
     return solution
 

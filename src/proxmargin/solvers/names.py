@@ -13,6 +13,7 @@ from proxmargin.solvers.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )
+from proxmargin.solvers.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.ball_newton import BallNewton
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
@@ -63,6 +64,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
+    "ball-interior-point": BallInteriorPoint,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "decomposition": BlockDecomposition,
