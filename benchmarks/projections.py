@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ class Run:
     """One projection of both classes."""
 
     milliseconds: float
-    rounds: int
+    rounds: int | None  # of a search, where one is needed
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _runs(n: int, span: float, trials: int, clock: Clock) -> dict[str, list[Run]]:
     """All methods on the same points, in turn, so that a busy machine slows each alike."""
-    warm = f"{DEFAULT}, warm"
+    warm = "from a guess"
     runs: dict[str, list[Run]] = {name: [] for name in (*METHODS, warm)}
     for seed in range(trials):
         rng = np.random.default_rng([n, int(span), seed])
@@ -86,7 +85,9 @@ def _run(
     for part, guess in parts:
         capped_simplex(part, CLASS_TOTAL, cap, method=method, guess=guess)
     taken = clock() - start
-    return Run(1e3 * taken, sum(_rounds(part, cap, method, guess) for part, guess in parts))
+    searched = all(guess is None for guess in guesses)
+    rounds = sum(_rounds(part, cap, method) for part, _ in parts) if searched else None
+    return Run(1e3 * taken, rounds)
 
 
 def _classes(point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -99,10 +100,10 @@ def _theta(part: NDArray[np.float64]) -> float:
     return box_hyperplane_multiplier(part, 1.0, CLASS_TOTAL, 0.0, cap)[1]
 
 
-def _rounds(part: NDArray[np.float64], cap: float, method: str, guess: float | None) -> int:
+def _rounds(part: NDArray[np.float64], cap: float, method: str) -> int:
     one, zero, most = np.ones(1), np.zeros(1), np.full(1, cap)
     problem = Knapsack(part, one, zero, most, CLASS_TOTAL)
-    return METHODS[method](problem, math.nan if guess is None else guess)[1]
+    return METHODS[method](problem)[1]
 
 
 def _body(trials: int, clock: str, rows: Sequence[Sequence[str]]) -> str:
@@ -112,7 +113,8 @@ def _body(trials: int, clock: str, rows: Sequence[Sequence[str]]) -> str:
   both classes, with the checks of the input and the new array; rounds are trial values of the
   multiplier, of both classes together. Means and standard deviations over {trials} points.
 - The caps of half of its entries add up to the sum of a class, so that h has a plateau at its
-  root. Warm starts are at the multipliers of points that differ by up to {DRIFT:g} of the range.
+  root. "from a guess" is Newton's method from the multipliers of points that differ by up to
+  {DRIFT:g} of the range.
 - bisection is Algorithm 2 of the paper, refined-bisection its Algorithm 5, pivot a breakpoint
   search of which a sample does most of the work. The paper's own times, by Algorithm 2 in C++ on
   other hardware: 4.9, 5.5, 49.9, 53.4 ms; its breakpoint search: 8.3, 9.0, 94.2, 99.1 ms.
@@ -121,15 +123,15 @@ def _body(trials: int, clock: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cells(n: int, span: float, name: str, runs: Sequence[Run]) -> list[str]:
-    times, rounds = [run.milliseconds for run in runs], [run.rounds for run in runs]
+    times = [run.milliseconds for run in runs]
+    rounds = [run.rounds for run in runs if run.rounds is not None]
     return [
         f"{n:,}",
         f"[0, {span:g}]",
         name,
         seconds(fmean(times)),
         seconds(_deviation(times)),
-        f"{fmean(rounds):.1f}",
-        f"{_deviation(rounds):.1f}",
+        *((f"{fmean(rounds):.1f}", f"{_deviation(rounds):.1f}") if rounds else "--"),
     ]
 
 
