@@ -2,6 +2,7 @@
 
 Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
 ``nu_max`` it has no dual point. From ``kappa_max`` on the ellipsoids of the minimax models meet.
+In the space of a kernel all this is that of some of the samples (`KERNEL_SAMPLES`).
 """
 
 from __future__ import annotations
@@ -16,21 +17,35 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from sklearn.base import BaseEstimator
 
 from proxmargin.designs import (
+    DenseDesign,
     Design,
     SparseDesign,
     StandardizedDesign,
     as_design,
     standardized,
 )
+from proxmargin.designs.base import Index
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.designs.low_rank import factorise
 from proxmargin.designs.standardized import rescaled
 from proxmargin.estimators.validation import check_choice, validated, validated_weights
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.targets import Targets
 
-__all__ = ["kappa_max", "largest_kappa", "largest_nu", "nu_range", "smallest_nu"]
+__all__ = [
+    "KERNEL_SAMPLES",
+    "evenly",
+    "kappa_max",
+    "largest_kappa",
+    "largest_nu",
+    "nu_range",
+    "smallest_nu",
+]
 
 MODELS = ("fda", "mpm")
+# samples of a class that stand for all of them in the space of a kernel
+KERNEL_SAMPLES = 500
 
 # the feasibility that is asked of the linear program, and below which its answer is zero
 FEASIBLE = 1e-9
@@ -55,6 +70,8 @@ SEARCH_STEPS = 200
 
 def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
     """The values of nu for which a nu-SVM with intercept has a margin: ``nu_min < nu <= nu_max``.
+
+    Of `NuSVC` with a linear kernel; ``nu_max`` is the same for every kernel.
 
     ``nu_max = 2 min(S+, S-) / S`` with the weights S+ and S- of the classes. ``nu_min`` is the
     largest nu at which the reduced convex hulls of the classes meet, 0 where even the hulls
@@ -89,6 +106,8 @@ def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
 
 def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
     """The kappa at which the ellipsoids of a minimax model meet: there is a margin below it.
+
+    Of `MarginFDA` ("fda") and `MarginMPM` ("mpm") with a linear kernel.
 
     With D the difference of the class means and ``S+``, ``S-`` the population covariances:
     ``sqrt(D' (S+ + S-)^+ D)`` for "fda", ``max_w w'D / (sqrt(w'S+w) + sqrt(w'S-w))`` for "mpm"
@@ -132,6 +151,27 @@ class _Data(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+# -- in the space of a kernel -------------------------------------------------------------------
+
+
+def evenly(signs: Array, shares: Array, most: int) -> Index:
+    """At most so many samples of each class that have a weight, evenly taken in their order."""
+    classes = (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
+    return np.concatenate([rows[:: -(-rows.size // most) or 1] for rows in classes])
+
+
+def _of_kernel(design: KernelDesign, signs: Array, shares: Array) -> tuple[Design, Array, Array]:
+    """Features of the samples in the space of their kernel; of `KERNEL_SAMPLES` a class at most.
+
+    It is the kernel at these samples that is factored, to the last digits.
+    """
+    index = evenly(signs, shares, KERNEL_SAMPLES)
+    columns = factorise(design.matrix.part(index)).factor
+    if not columns.shape[1]:
+        columns = np.zeros((index.size, 1))
+    return DenseDesign(columns), signs[index], shares[index] / shares[index].sum()
+
+
 # -- the nu-SVM ---------------------------------------------------------------------------------
 
 
@@ -155,6 +195,8 @@ def smallest_nu(design: Design, signs: Array, shares: Array) -> float:
     RuntimeError
         Where the linear program could not be solved.
     """
+    if isinstance(design, KernelDesign):
+        design, signs, shares = _of_kernel(design, signs, shares)
     if _separates(standardized(design, shares), signs, shares):
         return 0.0
     equalities = _balance(design, shares)
@@ -233,6 +275,8 @@ def largest_kappa(
     infinite : float
         Larger values count as infinite; beyond the default rounding decides.
     """
+    if isinstance(design, KernelDesign):
+        design, signs, shares = _of_kernel(design, signs, shares)
     spread = Spread(standardized(design, shares), signs, shares)
     size = min(design.n_samples, design.n_features)
     lengths = _direct(spread) if size <= DIRECT else _iterative(spread, infinite)

@@ -88,6 +88,32 @@ def test_the_cache_gives_the_same_products_and_stays_within_its_budget(
         assert matrix.nbytes <= rows * N * 8
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "function"])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_half_of_a_matrix_that_cannot_be_kept_is_computed(
+    kind: str, outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_module, "SQUARE_ROWS", 32)
+    X: Any = data()
+    kernel = Custom(lambda a, b: (1.0 + a @ b.T) ** 2) if kind == "function" else Rbf(0.3)
+    expected = kernel(X, X)
+    if kind == "sparse":
+        X = sparse.csr_array(X)
+    matrix = kernel_matrix(kernel, X, cache_bytes=3 * N * 8)
+    right = sparse_right(outputs, N - 5, 0)
+    np.testing.assert_allclose(matrix.matvec(right), expected @ right, rtol=1e-12, atol=1e-11)
+    assert matrix.nbytes == 0
+    assert matrix.ledger.passes == pytest.approx(1 - 5 / N)
+
+
+def test_a_part_of_a_matrix_is_that_of_its_samples() -> None:
+    index = np.array([5, 80, 2])
+    K = Rbf(0.3)(data(), data())
+    for matrix in (kernel_matrix(Rbf(0.3), data()), stored(K)):
+        part = matrix.part(index)
+        np.testing.assert_allclose(part.rows(np.arange(3)), K[np.ix_(index, index)], atol=1e-14)
+
+
 def test_memory_stays_within_budget_and_a_block() -> None:
     n, budget = 3000, 6_000_000
     matrix = kernel_matrix(Rbf(0.2), data(n, 3), cache_bytes=budget)
@@ -273,6 +299,30 @@ def test_the_same_generator_gives_the_same_factor() -> None:
     matrix = kernel_matrix(Rbf(0.5), data())
     one, two = (factorise(matrix, rank=20, rng=np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(one.factor, two.factor)
+
+
+def test_a_factor_is_exact_at_the_combinations_it_is_continued_along() -> None:
+    matrix = kernel_matrix(Rbf(0.3), data())
+    K = whole(matrix)
+    weights = np.random.default_rng(1).standard_normal((N, 3))
+    weights[:, 2] = weights[:, 0] - 2.0 * weights[:, 1]
+    factor = factorise(matrix, rank=20)
+    finer = factor.along(weights, K @ weights)
+    assert finer.rank == 22  # the third is a combination of the others
+    G = finer.factor
+    np.testing.assert_allclose(G @ (G.T @ weights), K @ weights, atol=1e-11)
+    np.testing.assert_allclose(finer.residual, np.diag(K - G @ G.T), atol=1e-13)
+    assert np.linalg.eigvalsh(K - G @ G.T)[0] > -1e-12
+    whole_factor = finer.extend().factor
+    np.testing.assert_allclose(whole_factor @ whole_factor.T, K, atol=1e-10)
+    assert finer.along(weights, K @ weights) is finer
+
+
+def test_a_factor_ends_soon_after_its_deadline() -> None:
+    factor = factorise(kernel_matrix(Rbf(1e3), data()), block=8, deadline=0.0)
+    assert 0 < factor.rank <= 8
+    assert not factor.is_complete
+    assert factor.extend().is_complete
 
 
 def test_identical_samples_have_rank_one() -> None:

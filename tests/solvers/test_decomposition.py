@@ -295,14 +295,20 @@ def test_what_makes_no_sense_for_a_kernel_is_a_type_error() -> None:
         lambda: design.column_squares(some, some),
         design.largest,
         lambda: design.gram(some, some),
-        design.outer_gram,
-        lambda: design.rows(np.arange(3)),
         lambda: design.columns(np.arange(3)),
         design.sweep_data,
     )
     for ask in asked:
         with pytest.raises(TypeError, match="kernel matrix"):
             ask()
+
+
+def test_some_samples_have_the_inner_products_that_the_kernel_gives_them() -> None:
+    design = problem_of("hinge").design
+    index = np.array([7, 3, 250])
+    whole = design.outer_gram()
+    part = design.rows(index).outer_gram()
+    np.testing.assert_allclose(part, whole[np.ix_(index, index)], rtol=1e-13)
 
 
 def test_the_spread_is_that_of_the_samples_in_the_space_of_the_kernel() -> None:

@@ -34,6 +34,9 @@ BLOCK_ENTRIES = 1 << 22
 FEWEST_ROWS = 16
 # with more live rows than this share a product with the whole matrix is quicker than a gathering
 GATHERED_SHARE = 0.5
+# with more live rows than this many times those that can be kept, half of the matrix is computed
+# and used twice, in squares of so many rows (eight megabytes)
+HALVED, SQUARE_ROWS = 4, 1024
 # samples on which a function's symmetry is tried out
 TRIAL_SAMPLES = 256
 # samples on which positive semidefiniteness is checked; all of them up to this number
@@ -104,6 +107,10 @@ class KernelMatrix(ABC):
     def diagonal(self) -> Array:
         """(n_samples,)"""
 
+    @abstractmethod
+    def part(self, index: Index) -> KernelMatrix:
+        """The matrix of some of the samples; shares this one's ledger."""
+
     @property
     def negative(self) -> float:
         """What rounding explains of a negative eigenvalue, as a share of the diagonal."""
@@ -155,6 +162,9 @@ class StoredKernel(KernelMatrix):
     def diagonal(self) -> Array:
         return np.diagonal(self.matrix).astype(np.float64)
 
+    def part(self, index: Index) -> KernelMatrix:
+        return StoredKernel(self.matrix[np.ix_(index, index)], self.ledger)
+
 
 class ComputedKernel(KernelMatrix):
     """A matrix computed from the data by blocks of rows.
@@ -192,6 +202,8 @@ class ComputedKernel(KernelMatrix):
     def matvec(self, right: Array) -> Array:
         live = np.flatnonzero(right.any(axis=1))
         self.ledger.charge(live.size / max(self.n_samples, 1))
+        if live.size > max(GATHERED_SHARE * self.n_samples, HALVED * self.capacity):
+            return self._product_by_halves(right)
         known = self._cache.holds(live)
         out = self._cache.product(live[known], right)
         free = self._cache.release(live)
@@ -223,6 +235,30 @@ class ComputedKernel(KernelMatrix):
 
     def diagonal(self) -> Array:
         return self._diagonal.copy()
+
+    def part(self, index: Index) -> KernelMatrix:
+        kept = 8 * index.size * self.capacity
+        return ComputedKernel(self.kernel, self.X[index], cache_bytes=kept, ledger=self.ledger)
+
+    def _product_by_halves(self, right: Array) -> Array:
+        """``K @ right`` by squares on and above the diagonal of K; none of them is kept."""
+        parts = [slice(k, k + SQUARE_ROWS) for k in range(0, self.n_samples, SQUARE_ROWS)]
+        samples = [self.X[part] for part in parts]
+        others = [by_columns(one) for one in samples]
+        out = np.zeros(right.shape)
+        room = np.empty(min(SQUARE_ROWS, self.n_samples) ** 2)
+        for i, rows in enumerate(parts):
+            for j in range(i, len(parts)):
+                shape = samples[i].shape[0], samples[j].shape[0]
+                square = self.kernel(
+                    samples[i], others[j], room[: shape[0] * shape[1]].reshape(shape)
+                )
+                if i == j:
+                    np.einsum("ii->i", square)[:] = self._diagonal[rows]
+                else:
+                    out[parts[j]] += square.T @ right[rows]
+                out[rows] += square @ right[parts[j]]
+        return out
 
     @property
     def nbytes(self) -> int:

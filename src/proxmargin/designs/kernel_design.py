@@ -73,8 +73,12 @@ class KernelDesign(Design):
     def _outer_gram(self, weights: Array, centre: Array) -> NoReturn:
         raise _without("products between samples by features")
 
-    def _rows(self, index: Index) -> NoReturn:
-        raise _without("the features of some samples")
+    def outer_gram(self) -> Array:
+        """K itself."""
+        return self.matrix.rows(np.arange(self.n_samples))
+
+    def _rows(self, index: Index) -> KernelDesign:
+        return KernelDesign(self.matrix.part(index))
 
     def _columns(self, index: Index) -> NoReturn:
         raise _without("some features")

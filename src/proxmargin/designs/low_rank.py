@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 
@@ -30,12 +31,15 @@ FIRST_ROOM = 512
 class LowRankFactor:
     """``K = G G' + R`` with a positive semidefinite rest R.
 
+    R vanishes at the pivots, and at the combinations of samples given to `along`.
+
     Attributes
     ----------
     matrix : KernelMatrix
     factor : (n_samples, rank)
         G; rows and columns of K at the pivots are met exactly.
-    pivots : (rank,) int
+    rank : int
+    pivots : (n_pivots,) int
     residual : (n_samples,) >= 0
         The diagonal of R, which bounds it: ``|R_ij|^2 <= R_ii R_jj``.
     tol : float
@@ -45,6 +49,7 @@ class LowRankFactor:
 
     matrix: KernelMatrix
     factor: Array
+    rank: int
     pivots: Index
     residual: Array
     tol: float
@@ -52,28 +57,72 @@ class LowRankFactor:
     rng: np.random.Generator
 
     @property
-    def rank(self) -> int:
-        return int(self.pivots.size)
-
-    @property
     def trace_error(self) -> float:
         """The trace of R."""
         return float(self.residual.sum())
 
-    def extend(self, rank: int | None = None) -> LowRankFactor:
+    @property
+    def is_complete(self) -> bool:
+        """R is within the tolerance."""
+        return self._target().is_met(self.residual)
+
+    def extend(self, rank: int | None = None, *, deadline: float = np.inf) -> LowRankFactor:
         """The factor continued up to ``rank`` columns, or until R is within the tolerance.
 
         What is there is copied, not recomputed.
+
+        Parameters
+        ----------
+        rank : int, optional
+        deadline : float
+            On the clock of `time.perf_counter`; no further block is begun after it.
         """
         limit = self.matrix.n_samples if rank is None else min(rank, self.matrix.n_samples)
-        diagonal = self.matrix.diagonal()
-        target = Target(diagonal, self.tol, PIVOT_ULPS * self.matrix.precision)
+        target = self._target()
         room = limit if rank is not None else min(limit, max(FIRST_ROOM, 2 * self.rank))
         factor = _resized(self.factor, max(room, self.rank))
         grown = replace(self, factor=factor, residual=self.residual.copy())
         while grown.rank < limit and not target.is_met(grown.residual):
             grown = _with_block(grown, target, min(grown.block, limit - grown.rank))
+            if perf_counter() >= deadline:
+                break
         return replace(grown, factor=_resized(grown.factor[:, : grown.rank], grown.rank))
+
+    def along(self, weights: Array, products: Array) -> LowRankFactor:
+        """The factor with a column more for each combination of samples at which it is to be exact.
+
+        ``R w w'R / w'R w`` goes over from R to ``G G'``: a step of the Cholesky factorisation
+        whose pivot is a combination w of samples. What R does to w by rounding only is left there.
+
+        Parameters
+        ----------
+        weights : (n_samples, n_combinations)
+        products : (n_samples, n_combinations)
+            K times them.
+        """
+        target = self._target()
+        rest = products - self.factor @ (self.factor.T @ weights)
+        rounding = target.rounding * target.largest * np.abs(weights).sum(axis=0) ** 2
+        columns: list[Array] = []
+        for k, size in enumerate(rounding):
+            for column in columns:
+                rest[:, k] -= column * float(column @ weights[:, k])
+            square = float(weights[:, k] @ rest[:, k])
+            if square > size:
+                columns.append(rest[:, k] / np.sqrt(square))
+        if not columns:
+            return self
+        new = np.column_stack(columns)
+        residual = self.residual - np.einsum("ij,ij->i", new, new)
+        return replace(
+            self,
+            factor=np.hstack([self.factor, new]),
+            rank=self.rank + len(columns),
+            residual=_clipped(residual, self.matrix, target),
+        )
+
+    def _target(self) -> Target:
+        return Target(self.matrix.diagonal(), self.tol, PIVOT_ULPS * self.matrix.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +164,7 @@ def factorise(
     tol: float = 1e-12,
     rng: np.random.Generator | None = None,
     block: int = 128,
+    deadline: float = np.inf,
 ) -> LowRankFactor:
     """Incomplete Cholesky factor of a kernel matrix with random pivots, block by block.
 
@@ -136,6 +186,8 @@ def factorise(
         A fixed seed by default.
     block : int
         Samples proposed at a time.
+    deadline : float
+        On the clock of `time.perf_counter`: the factor ends with the block under way then.
 
     Raises
     ------
@@ -150,13 +202,14 @@ def factorise(
     empty = LowRankFactor(
         matrix=matrix,
         factor=np.empty((n, 0)),
+        rank=0,
         pivots=np.empty(0, dtype=np.intp),
         residual=np.maximum(matrix.diagonal(), 0.0),
         tol=tol,
         block=block,
         rng=generator,
     )
-    return empty.extend(rank)
+    return empty.extend(rank, deadline=deadline)
 
 
 def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFactor:
@@ -180,7 +233,12 @@ def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFacto
         residual[rows] -= np.einsum("ij,ij->i", new, new)
     residual[pivots] = 0.0
     residual[:] = _clipped(residual, grown.matrix, target)
-    return replace(grown, factor=factor, pivots=np.concatenate([grown.pivots, pivots]))
+    return replace(
+        grown,
+        factor=factor,
+        rank=rank + pivots.size,
+        pivots=np.concatenate([grown.pivots, pivots]),
+    )
 
 
 def _proposed(residual: Array, count: int, rng: np.random.Generator) -> Index:

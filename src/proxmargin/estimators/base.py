@@ -298,17 +298,18 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         assembly: Assembly,
         starts: Sequence[Point | None],
         certify: Certify = certify,
+        stop: Stop | None = None,
     ) -> list[Solution]:
-        """Solve the problems one after the other; after an interruption, only certify the rest."""
-        started = perf_counter()
+        """Solve the problems one after the other; after an interruption, only certify the rest.
+
+        ``stop`` holds the limits of all of them where they are not those of the estimator.
+        """
+        limits = (stop or self._stop(self.time_limit)).started(perf_counter(), ())
         callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
             choice = self._choice(problem)
-            left = None
-            if self.time_limit is not None:
-                left = max(self.time_limit - (perf_counter() - started), 0.0)
-            stop = self._stop(left)
+            stop = replace(limits, time_limit=None)
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
             solution = solve(

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.admissible import largest_nu, smallest_nu
+from proxmargin.admissible import KERNEL_SAMPLES, evenly, largest_nu, smallest_nu
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.base import each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
-from proxmargin.estimators.kernel_machine import Finish, KernelMachine
+from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import report_no_margin
 from proxmargin.estimators.validation import check_number
-from proxmargin.losses import DistanceWeighted, Loss, TailMean
+from proxmargin.losses import DistanceWeighted, Loss, MarginSum, TailMean
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Problem
@@ -98,6 +99,13 @@ class _NuMachine(KernelMachine):
         if self.norm != 2.0 and not self._is_linear:
             raise ValueError(f"norm must be 2 for a nonlinear kernel, got {self.norm!r}")
 
+    def _note_chosen(self, problems: Sequence[Problem]) -> None:
+        self.nu_ = per_class([self._chosen(problem) for problem in problems])
+
+    @abstractmethod
+    def _chosen(self, problem: Problem) -> float:
+        """The nu of a problem."""
+
 
 @documented(
     solvers=(
@@ -127,6 +135,8 @@ class NuSVC(_NuMachine):
     <shared>
 
     <attributes>
+    nu_ : float, or (n_classes,) where there are more than two
+        The nu of each problem.
     """
 
     _has_sparse_dual = True
@@ -168,11 +178,16 @@ class NuSVC(_NuMachine):
         rho = problem.loss.threshold(scores)
         return Finish(1.0 / rho if rho > 0 else 1.0, intercept)
 
+    def _chosen(self, problem: Problem) -> float:
+        assert isinstance(problem.loss, TailMean)
+        return float(problem.loss.nu)
+
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         def least() -> str:
             design = problem.design
-            large = design.n_samples * design.n_features > LARGEST_PROGRAMME
-            if large or isinstance(design, KernelDesign):  # a programme over features
+            is_kernel = isinstance(design, KernelDesign)
+            most = KERNEL_SAMPLES**2 if is_kernel else LARGEST_PROGRAMME
+            if design.n_samples * design.n_features > most:
                 return "the reduced hulls of the classes meet"
             assert isinstance(problem.loss, TailMean)
             value = smallest_nu(design, problem.loss.signs, problem.loss.shares)
@@ -198,12 +213,14 @@ class DWD(_NuMachine):
     nu : 'auto' or float > 0, default 'auto'
         ``q = sqrt(S nu)``, S the sum of the weights; q must be comparable with the scores, so nu is
         not confined to (0, 1]. 'auto' is Marron's rule: q is a tenth of the median distance
-        between samples of the two classes.
+        between samples of the two classes, at most a thousand of each, in the space of the kernel.
     norm : float > 1, default 2.0
         p of ``|w|_p``; other than 2 for linear models only.
     <shared>
 
     <attributes>
+    nu_ : float, or (n_classes,) where there are more than two
+        The nu of each problem.
     """
 
     def _check_model(self) -> None:
@@ -228,21 +245,23 @@ class DWD(_NuMachine):
     def _objective_scale(self, problem: Problem) -> float:
         return problem.loss.sample_count
 
+    def _chosen(self, problem: Problem) -> float:
+        assert isinstance(problem.loss, MarginSum)
+        assert isinstance(problem.loss.phi, DistanceWeighted)
+        return problem.loss.phi.threshold**2 / problem.loss.sample_count
+
 
 def _median_distance(design: Design, signs: Array, shares: Array) -> float:
     """The weighted median distance between samples of different classes.
 
-    Over at most a thousand samples of each class, evenly spaced in their order.
+    Over at most a thousand samples of each class, evenly taken in their order.
     """
-    chosen = [
-        rows[:: -(-rows.size // DISTANCE_SAMPLES)]
-        for rows in (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
-    ]
-    gram = design.rows(np.concatenate(chosen)).outer_gram()
+    index = evenly(signs, shares, DISTANCE_SAMPLES)
+    first = int(np.count_nonzero(signs[index] > 0))
+    gram = design.rows(index).outer_gram()
     squares = np.diag(gram)
-    first = chosen[0].size
     between = squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
-    weights = np.outer(shares[chosen[0]], shares[chosen[1]])
+    weights = np.outer(shares[index[:first]], shares[index[first:]])
     return float(np.sqrt(max(_weighted_median(between.ravel(), weights.ravel()), 0.0)))
 
 

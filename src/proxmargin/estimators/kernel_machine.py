@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
-from proxmargin.designs import DenseDesign, Design, as_design, moments
+from proxmargin.designs import Design, as_design, moments
 from proxmargin.designs.kernel import KernelMatrix, check_definite, kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
@@ -22,8 +22,17 @@ from proxmargin.estimators.base import (
     Assembly,
     MarginEstimator,
     certificate_of,
-    each_class,
     margin_sums,
+)
+from proxmargin.estimators.kernel_rounds import (
+    CUTS,
+    Meter,
+    Rounds,
+    is_interior,
+    on_factor,
+    samples_of,
+    with_work,
+    work_of,
 )
 from proxmargin.estimators.validation import (
     check_number,
@@ -34,26 +43,23 @@ from proxmargin.estimators.validation import (
 from proxmargin.kernels import Kernel, named_kernel
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.minimize import Report
-from proxmargin.outcome import Solution, Status
+from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.representer import Representer, ScoredGap, certify_represented, represented
+from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.solvers.decomposition import BlockDecomposition
+from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 
-__all__ = ["KernelMachine", "RegularizedMachine"]
+__all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 
 Array = NDArray[np.float64]
 
-# the rank of a first factor, and the operations n r^2 beyond which a factor is not refined
-FIRST_RANK = 1000
-MOST_OPERATIONS = 5e10
 # up to this many samples a factor of full rank and the interior point method are as quick as a
 # decomposition, and end with more digits
 FACTORED_SAMPLES = 300
-# where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
-# to no support vector, if the certificate agrees
-CUTS = (1e-6, 1e-9, 0.0)
+# from this many samples on, a decomposition starts from the solution on a factor of this rank
+ROUGH_SAMPLES, ROUGH_RANK, ROUGH_TOL = 10_000, 500, 1e-3
 # what only a fit with a nonlinear kernel leaves behind
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
 # kernel values computed at a time for predictions
@@ -88,11 +94,13 @@ class KernelMachine(MarginEstimator):
     kernel are solved one after the other. For other losses, and for a few hundred samples,
     a nonlinear kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the
     linear model on G solved; the result is turned into weights of samples and certified for the
-    exact kernel. Where that certificate does not meet ``tol``, the factor is refined.
+    exact kernel. Where that certificate does not meet ``tol``, the factor is refined
+    (`proxmargin.estimators.kernel_rounds`).
     """
 
     _joint_allowed = False
-    # the loss lets most dual coordinates end at a bound, where a decomposition leaves them alone
+    # the loss lets most dual coordinates end at a bound, where a decomposition leaves them alone,
+    # and has no curvature, which would make factors of low rank do
     _has_sparse_dual = False
 
     def __init__(
@@ -215,6 +223,9 @@ class KernelMachine(MarginEstimator):
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         """Speak up where the optimum is no model at all."""
 
+    def _note_chosen(self, problems: Sequence[Problem]) -> None:
+        """Publish parameters that the data decided."""
+
     # -- checking ---------------------------------------------------------------------------
 
     @property
@@ -249,6 +260,7 @@ class KernelMachine(MarginEstimator):
         for attribute in OF_A_KERNEL:
             self.__dict__.pop(attribute, None)  # of an earlier fit with another kernel
         self._publish_support(np.array(duals))
+        self._note_chosen(assembly.problems)
         super()._publish(assembly, finished)
 
     def _finished(self, problem: Problem, solution: Solution) -> Solution:
@@ -261,102 +273,64 @@ class KernelMachine(MarginEstimator):
     # -- in the space of a kernel -----------------------------------------------------------
 
     def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
-        """Refine the factor of the kernel until every problem is certified, or it is too large."""
-        started = perf_counter()
+        """Decompose the kernel, or solve on factors of it."""
+        stop = self._stop(self.time_limit).started(perf_counter(), ())
         X = self._prepared(X, targets)
         kernel = self._named_kernel(X)
         self.gamma_ = getattr(kernel, "gamma", None)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
-        exact = self._exact_problems(targets, matrix)
-        if exact:
-            return self._decomposed(X, kernel, matrix, Assembly(targets, exact, *_plain(exact)))
-        most = self._most_columns(matrix.n_samples)
-        factor = factorise(matrix, rank=min(FIRST_RANK, most), rng=np.random.default_rng(0))
-        starts: list[Point | None] = [None] * len(each_class(targets))
-        while True:
-            # a kernel that is zero has a factor without columns: a design needs one
-            columns = factor.factor if factor.rank else np.zeros((matrix.n_samples, 1))
-            problems = self._problems(targets, DenseDesign(columns))
-            solutions = self._solve(Assembly(targets, problems, *_plain(problems)), starts)
-            pairs = [self._exact(p, matrix, s) for p, s in zip(problems, solutions, strict=True)]
-            done = _Kernelized(X, kernel, [s for s, _ in pairs], [m for _, m in pairs], problems)
-            finer = (
-                factor.extend(min(2 * factor.rank, most))
-                if self._may_refine(done, factor.rank, most, perf_counter() - started)
-                else factor
-            )
-            if finer.rank == factor.rank:
-                return self._explained(done, factor.rank)
-            starts = [_padded(s.point, finer.rank) for s in solutions]
-            factor = finer
-
-    def _exact_problems(self, targets: Targets, matrix: KernelMatrix) -> tuple[Problem, ...]:
-        """The problems over the kernel itself, where they are to be decomposed; else none."""
-        large = matrix.n_samples > FACTORED_SAMPLES and self.rank is None
-        asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
-        if not self._has_sparse_dual or not (asked or (self.solver == "auto" and large)):
-            return ()
         problems = self._problems(targets, KernelDesign(matrix))
-        solver = BlockDecomposition()
-        return () if any(solver.objection(problem) for problem in problems) else problems
+        if self._decomposes(problems):
+            if not matrix.is_definite:
+                check_definite(matrix, np.random.default_rng(0))
+            solutions = self._decomposed(targets, problems, matrix, stop)
+            return _Kernelized(X, kernel, solutions, [_model(s) for s in solutions], problems)
+
+        def solve(
+            problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
+        ) -> list[Solution]:
+            return self._solve(_assembly(targets, problems), starts, stop=stop)
+
+        rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
+        found = rounds.run()
+        solutions = [one.solution for one in found]
+        return _Kernelized(X, kernel, solutions, [one.model for one in found], problems)
 
     def _decomposed(
-        self, X: Any, kernel: Kernel, matrix: KernelMatrix, assembly: Assembly
-    ) -> _Kernelized:
-        """The solutions on the kernel itself: their certificates are those of the model."""
-        if not matrix.is_definite:
-            check_definite(matrix, np.random.default_rng(0))
-        starts = [None] * len(assembly.problems)
-        solutions = self._solve(assembly, starts, certify_represented)
-        return _Kernelized(X, kernel, solutions, [_model(s) for s in solutions], assembly.problems)
-
-    def _may_refine(self, fit: _Kernelized, rank: int, most: int, seconds: float) -> bool:
-        late = self.time_limit is not None and seconds >= self.time_limit
-        stopped = any(s.status is Status.INTERRUPTED for s in fit.solutions)
-        met = all(s.certificate.converged for s in fit.solutions)
-        return not (late or stopped or met) and rank < most
-
-    def _most_columns(self, n: int) -> int:
-        if self.rank is not None:
-            return min(int(self.rank), n)
-        return min(n, int(np.sqrt(MOST_OPERATIONS / n)))
-
-    def _exact(
-        self, problem: Problem, matrix: KernelMatrix, solution: Solution
-    ) -> tuple[Solution, Representer]:
-        """The solution as weights of samples, with a certificate for the kernel itself."""
-        dual = solution.gap.dual_point
-        for cut in CUTS if _is_interior(problem, dual) else CUTS[-1:]:
-            model = represented(problem, matrix, dual, cut=cut)
-            found = model.gap.relative_gap
-            if found <= self.tol or found - _share_of_cut(model, matrix, dual, cut) > self.tol:
-                break  # it is met, or would not be with no cut at all
-        gap, scale = model.gap, self._objective_scale(problem)
-        certificate = replace(
-            solution.certificate,
-            primal=scale * gap.primal,
-            dual=scale * gap.dual,
-            gap=scale * gap.gap,
-            relative_gap=gap.relative_gap,
-            kkt_residual=scale * gap.kkt_residual,
-            converged=bool(gap.relative_gap <= self.tol),
+        self,
+        targets: Targets,
+        problems: tuple[Problem, ...],
+        matrix: KernelMatrix,
+        stop: Stop,
+    ) -> list[Solution]:
+        """The solutions over the kernel itself; of large ones from those of a small factor."""
+        exact = _assembly(targets, problems)
+        nothing: list[Point | None] = [None] * len(problems)
+        if self.solver != "auto" or matrix.n_samples < ROUGH_SAMPLES:
+            return self._solve(exact, nothing, certify_represented, stop)
+        meter = Meter(matrix)
+        factor = factorise(matrix, rank=ROUGH_RANK, deadline=stop.deadline)
+        shared = meter.read(len(problems))
+        rough = self._solve(
+            _assembly(targets, on_factor(problems, factor)),
+            nothing,
+            stop=replace(stop, tol=max(stop.tol, ROUGH_TOL)),
         )
-        return replace(solution, gap=gap, certificate=certificate), model
+        starts = [samples_of(problem, one) for problem, one in zip(problems, rough, strict=True)]
+        solutions = self._solve(exact, starts, certify_represented, stop)
+        return [
+            with_work(with_work(one, *shared), *work_of(before))
+            for one, before in zip(solutions, rough, strict=True)
+        ]
 
-    def _explained(self, fit: _Kernelized, rank: int) -> _Kernelized:
-        """Say where the factor of the kernel is what kept a fit from its tolerance."""
-
-        def told(solution: Solution) -> Solution:
-            certificate = solution.certificate
-            because = f"{certificate.because}; on a factor of the kernel of rank {rank}"
-            status, reason = solution.status, certificate.stop_reason
-            if status is Status.CONVERGED and not certificate.converged:
-                status = Status.RANK_LIMIT
-                reason = status.value
-            certificate = replace(certificate, because=because, stop_reason=reason)
-            return replace(solution, status=status, certificate=certificate)
-
-        return replace(fit, solutions=[told(solution) for solution in fit.solutions])
+    def _decomposes(self, problems: Sequence[Problem]) -> bool:
+        """Whether the problems are to be solved over the kernel itself."""
+        large = problems[0].design.n_samples > FACTORED_SAMPLES and self.rank is None
+        asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
+        if not asked and not (self._has_sparse_dual and self.solver == "auto" and large):
+            return False
+        solver = BlockDecomposition()
+        return not any(solver.objection(problem) for problem in problems)
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized) -> None:
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
@@ -371,6 +345,7 @@ class KernelMachine(MarginEstimator):
         self._publish_support(np.array(weights))
         self.support_vectors_ = fit.kernel.anchors(fit.X, self.support_)
         self.intercept_ = np.concatenate(intercepts)
+        self._note_chosen(fit.problems)
         self.certificate_ = certificate_of(fit.solutions)
         self._note_run(fit.solutions)
 
@@ -398,7 +373,7 @@ def _weights(problem: Problem, solution: Solution) -> Array:
     pulled = problem.design.adjoint(-dual)
     size = float(np.linalg.norm(pulled))
     length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
-    cut = CUTS[0] if _is_interior(problem, dual) else 0.0
+    cut = CUTS[0] if is_interior(problem, dual) else 0.0
     small = cut * float(np.abs(dual).max(initial=0.0))
     weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
     return weights
@@ -411,33 +386,15 @@ def _model(solution: Solution) -> Representer:
     return Representer(gap.point.coef[:, 0], gap.scores, gap)
 
 
-def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
-    """The most of a model's relative gap that what was cut of its dual point may have to do with.
-
-    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel.
-    """
-    sizes = np.abs(dual)
-    mass = float(sizes[sizes <= cut * sizes.max()].sum())
-    largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
-    share = 2.0 * largest * mass * float(np.abs(model.weights).sum())
-    return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
+def per_class(values: Sequence[float]) -> float | Array:
+    """The number of a binary model; (n_classes,) where there is one a class."""
+    return values[0] if len(values) == 1 else np.array(values)
 
 
-def _plain(problems: Sequence[Problem]) -> tuple[Array, Array]:
-    """Centre and scale of features that are used as they are."""
+def _assembly(targets: Targets, problems: Sequence[Problem]) -> Assembly:
+    """Problems over features that are used as they are."""
     count = problems[0].design.n_features
-    return np.zeros(count), np.ones(count)
-
-
-def _is_interior(problem: Problem, dual: Array) -> bool:
-    """Whether every sample that counts has a part in the dual point, if only a tiny one."""
-    return bool(dual[problem.loss.shares > 0].all())
-
-
-def _padded(point: Point, rank: int) -> Point:
-    """The same coefficients on a factor that has got further columns."""
-    missing = rank - point.coef.shape[0]
-    return Point(np.vstack([point.coef, np.zeros((missing, 1))]), point.intercept)
+    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count))
 
 
 class RegularizedMachine(KernelMachine):

@@ -15,7 +15,7 @@ from proxmargin.estimators.base import each_class
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
-from proxmargin.estimators.kernel_machine import Finish, KernelMachine
+from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import report_no_margin
 from proxmargin.estimators.validation import check_choice
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
@@ -118,6 +118,13 @@ class _MinimaxMachine(KernelMachine):
         bare = (scores - intercept)[:, 0]
         return Finish(1.0, np.array([INTERCEPT_RULES[self.bias](problem.loss, bare)]))
 
+    def _note_chosen(self, problems: Sequence[Problem]) -> None:
+        kappas = []
+        for problem in problems:
+            assert isinstance(problem.loss, self._loss_class)
+            kappas.append(float(problem.loss.kappa))
+        self.kappa_ = per_class(kappas)
+
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         def least() -> str:
             loss = problem.loss
@@ -131,7 +138,9 @@ class _MinimaxMachine(KernelMachine):
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
-        where that is infinite or beyond 100, a share f means ``f / (1 - f)``.
+        where that is infinite or beyond 100, a share f means ``f / (1 - f)``. With a nonlinear
+        kernel the largest kappa is that of its values at 500 samples of each class, evenly taken,
+        or at all where there are fewer: exact up to a thousand samples, an estimate beyond.
     bias : {'training_error', 'minimax'}
         The model leaves the intercept open: the one with the least weighted training error, or
         the one at which both classes have the same worst-case margin."""
@@ -162,6 +171,8 @@ class MarginFDA(_MinimaxMachine):
     <shared>
 
     <attributes>
+    kappa_ : float, or (n_classes,) where there are more than two
+        The kappa of each problem.
     """
 
     _model = "fda"
@@ -188,6 +199,8 @@ class MarginMPM(_MinimaxMachine):
     <shared>
 
     <attributes>
+    kappa_ : float, or (n_classes,) where there are more than two
+        The kappa of each problem.
     """
 
     _model = "mpm"

@@ -67,8 +67,6 @@ class L2SVC(RegularizedMachine):
     <attributes>
     """
 
-    _has_sparse_dual = True
-
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()
 

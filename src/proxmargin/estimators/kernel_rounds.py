@@ -1,0 +1,322 @@
+"""Kernel models from factors of the kernel: solved, certified for the kernel itself, refined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from proxmargin.designs import DenseDesign
+from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.designs.low_rank import LowRankFactor, factorise
+from proxmargin.losses.base import Array
+from proxmargin.outcome import Solution, Status
+from proxmargin.problem import Point, Problem
+from proxmargin.representer import Representer, represented
+from proxmargin.stopping import Stop
+
+__all__ = ["Fitted", "Rounds", "is_interior"]
+
+# columns of a first factor; operations n r^2 for one of rank r, at first and at most; its bytes
+FIRST_RANK = 1000
+FIRST_OPERATIONS, MOST_OPERATIONS, MOST_BYTES = 5e10, 4e11, 4e9
+# a round that leaves more than this share of the gap calls for a factor of twice the rank, as does
+# a gap above the second number; one that leaves more than the third was of no use
+SLOW, FAR, USELESS = 0.1, 0.03, 0.7
+# rows behind the guess of what a product with the kernel will take
+TIMED_ROWS = 32
+# where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
+# to no support vector, if the certificate agrees
+CUTS = (1e-6, 1e-9, 0.0)
+
+Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solution]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was found for a problem.
+
+    Attributes
+    ----------
+    solution : Solution
+        Certified for the kernel itself, with the work of all rounds.
+    model : Representer
+        Of that solution, the best so far.
+    last : Representer
+        That of the last round.
+    start : Point
+        Of the last round, on its factor.
+    objective : float
+        There, which is that of the same model with the kernel itself.
+    """
+
+    solution: Solution
+    model: Representer
+    last: Representer
+    start: Point
+    objective: float
+
+    @property
+    def is_done(self) -> bool:
+        settled = self.solution.status in (Status.SETTLED, Status.INTERRUPTED)
+        return settled or self.solution.certificate.converged
+
+
+class Meter:
+    """Passes over a kernel matrix, and seconds, since it was set up."""
+
+    def __init__(self, matrix: KernelMatrix) -> None:
+        self.ledger = matrix.ledger
+        self.passes, self.started = self.ledger.passes, perf_counter()
+
+    def read(self, parts: int = 1) -> tuple[int, float, float]:
+        """Iterations (none), passes and seconds: the share of one of so many problems."""
+        passes, seconds = self.ledger.passes - self.passes, perf_counter() - self.started
+        return 0, passes / parts, seconds / parts
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Solve on ``K ~ G G'``, certify for K, refine G where that proves too little.
+
+    A certificate costs the product of K with the model, a combination of samples; so the factor is
+    made exact at that combination. What it leaves out of K then acts only on the difference
+    between two rounds, and the gap falls by orders of magnitude a round unless that rest is large.
+    Where it falls slowly, the rank is doubled too.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+    problems : sequence of Problem
+        Over the kernel itself.
+    solve : callable
+        From problems over factors, starts and limits to solutions.
+    scale : callable
+        From a problem to what its objective is multiplied with in certificates.
+    stop : Stop
+        Limits of the whole; it has started.
+    rank : int, optional
+        The most columns of a factor.
+    """
+
+    matrix: KernelMatrix
+    problems: Sequence[Problem]
+    solve: Solve
+    scale: Callable[[Problem], float]
+    stop: Stop
+    rank: int | None = None
+
+    def run(self) -> list[Fitted]:
+        """The best that was found for each problem."""
+        meter, product = Meter(self.matrix), self._seconds_of_a_product()
+        end = self.stop.deadline - product
+        first = min(FIRST_RANK, self._most(FIRST_OPERATIONS))
+        factor = factorise(self.matrix, rank=first, deadline=end)
+        found = self._round(factor, [None] * len(self.problems), meter, end)
+        before = np.inf
+        while True:
+            meter, gap = Meter(self.matrix), _worst(found)
+            finer = self._finer(factor, found, gap, before, end)
+            if finer.rank == factor.rank:
+                return [_told(one, factor) for one in found]
+            factor, before = finer, gap
+            found = self._round(factor, found, meter, end)
+
+    def _most(self, operations: float) -> int:
+        """The most columns that may be had for so many operations."""
+        n = self.matrix.n_samples
+        affordable = min(int(np.sqrt(operations / n)), int(MOST_BYTES / (8 * n)))
+        return min(n, max(affordable, 1) if self.rank is None else int(self.rank))
+
+    def _seconds_of_a_product(self) -> float:
+        """What a product with the kernel may take, where there is a limit of time to keep."""
+        if not np.isfinite(self.stop.deadline):
+            return 0.0
+        count = min(TIMED_ROWS, self.matrix.n_samples)
+        started = perf_counter()
+        self.matrix.rows(np.arange(count))
+        # half of the entries are computed
+        return 0.5 * (perf_counter() - started) * self.matrix.n_samples / count
+
+    def _round(
+        self,
+        factor: LowRankFactor,
+        known: Sequence[Fitted | None],
+        meter: Meter,
+        end: float,
+    ) -> list[Fitted]:
+        """Solve again, on this factor, what is not done; ``meter`` has seen its making."""
+        todo = [k for k, one in enumerate(known) if one is None or not one.is_done]
+        shared = meter.read(len(todo))
+        solutions = self.solve(
+            on_factor([self.problems[k] for k in todo], factor),
+            [_start(factor, known[k]) for k in todo],
+            self._left(known, end),
+        )
+        found = list(known)
+        for k, solution in zip(todo, solutions, strict=True):
+            meter = Meter(self.matrix)
+            certified, model = self._certified(self.problems[k], solution)
+            certified = with_work(with_work(certified, *shared), *meter.read())
+            now = Fitted(certified, model, model, solution.point, solution.gap.primal)
+            found[k] = _joined(known[k], now)
+        return [one for one in found if one is not None]
+
+    def _left(self, known: Sequence[Fitted | None], end: float) -> Stop:
+        """The limits of the next round."""
+        most = self.stop.max_iter
+        if most is not None:
+            done = max(0 if one is None else one.solution.certificate.n_iter for one in known)
+            most = max(most - done, 0)
+        return replace(self.stop, max_iter=most, time_limit=None, deadline=end)
+
+    def _certified(self, problem: Problem, solution: Solution) -> tuple[Solution, Representer]:
+        """The solution as weights of samples, with a certificate for the kernel itself."""
+        dual, tol = solution.gap.dual_point, self.stop.tol
+        for cut in CUTS if is_interior(problem, dual) else CUTS[-1:]:
+            model = represented(problem, self.matrix, dual, cut=cut)
+            found = model.gap.relative_gap
+            if found <= tol or found - _share_of_cut(model, self.matrix, dual, cut) > tol:
+                break  # it is met, or would not be with no cut at all
+        gap, scale = model.gap, self.scale(problem)
+        certificate = replace(
+            solution.certificate,
+            primal=scale * gap.primal,
+            dual=scale * gap.dual,
+            gap=scale * gap.gap,
+            relative_gap=gap.relative_gap,
+            kkt_residual=scale * gap.kkt_residual,
+            converged=bool(gap.relative_gap <= tol),
+        )
+        return replace(solution, gap=gap, certificate=certificate), model
+
+    def _finer(
+        self,
+        factor: LowRankFactor,
+        found: Sequence[Fitted],
+        gap: float,
+        before: float,
+        end: float,
+    ) -> LowRankFactor:
+        """The factor refined; the same one where that is of no use or not to be."""
+        todo = [one for one in found if not one.is_done]
+        stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
+        spent = self.stop.max_iter is not None and self._left(found, end).max_iter == 0
+        most = self._most(MOST_OPERATIONS)
+        slow = gap > min(SLOW * before, FAR)
+        useless = gap > USELESS * before and factor.rank >= most
+        if not todo or stopped or spent or useless or perf_counter() >= end:
+            return factor
+        weights = np.column_stack([one.last.weights for one in todo])
+        products = np.column_stack(
+            [one.last.scores[:, 0] - one.last.gap.point.intercept for one in todo]
+        )
+        room = most - factor.rank
+        finer = factor.along(weights[:, :room], products[:, :room])
+        return finer.extend(min(2 * finer.rank, most), deadline=end) if slow else finer
+
+
+def is_interior(problem: Problem, dual: Array) -> bool:
+    """Whether every sample that counts has a part in the dual point, if only a tiny one."""
+    return bool(dual[problem.loss.shares > 0].all())
+
+
+def _worst(found: Sequence[Fitted]) -> float:
+    """The largest relative gap of what the last round was for."""
+    return max((one.last.gap.relative_gap for one in found if not one.is_done), default=0.0)
+
+
+def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Problem]:
+    """The problems over the factor of their kernel."""
+    # a kernel that is zero has a factor without columns: a design needs one
+    columns = factor.factor if factor.rank else np.zeros((factor.matrix.n_samples, 1))
+    design = DenseDesign(columns)
+    return [replace(problem, design=design) for problem in problems]
+
+
+def samples_of(problem: Problem, solution: Solution) -> Point:
+    """The weights of samples that a solution on a factor stands for, where to go on from.
+
+    Only for a ridge; support vectors by rounding only are left out.
+    """
+    dual = solution.gap.dual_point
+    cut = CUTS[0] * float(np.abs(dual).max(initial=0.0))
+    weights = np.where(np.abs(dual) > cut, dual, 0.0) / -problem.penalty.l2
+    return Point(weights, solution.gap.point.intercept)
+
+
+def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
+    """On a refined factor: what the samples' weights are there, or the last point, if better."""
+    if known is None:
+        return None
+    columns = factor.factor
+    if known.last.gap.primal < known.objective:
+        return Point(columns.T @ known.last.weights[:, None], known.last.gap.point.intercept)
+    missing = columns.shape[1] - known.start.coef.shape[0]
+    return Point(np.vstack([known.start.coef, np.zeros((missing, 1))]), known.start.intercept)
+
+
+def _joined(before: Fitted | None, now: Fitted) -> Fitted:
+    """The better of two, for the work of both."""
+    if before is None:
+        return now
+    better = now if now.model.gap.gap <= before.model.gap.gap else before
+    last = now.solution.certificate
+    kept = replace(
+        better.solution.certificate,
+        stop_reason=last.stop_reason,
+        because=last.because,
+        solver=last.solver,
+        n_iter=0,
+        n_passes=0.0,
+        seconds=0.0,
+    )
+    solution = replace(better.solution, certificate=kept, status=now.solution.status)
+    for part in (before.solution, now.solution):
+        solution = with_work(solution, *work_of(part))
+    return replace(now, solution=solution, model=better.model)
+
+
+def work_of(solution: Solution) -> tuple[int, float, float]:
+    """Iterations, passes and seconds."""
+    done = solution.certificate
+    return done.n_iter, done.n_passes, done.seconds
+
+
+def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) -> Solution:
+    """The solution, when so much more was done for it."""
+    certificate = solution.certificate
+    more = replace(
+        certificate,
+        n_iter=certificate.n_iter + n_iter,
+        n_passes=certificate.n_passes + n_passes,
+        seconds=certificate.seconds + seconds,
+    )
+    return replace(solution, certificate=more)
+
+
+def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
+    """The most of a model's relative gap that what was cut of its dual point may have to do with.
+
+    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel.
+    """
+    sizes = np.abs(dual)
+    mass = float(sizes[sizes <= cut * sizes.max()].sum())
+    largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
+    share = 2.0 * largest * mass * float(np.abs(model.weights).sum())
+    return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
+
+
+def _told(fitted: Fitted, factor: LowRankFactor) -> Fitted:
+    """Say how it ended: where the factor of the kernel is what kept a fit from its tolerance."""
+    solution = fitted.solution
+    certificate, status = solution.certificate, solution.status
+    if certificate.converged and status not in (Status.SETTLED, Status.INTERRUPTED):
+        status = Status.CONVERGED
+    elif status is Status.CONVERGED:
+        status = Status.STALLED if factor.is_complete else Status.RANK_LIMIT
+    because = f"{certificate.because}; on a factor of the kernel of rank {factor.rank}"
+    certificate = replace(certificate, because=because, stop_reason=status.value)
+    return replace(fitted, solution=replace(solution, status=status, certificate=certificate))

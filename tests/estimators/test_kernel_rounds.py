@@ -1,0 +1,123 @@
+"""Kernel fits on factors: what is left out is found, and all that was done is told."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
+from proxmargin.estimators import kernel_machine, kernel_rounds
+from proxmargin.minimize import Report
+
+SMOOTH = (
+    (LogisticRegression, {"C": 5.0}),
+    (L2SVC, {"C": 2.0}),
+    (DWD, {}),
+    (MarginFDA, {"kappa": 0.6}),
+    (MarginMPM, {"kappa": 0.4}),
+)
+KERNEL = {"kernel": "rbf", "gamma": 0.4}
+
+
+def moons(n: int = 900, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 4))
+    score = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.4 * rng.standard_normal(n)
+    return X, np.digitize(score, np.linspace(-0.5, 0.5, classes + 1)[1:-1])
+
+
+@pytest.fixture
+def few_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_rounds, "FIRST_RANK", 60)
+
+
+@pytest.mark.usefixtures("few_columns")
+@pytest.mark.parametrize(("make", "settings"), SMOOTH)
+def test_rounds_on_a_small_factor_end_at_the_optimum(make: Any, settings: dict[str, Any]) -> None:
+    X, y = moons()
+    model = make(**settings, **KERNEL).fit(X, y)
+    certificate = model.certificate_
+    assert certificate.converged
+    assert int(certificate.because.rsplit(" ", 1)[1]) < 600
+    exact = make(rank=900, tol=1e-9, **settings, **KERNEL).fit(X, y).certificate_
+    assert abs(certificate.primal - exact.primal) <= 1.1 * (certificate.gap + exact.gap)
+    assert certificate.dual <= exact.primal
+
+
+@pytest.mark.usefixtures("few_columns")
+def test_the_work_of_all_rounds_and_of_the_factor_is_told() -> None:
+    X, y = moons(classes=3)
+    reports: list[Report] = []
+    started = time.perf_counter()
+    model = LogisticRegression(C=5.0, callbacks=[reports.append], **KERNEL).fit(X, y)
+    took = time.perf_counter() - started
+    last = [
+        one
+        for one, next_ in zip(reports, [*reports[1:], None], strict=True)
+        if next_ is None or next_.n_iter < one.n_iter or next_.n_passes < one.n_passes
+    ]
+    assert len(last) > 3  # more than one round
+    certificate = model.certificate_
+    assert certificate.n_iter == sum(one.n_iter for one in last)
+    assert certificate.n_passes > sum(one.n_passes for one in last)
+    assert 0.5 * took < certificate.seconds <= took
+
+
+@pytest.mark.usefixtures("few_columns")
+def test_the_limits_are_those_of_all_rounds() -> None:
+    X, y = moons()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LogisticRegression(C=5.0, max_iter=5, tol=1e-12, **KERNEL).fit(X, y)
+        assert model.certificate_.n_iter <= 5
+        short = LogisticRegression(C=5.0, time_limit=1e-3, **KERNEL).fit(X, y)
+    assert not short.certificate_.converged
+    assert "of rank 60" in short.certificate_.because or "of rank" in short.certificate_.because
+
+
+@pytest.mark.parametrize("make", [SVC, NuSVC])
+def test_a_large_decomposition_starts_from_a_small_factor(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = moons()
+    cold = make(**KERNEL).fit(X, y)
+    monkeypatch.setattr(kernel_machine, "ROUGH_SAMPLES", 500)
+    monkeypatch.setattr(kernel_machine, "ROUGH_RANK", 100)
+    warm = make(**KERNEL).fit(X, y)
+    one, two = cold.certificate_, warm.certificate_
+    assert one.solver == two.solver == "decomposition"
+    assert two.converged
+    assert abs(one.primal - two.primal) <= 1.1 * (one.gap + two.gap)
+    np.testing.assert_allclose(cold.decision_function(X), warm.decision_function(X), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"), [(MarginFDA, "kappa_"), (MarginMPM, "kappa_"), (DWD, "nu_"), (NuSVC, "nu_")]
+)
+def test_what_the_data_chose_is_published_and_does_not_depend_on_the_rank(
+    make: Any, name: str
+) -> None:
+    X, y = moons(150)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values = [getattr(make(rank=r, **KERNEL).fit(X, y), name) for r in (20, 150, None)]
+    assert isinstance(values[0], float)
+    assert values[0] == values[1] == values[2] > 0
+    X, y = moons(150, classes=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        per_class = getattr(make().fit(X, y), name)
+    assert per_class.shape == (3,)
+    assert (per_class > 0).all()
+
+
+def test_a_number_that_was_given_is_published_as_it_is() -> None:
+    X, y = moons(150)
+    assert MarginFDA(kappa=0.3).fit(X, y).kappa_ == 0.3
+    assert NuSVC(nu=0.8).fit(X, y).nu_ == 0.8
+    assert DWD(nu=0.01).fit(X, y).nu_ == pytest.approx(0.01, rel=1e-12)
+    assert NuSVC(nu="0.5max", **KERNEL).fit(X, y).nu_ == NuSVC(**KERNEL).fit(X, y).nu_
