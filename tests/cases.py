@@ -519,6 +519,8 @@ def class_problem(
 
 # solvers of losses and penalties of their own: what makes them, and what makes a problem they take
 SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
+    "fbpd": (NAMED["fbpd"], hinge_problem),
+    "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),

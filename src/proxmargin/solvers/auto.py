@@ -149,6 +149,7 @@ RULES: tuple[Rule, ...] = (
         "fapg",
         "at least as many samples as features: accelerated steps at unit feature scale",
     ),
+    Rule(_always, "fbpd", "a loss with kinks that no other solver takes: primal-dual steps"),
 )
 # a matrix of inner products has no features, which all of the above read
 KERNEL_RULES: tuple[Rule, ...] = (

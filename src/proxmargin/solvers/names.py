@@ -23,6 +23,7 @@ from proxmargin.solvers.interior_point import InteriorPoint
 from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.solvers.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.newton import ProximalNewton
+from proxmargin.solvers.primal_dual import PrimalDual
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
 from proxmargin.solvers.ridge_newton import RidgeNewton
@@ -61,6 +62,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-star": FastProximalGradientStar,
     "fapg-ws": _working_set,
     "newton": _newton,
+    "fbpd": PrimalDual,
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
