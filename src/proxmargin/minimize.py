@@ -226,7 +226,7 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         status: Status | None = None
         while True:
             due = state.n_iter - max(last_check, 0) >= solver.check_every or last_check < 0
-            if due or run.met or status is not None or state.finished:
+            if due or run.met or status is not None or state.finished or state.claims:
                 gap = run.check(state)
                 last_check = state.n_iter
                 for callback in run.stop.callbacks:

@@ -336,18 +336,6 @@ def test_the_sparse_gram_matrix_is_the_weighted_product(dtype, index_type, rng) 
     np.testing.assert_allclose(out, dense.T @ (bend[:, None] * dense), atol=1e-12)
 
 
-@pytest.mark.parametrize("l1", [0.0, 0.3])
-def test_model_sweeps_reach_the_minimiser_of_the_quadratic_model(l1, rng) -> None:
-    factor = rng.standard_normal((20, 8))
-    hessian, slope, start = factor.T @ factor / 20, rng.standard_normal(8), rng.standard_normal(8)
-    moving, coef = slope.copy(), start.copy()
-    newton.model_sweeps(hessian, moving, coef, l1, 10_000, 1e-13)
-    gradient = slope + hessian @ (coef - start)
-    np.testing.assert_allclose(moving, gradient, atol=1e-10)
-    off = np.where(coef == 0, np.maximum(np.abs(gradient) - l1, 0), gradient + l1 * np.sign(coef))
-    np.testing.assert_allclose(off, 0.0, atol=1e-10)
-
-
 @every_type
 def test_largest_entries_are_those_of_each_column(dtype, rng) -> None:
     X = compressed(small_matrix(rng), dtype, np.int32)

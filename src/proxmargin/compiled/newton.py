@@ -1,4 +1,4 @@
-"""Kernels of the proximal Newton method: curvature weights, Gram matrices, the quadratic model."""
+"""Kernels of Newton methods: curvature weights, Gram matrices, the search along a step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import njit
 
 from proxmargin.compiled.margins import _curvature, _descent
 
-__all__ = ["curvature_weights", "exact_step", "model_sweeps", "ray_slope", "sparse_gram"]
+__all__ = ["curvature_weights", "exact_step", "ray_slope", "sparse_gram"]
 
 
 @njit(cache=True, nogil=True)
@@ -102,47 +102,3 @@ def sparse_gram(data, indices, indptr, bend, out):  # type: ignore[no-untyped-de
             row = indices[first]
             for second in range(indptr[i], indptr[i + 1]):
                 out[row, indices[second]] += value * data[second]
-
-
-@njit(cache=True, nogil=True)
-def model_sweeps(hessian, slope, coef, l1, sweeps, target):  # type: ignore[no-untyped-def]
-    """Coordinate descent on ``slope'd + d'Hd/2 + l1 |coef + d|_1``; ``slope`` is kept up to date.
-
-    Parameters
-    ----------
-    hessian : (k, k), symmetric with a positive diagonal
-    slope : (k,)
-        Gradient of the smooth part at ``coef``.
-    coef : (k,)
-    sweeps : int
-        At most this many.
-    target : float
-        Violation of the optimality conditions at which to stop.
-
-    Returns
-    -------
-    float
-        Largest violation met in the last sweep. Changes ``slope`` and ``coef`` in place.
-    """
-    worst = np.inf
-    for _ in range(sweeps):
-        worst = 0.0
-        for j in range(coef.size):
-            old = coef[j]
-            if old == 0.0 and abs(slope[j]) <= l1:
-                continue
-            reach = hessian[j, j] * old - slope[j]
-            new = 0.0
-            if reach > l1:
-                new = (reach - l1) / hessian[j, j]
-            elif reach < -l1:
-                new = (reach + l1) / hessian[j, j]
-            change = new - old
-            if change != 0.0:
-                worst = max(worst, abs(change) * hessian[j, j])
-                coef[j] = new
-                for k in range(coef.size):
-                    slope[k] += change * hessian[j, k]
-        if worst <= target:
-            break
-    return worst

@@ -121,6 +121,11 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
+        "tall-newton",
+        "many samples of few features: Newton steps with one small matrix, kept up to date",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth,
         "newton",
         "one column of scores: few Newton steps on a working set of features",
     ),

@@ -43,6 +43,8 @@ class State:
         The solver has nothing left to do: another step would not move the point.
     exact : bool
         The point solves the conditions of optimality up to rounding: no use in polishing it.
+    claims : bool
+        The solver takes the point to be good enough: time for a certificate.
     interrupted : bool
         A run inside the last step was interrupted, and the state holds what it had found.
     """
@@ -52,6 +54,7 @@ class State:
     point_change: float = np.inf
     finished: bool = False
     exact: bool = False
+    claims: bool = False
     interrupted: bool = False
 
 

@@ -27,6 +27,7 @@ from proxmargin.solvers.primal_dual import PrimalDual
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
 from proxmargin.solvers.ridge_newton import RidgeNewton
+from proxmargin.solvers.tall_newton import TallNewton
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.working_set import WorkingSet
 
@@ -43,13 +44,6 @@ def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
     return WorkingSet(FastProximalGradient(), smallest, forcing)
 
 
-def _newton(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
-    """Proximal Newton on a working set; FAPG where that grows too large for a Hessian."""
-    return WorkingSet(
-        ProximalNewton(), smallest, forcing, label="newton", fallback=FastProximalGradient()
-    )
-
-
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "b-pgh": ProximalGradient,
     "b-pgh-2": TwoStage,
@@ -61,8 +55,9 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg": FastProximalGradient,
     "fapg-star": FastProximalGradientStar,
     "fapg-ws": _working_set,
-    "newton": _newton,
+    "newton": ProximalNewton,
     "fbpd": PrimalDual,
+    "tall-newton": TallNewton,
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,

@@ -1,263 +1,248 @@
-"""Proximal Newton steps with an exact search along the step."""
+"""Proximal Newton on a working set of features, with an exact search along each step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.typing import NDArray
 
-from proxmargin.compiled import newton as compiled
-from proxmargin.designs.base import Design, subtract_outer
-from proxmargin.designs.standardized import centred
+from proxmargin.certificate import Gap
+from proxmargin.compiled.margins import Shape, value_and_gradient
+from proxmargin.compiled.proximal_newton import best_shift, newton_steps, pricing
 from proxmargin.losses.base import Array
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.base import Solver, State, require
+from proxmargin.solvers.column_set import ColumnSet, readable
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["Curving", "ProximalNewton"]
+__all__ = ["ProximalNewton", "Pursuit"]
 
-# the quadratic model is solved to this share of the current violation; more tightly near the end
-FORCING, TIGHT_FORCING, NEAR = 0.1, 0.003, 1e-2
-# damping of the model, relative to the largest curvature that each coordinate can have
-LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e-3
-# a coordinate with less than this share of its possible curvature gets some more
-FLAT, LIFT = 1e-4, 1e-3
-# homotopy from the curvature of reweighted least squares to that of the loss
-THETA_END, THETA_FALL = 1e-3, 0.3
-SWEEPS, CYCLES = 20, 30
-# the search along a step ends when the slope has fallen to this share of its first value
-SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
+# members are kept while their gradient is above this share of the threshold
+KEPT = 0.95
+# steps in one compiled call: between two, interruptions and time limits are looked at
+STEPS = 25
+# iterations without progress after which rounding is all that is left
+PATIENCE, FALL = 3, 0.9
+# a set that prices to nothing new is solved to this share of its violation
+EXHAUSTED = 1e-3
+# the point is offered for certification at this share of the tolerance
+SURE = 0.5
+# narrow quadratic zones are reached in stages, each solved to a gap of this share of its width
+FIRST_WIDTH, NARROWER, STAGE_GAP, STAGE_THETA = 0.3, 0.2, 0.3, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Curving(State):
-    """The state of the proximal Newton method.
+class Pursuit(State):
+    """The state of `ProximalNewton`.
 
     Attributes
     ----------
     coef : (n_features,)
     intercept : float
-        Of the centred features, where they are (`_design`).
     scores : (n_samples,)
-    major : (n_features,)
-        Largest curvature that each coordinate can have.
+    working : ColumnSet
+    violations : (n_features,)
+        Of the current stage at the current point.
+    violation, relative_gap : float
+        The largest of them, and the gap.
     theta : float
-        Weight of the reweighted-least-squares curvature where the loss has none.
+        Weight of the majoriser of reweighted least squares where the loss has no curvature.
+    width : float
+        Of the quadratic zone of the loss at this stage; infinite where it has none.
+    tol : float
+        Relative gap to reach; falls where a certificate did not confirm it.
+    idle : int
+        Iterations without a smaller violation or a new member.
     """
 
     coef: Array = None  # type: ignore[assignment]
     intercept: float = 0.0
     scores: Array = None  # type: ignore[assignment]
-    major: Array = None  # type: ignore[assignment]
-    theta: float = 1.0
+    working: ColumnSet = None  # type: ignore[assignment]
+    violations: Array = None  # type: ignore[assignment]
+    violation: float = np.inf
+    relative_gap: float = np.inf
     objective: float = np.inf
-
-
-class _Model(NamedTuple):
-    """Hessian of the model with the intercept eliminated, and what recovers the intercept."""
-
-    hessian: Array
-    cross: Array
-    bend: float
+    theta: float = 1.0
+    width: float = np.inf
+    tol: float = 0.0
+    idle: int = 0
 
 
 @dataclass(frozen=True)
-class ProximalNewton(Solver[Curving]):
+class ProximalNewton(Solver[Pursuit]):
     """Minimise a quadratic model of the loss plus the elastic net, then search along the step.
 
     The model's Hessian is ``X' D X`` with the curvature of the loss in D, which only the samples
     in its curved zone have; elsewhere a share ``theta`` of the majoriser of reweighted least
     squares keeps the model bounded far from the solution, and vanishes on the way. The intercept
     is eliminated from the model, and minimised exactly before each step. The model is solved by
-    coordinate descent on its Hessian and Newton steps on its support; the search along the step is
-    exact, on the true objective. For piecewise quadratic losses the method ends after finitely
-    many steps.
+    coordinate descent and Newton steps on its support; the search along the step is exact, on the
+    true objective. For piecewise quadratic losses the method ends after finitely many steps.
 
-    It stores an (n_features, n_features) matrix: use it on a working set.
+    Each iteration works on a copy of few columns: the support, and the features that violate
+    optimality most at the last product with all of the data.
+
+    Parameters
+    ----------
+    smallest : int
+        Features taken in at least, if as many violate; by default 64, or ``sqrt(8 p)``.
+    forcing : float
+        The restricted problem is solved to this share of the violation of the whole.
     """
+
+    smallest: int = 0
+    forcing: float = 0.3
 
     name: ClassVar[str] = "newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
-    check_every: ClassVar[int] = 1
-    max_iter: ClassVar[int] = 300
-    reads_columns: ClassVar[bool] = False
+    max_iter: ClassVar[int] = 2000
+
+    def __post_init__(self) -> None:
+        require(self.smallest >= 0, "smallest must be >= 0", self.smallest)
+        require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
 
     def objection(self, problem: Problem) -> str | None:
         known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        readable = None if known else "it needs a loss of margins and an elastic net penalty"
-        return super().objection(problem) or readable
+        if not known:
+            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not readable(problem):
+            return "it reads columns, and centring would fill those of sparse data"
+        return super().objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Curving:
-        loss, _ = _parts(problem)
-        design = _design(problem)
-        intercept = float((start.intercept + _centre(problem) @ start.coef)[0])
-        scores = design.scores(start.coef) + intercept
-        return Curving(
-            coef=start.coef[:, 0].copy(),
-            intercept=intercept,
-            scores=scores[:, 0],
-            major=loss.phi.smoothness * _squares(problem),
-            theta=1.0,
-            objective=problem.value(start),
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+        loss = _parts(problem)[0]
+        members = np.flatnonzero(start.coef[:, 0])
+        state = Pursuit(
+            coef=start.coef[:, 0],
+            intercept=float(start.intercept[0]),
+            scores=(problem.design.scores(start.coef) + start.intercept)[:, 0],
+            working=ColumnSet.of(problem, members),
+            width=max(_cap(loss), FIRST_WIDTH),
+            tol=SURE * stop.tol,
         )
+        return self._priced(problem, state)
 
-    def step(self, problem: Problem, state: Curving) -> Curving:
+    def step(self, problem: Problem, state: Pursuit) -> Pursuit:
         loss, penalty = _parts(problem)
-        scores, intercept = self._at_best_intercept(problem, state)
-        _, dual = loss.value_and_gradient(scores[:, None])
-        slope = _design(problem).adjoint(dual)[:, 0]
-        violation = float(penalty.violations(state.coef[:, None], -slope[:, None]).max(initial=0))
-        capped = loss.phi.shape is not None and np.isfinite(loss.phi.shape.cap)
-        theta = self._cooled(state.theta, violation, penalty.l1) if capped else 0.0
-        model = self._model(problem, state, scores, theta, violation)
-        coef = self._solved(model, slope + penalty.l2 * state.coef, state.coef, penalty, violation)
-        direction = coef - state.coef
-        shift = -float(model.cross @ direction) / model.bend if model.bend > 0 else 0.0
-        moved = _design(problem).scores(direction[:, None])[:, 0] + shift
-        step = self._search(problem, state.coef, intercept, scores, direction, shift, moved)
-        coef = state.coef + step * direction
-        coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
-        point = Point(coef[:, None], np.array([intercept + step * shift]))
-        scores = scores + step * moved if step > 0 else scores
-        objective = (
-            loss.value(scores[:, None])
-            + penalty.value(point.coef)
-            + problem.intercept.value(point.intercept[None, :])
-        )
-        change = step * float(np.linalg.norm(direction))
-        return replace(
-            state,
-            n_iter=state.n_iter + 1,
-            coef=coef,
-            intercept=float(point.intercept[0]),
-            scores=scores,
-            theta=self._next_theta(state.theta, theta, step),
-            objective=objective,
-            objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
-            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
-            finished=change == 0.0 and theta == 0.0,
-        )
-
-    def point(self, problem: Problem, state: Curving) -> Point:
-        coef = state.coef[:, None]
-        return Point(coef, np.array([state.intercept]) - _centre(problem) @ coef)
-
-    def scores(self, problem: Problem, state: Curving) -> Array:
-        return state.scores[:, None]
-
-    def _at_best_intercept(self, problem: Problem, state: Curving) -> tuple[Array, float]:
-        bare = (state.scores - state.intercept)[:, None]
-        start = np.array([state.intercept])
-        best = float(problem.loss.best_intercept(bare, problem.intercept, start)[0])
-        return bare[:, 0] + best, best
-
-    def _cooled(self, theta: float, violation: float, l1: float) -> float:
-        cooled = min(theta, violation / l1) if l1 > 0 else theta
-        return cooled if cooled >= THETA_END else 0.0
-
-    def _next_theta(self, before: float, used: float, step: float) -> float:
-        """Less of the majoriser after a good step, more after a short one."""
-        if before == 0.0 and step >= 0.1:
-            return 0.0
-        if step >= 0.5:
-            return THETA_FALL * used
-        return used if step >= 0.1 else min(1.0, 3.0 * max(used, 3.0 * THETA_END))
-
-    def _model(
-        self, problem: Problem, state: Curving, scores: Array, theta: float, violation: float
-    ) -> _Model:
-        loss, penalty = _parts(problem)
-        bend = np.empty(scores.size)
-        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        compiled.curvature_weights(loss.phi.shape, scores, signs, weights, theta, bend)
-        design = _design(problem)
-        hessian = design.gram(bend, np.zeros(design.n_features))
-        cross = design.adjoint(bend[:, None])[:, 0]
-        total = float(bend.sum()) + problem.intercept.l2
-        if isinstance(problem.intercept, Pinned):
-            total = 0.0
-        if total > 0:
-            subtract_outer(hessian, cross, cross / total)
-        diagonal = np.einsum("ii->i", hessian)
-        far = min(1.0, violation / penalty.l1 if penalty.l1 > 0 else violation)
-        diagonal += (LEAST_DAMPING + MOST_DAMPING * far) * state.major
-        diagonal += np.where(diagonal < FLAT * state.major, LIFT * state.major, 0.0) + penalty.l2
-        diagonal += np.where(diagonal > 0, 0.0, 1.0)  # a feature that is zero everywhere
-        return _Model(hessian, cross, total)
-
-    def _solved(
-        self, model: _Model, slope: Array, start: Array, penalty: ElasticNet, violation: float
-    ) -> Array:
-        """Coordinate descent, and Newton steps on the support it settles on."""
-        coef = start.copy()
-        share = FORCING if violation > NEAR * penalty.l1 else TIGHT_FORCING
-        target = share * violation
-        slope = slope.copy()
-        for _ in range(CYCLES):
-            worst = compiled.model_sweeps(model.hessian, slope, coef, penalty.l1, SWEEPS, target)
-            if worst <= target:
-                break
-            _support_step(model.hessian, slope, coef, penalty.l1)
-        return coef
-
-    def _search(
-        self,
-        problem: Problem,
-        coef: Array,
-        intercept: float,
-        scores: Array,
-        direction: Array,
-        shift: float,
-        moved: Array,
-    ) -> float:
-        """The step length at which the objective stops falling."""
-        loss, penalty = _parts(problem)
-        l2 = problem.intercept.l2
-        step: float = compiled.exact_step(
-            loss.phi.shape,
-            scores,
-            moved,
+        wanted, new = self._members(state, penalty.l1)
+        working = state.working.changed(problem, wanted)
+        share = self.forcing if new else EXHAUSTED
+        target = max(share * state.violation, 0.1 * state.tol * penalty.l1)
+        coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
+        intercept, theta, steps, _ = newton_steps(
+            working.kernel,
+            working.unit,
+            _shape(loss, state.width),
             loss.signs[:, 0],
             loss.weights[:, 0],
-            coef,
-            direction,
             penalty.l1,
             penalty.l2,
-            l2 * intercept * shift,
-            l2 * shift * shift,
-            SEARCH_SHARE,
-            SEARCH_STEPS,
+            problem.fits_intercept,
+            problem.intercept.l2,
+            coef,
+            scores,
+            state.intercept + working.offset(coef),
+            state.theta,
+            target,
+            STEPS,
         )
-        return step
+        problem.design.ledger.charge(
+            3
+            * max(steps, 1)
+            * problem.design.share
+            * working.members.size
+            / max(state.coef.size, 1)
+        )
+        whole = np.zeros_like(state.coef)
+        whole[working.members] = coef / working.unit
+        change = float(np.linalg.norm(whole - state.coef))
+        reached = replace(
+            state,
+            n_iter=state.n_iter + max(steps, 1),
+            coef=whole,
+            intercept=intercept - working.offset(coef),
+            scores=scores,
+            working=working,
+            theta=theta,
+            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
+        )
+        priced = self._priced(problem, reached)
+        better = new > 0 or priced.width < state.width or priced.violation < FALL * state.violation
+        idle = 0 if better else state.idle + 1
+        return replace(priced, idle=idle, finished=idle >= PATIENCE)
 
+    def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
+        """A claim that the certificate does not confirm asks for more."""
+        return replace(state, claims=False, tol=0.3 * state.tol) if state.claims else state
 
-def _squares(problem: Problem) -> Array:
-    """``sum_i weights_i x_ij^2`` for each feature."""
-    loss, _ = _parts(problem)
-    return _design(problem).column_squares(loss.weights[:, 0], np.zeros(problem.design.n_features))
+    def point(self, problem: Problem, state: Pursuit) -> Point:
+        return Point(state.coef[:, None], np.array([state.intercept]))
 
+    def scores(self, problem: Problem, state: Pursuit) -> Array:
+        return state.scores[:, None]
 
-def _design(problem: Problem) -> Design:
-    """The data, centred where the intercept is free, which only moves the intercept.
+    def _members(self, state: Pursuit, l1: float) -> tuple[NDArray[np.bool_], int]:
+        """The support, members near the threshold, the worst violators; how many are new."""
+        p, inside = state.coef.size, state.working.members
+        outside = state.violations.copy()
+        outside[inside] = 0.0
+        least = self.smallest or max(64, int(np.sqrt(8 * p)))
+        room = max(least, int(np.count_nonzero(state.coef)))
+        worst = np.flatnonzero(outside > 0)
+        if worst.size > room:
+            worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
+        wanted = state.coef != 0
+        wanted[inside] |= state.violations[inside] > (KEPT - 1.0) * l1
+        wanted[worst] = True
+        return wanted, worst.size
 
-    The Hessian without the intercept is a covariance: formed from data with large means it would
-    have lost its digits.
-    """
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
-def _centre(problem: Problem) -> Array:
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares).centre
-    return np.zeros(problem.design.n_features)
+    def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
+        """One product with all of the data: violations and gap, and on to the stage they allow."""
+        loss, penalty = _parts(problem)
+        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
+        shape = _shape(loss, state.width)
+        scores, intercept, ridge = state.scores, state.intercept, problem.intercept.l2
+        if problem.fits_intercept:
+            shift = best_shift(shape, scores, signs, weights, ridge, intercept)
+            scores, intercept = scores + shift, intercept + shift
+        dual = np.empty((scores.size, 1))
+        value_and_gradient(shape, scores[:, None], loss.signs, loss.weights, dual)
+        slope = problem.design.adjoint(dual)[:, 0]
+        violations = np.empty_like(slope)
+        worst, objective, gap = pricing(
+            shape,
+            scores,
+            signs,
+            weights,
+            dual[:, 0],
+            slope,
+            state.coef,
+            penalty.l1,
+            penalty.l2,
+            violations,
+        )
+        objective += 0.5 * ridge * intercept**2
+        priced = replace(
+            state,
+            scores=scores,
+            intercept=intercept,
+            violations=violations,
+            violation=worst,
+            relative_gap=gap / max(objective, problem.negligible),
+            objective=objective,
+            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+        )
+        cap = _cap(loss)
+        if cap < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
+            width = max(cap, NARROWER * state.width)
+            return self._priced(problem, replace(priced, width=width, theta=STAGE_THETA))
+        return replace(priced, claims=cap >= state.width and priced.relative_gap <= state.tol)
 
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
@@ -268,21 +253,14 @@ def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
     return loss, penalty
 
 
-def _support_step(hessian: Array, slope: Array, coef: Array, l1: float) -> None:
-    """The Newton step of the model on the support, as far as no sign changes; in place."""
-    support = np.flatnonzero(coef)
-    if support.size == 0:
-        return
-    signs = np.sign(coef[support])
-    try:
-        factor = cho_factor(hessian[np.ix_(support, support)], lower=True, check_finite=False)
-    except LinAlgError:
-        return
-    step = -cho_solve(factor, slope[support] + l1 * signs, check_finite=False)
-    crossing = np.where(step * signs < 0, -coef[support] / np.where(step == 0, 1.0, step), np.inf)
-    length = min(1.0, float(crossing.min()))
-    change = length * step
-    coef[support] += change
-    if length < 1.0:
-        coef[support[np.argmin(crossing)]] = 0.0
-    slope += hessian[:, support] @ change
+def _cap(loss: MarginSum) -> float:
+    """The width of the quadratic zone of the loss; infinite for one without linear pieces."""
+    shape = loss.phi.shape
+    return np.inf if shape is None or shape.logistic else float(shape.cap)
+
+
+def _shape(loss: MarginSum, width: float) -> Shape:
+    """The loss, with a quadratic zone of ``width``."""
+    shape = loss.phi.shape
+    assert shape is not None
+    return shape if width == _cap(loss) else Shape(False, 1.0 / width, width)

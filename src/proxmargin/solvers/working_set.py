@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.certificate import Gap, certify
 from proxmargin.losses.base import Array
 from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution, Status
+from proxmargin.outcome import Status
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import lives_on_the_dual
 from proxmargin.solvers.base import Solver, State
@@ -66,17 +66,12 @@ class WorkingSet(Solver[Restricted]):
         The restricted problem is solved to this share of the current relative gap.
     label : str
         The name to report; by default that of ``inner`` with "-ws".
-    fallback : Solver, optional
-        Takes the place of ``inner`` on working sets of more than ``largest`` features, and goes
-        on where ``inner`` gives up.
     """
 
     inner: Solver[Any]
     smallest: int = 64
     forcing: float = 0.03
     label: str = ""
-    fallback: Solver[Any] | None = None
-    largest: int = 2000
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
@@ -111,11 +106,14 @@ class WorkingSet(Solver[Restricted]):
         whole = alone and not self.inner.reads_columns
         restricted = problem if whole else problem.on_columns(members)
         start = Point(state.coef[members], state.intercept)
-        solutions = self._solved(restricted, start, self._inner_stop(state, alone))
-        point, n_iter = solutions[-1].point, sum(s.certificate.n_iter for s in solutions)
+        stop = self._inner_stop(state, alone)
+        solution = minimize(
+            restricted, self.inner, stop=stop, start=start, callbacks=stop.callbacks
+        )
+        point = solution.point
         coef = np.zeros_like(state.coef)
         coef[members] = point.coef
-        objective = solutions[-1].gap.primal
+        objective = solution.gap.primal
         moved = np.hypot(
             np.linalg.norm(coef - state.coef), np.linalg.norm(point.intercept - state.intercept)
         )
@@ -123,7 +121,7 @@ class WorkingSet(Solver[Restricted]):
         unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
         return replace(
             state,
-            n_iter=state.n_iter + max(n_iter, 1),
+            n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
             coef=coef,
             intercept=point.intercept,
             members=members,
@@ -132,27 +130,8 @@ class WorkingSet(Solver[Restricted]):
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
             finished=bool(unmoved),
-            interrupted=solutions[-1].status is Status.INTERRUPTED,
+            interrupted=solution.status is Status.INTERRUPTED,
         )
-
-    def _solved(self, restricted: Problem, start: Point, stop: Stop) -> list[Solution]:
-        """Solve the restricted problem, with the second solver where the first does not arrive."""
-        large = self.fallback is not None and restricted.design.n_features > self.largest
-        solvers = [self.fallback] if large else [self.inner, self.fallback]
-        solutions: list[Solution] = []
-        for solver in filter(None, solvers):
-            begin = solutions[-1].point if solutions else start
-            if solutions and stop.max_iter is not None:
-                left = stop.max_iter - solutions[-1].certificate.n_iter
-                if left <= 0:
-                    break
-                stop = replace(stop, max_iter=left)
-            solutions.append(
-                minimize(restricted, solver, stop=stop, start=begin, callbacks=stop.callbacks)
-            )
-            if solutions[-1].status not in (Status.ITERATION_LIMIT, Status.STALLED):
-                break
-        return solutions
 
     def observe(self, problem: Problem, state: Restricted, gap: Gap) -> Restricted:
         return replace(

@@ -1,0 +1,222 @@
+"""A few columns of the data, dense or compressed by columns, behind one set of operations.
+
+Kernels that take ``columns`` take either a matrix in Fortran order or a `Compressed`, and are
+compiled once for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+__all__ = [
+    "Compressed",
+    "active",
+    "add",
+    "column_square",
+    "dot",
+    "forward",
+    "gram_of",
+    "height",
+    "pull",
+]
+
+
+class Compressed(NamedTuple):
+    """A matrix of ``n_rows`` rows compressed by columns."""
+
+    n_rows: int
+    data: NDArray[np.floating]
+    indices: NDArray[np.integer]
+    indptr: NDArray[np.integer]
+
+
+def dot(columns: Any, j: Any, vector: Any) -> Any:
+    """Inner product of column j with ``vector``."""
+
+
+def add(columns: Any, j: Any, factor: Any, vector: Any) -> Any:
+    """``vector += factor * column j``."""
+
+
+def column_square(columns: Any, j: Any) -> Any:
+    """Squared norm of column j."""
+
+
+def height(columns: Any) -> Any:
+    """Number of rows."""
+
+
+def active(columns: Any, roots: Any) -> Any:
+    """The columns with row i times ``roots[i]``, in single precision, without rows of root zero.
+
+    A dense result has the other rows only, a compressed one keeps their numbers.
+    """
+
+
+def gram_of(columns: Any, support: Any) -> Any:
+    """Inner products of the columns in ``support`` with each other, float64."""
+
+
+_FAST: Any = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+
+
+@overload(dot, jit_options=_FAST)
+def _dot(columns, j, vector):  # type: ignore[no-untyped-def]
+    if isinstance(columns, types.Array):
+
+        def dense(columns, j, vector):  # type: ignore[no-untyped-def]
+            total = vector.dtype.type(0.0)
+            for i in range(vector.size):
+                total += columns[i, j] * vector[i]
+            return total
+
+        return dense
+
+    def compressed(columns, j, vector):  # type: ignore[no-untyped-def]
+        total = vector.dtype.type(0.0)
+        for at in range(columns.indptr[j], columns.indptr[j + 1]):
+            total += columns.data[at] * vector[columns.indices[at]]
+        return total
+
+    return compressed
+
+
+@overload(add, jit_options=_FAST)
+def _add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+    if isinstance(columns, types.Array):
+
+        def dense(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+            scale = vector.dtype.type(factor)
+            for i in range(vector.size):
+                vector[i] += scale * columns[i, j]
+
+        return dense
+
+    def compressed(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+        scale = vector.dtype.type(factor)
+        for at in range(columns.indptr[j], columns.indptr[j + 1]):
+            vector[columns.indices[at]] += scale * columns.data[at]
+
+    return compressed
+
+
+@overload(column_square, jit_options=_FAST)
+def _column_square(columns, j):  # type: ignore[no-untyped-def]
+    if isinstance(columns, types.Array):
+
+        def dense(columns, j):  # type: ignore[no-untyped-def]
+            total = columns.dtype.type(0.0)
+            for i in range(columns.shape[0]):
+                total += columns[i, j] * columns[i, j]
+            return total
+
+        return dense
+
+    def compressed(columns, j):  # type: ignore[no-untyped-def]
+        total = columns.data.dtype.type(0.0)
+        for at in range(columns.indptr[j], columns.indptr[j + 1]):
+            total += columns.data[at] * columns.data[at]
+        return total
+
+    return compressed
+
+
+@overload(height)
+def _height(columns):  # type: ignore[no-untyped-def]
+    if isinstance(columns, types.Array):
+        return lambda columns: columns.shape[0]
+    return lambda columns: columns.n_rows
+
+
+@overload(active, jit_options={"nogil": True})
+def _active(columns, roots):  # type: ignore[no-untyped-def]
+    if isinstance(columns, types.Array):
+
+        def dense(columns, roots):  # type: ignore[no-untyped-def]
+            live = np.flatnonzero(roots)
+            out = np.empty((columns.shape[1], live.size), np.float32)
+            for j in range(columns.shape[1]):
+                for place in range(live.size):
+                    out[j, place] = columns[live[place], j] * roots[live[place]]
+            return out.T
+
+        return dense
+
+    def compressed(columns, roots):  # type: ignore[no-untyped-def]
+        indptr = np.zeros(columns.indptr.size, np.int64)
+        indices = np.empty(columns.data.size, np.int32)
+        data = np.empty(columns.data.size, np.float32)
+        count = 0
+        for j in range(indptr.size - 1):
+            for at in range(columns.indptr[j], columns.indptr[j + 1]):
+                root = roots[columns.indices[at]]
+                if root != 0.0:
+                    indices[count] = columns.indices[at]
+                    data[count] = columns.data[at] * root
+                    count += 1
+            indptr[j + 1] = count
+        return Compressed(columns.n_rows, data[:count], indices[:count], indptr)
+
+    return compressed
+
+
+@overload(gram_of, jit_options=_FAST)
+def _gram_of(columns, support):  # type: ignore[no-untyped-def]
+    if isinstance(columns, types.Array):
+
+        def dense(columns, support):  # type: ignore[no-untyped-def]
+            picked = np.empty((support.size, columns.shape[0]), columns.dtype)
+            for a in range(support.size):
+                picked[a] = columns[:, support[a]]
+            return np.dot(picked, picked.T).astype(np.float64)
+
+        return dense
+
+    def compressed(columns, support):  # type: ignore[no-untyped-def]
+        # by rows first, then the outer product of each row with itself
+        starts = np.zeros(columns.n_rows + 1, np.int64)
+        for a in range(support.size):
+            for at in range(columns.indptr[support[a]], columns.indptr[support[a] + 1]):
+                starts[columns.indices[at] + 1] += 1
+        starts = np.cumsum(starts)
+        place = starts[:-1].copy()
+        column = np.empty(starts[-1], np.int32)
+        value = np.empty(starts[-1], np.float64)
+        for a in range(support.size):
+            for at in range(columns.indptr[support[a]], columns.indptr[support[a] + 1]):
+                row = columns.indices[at]
+                column[place[row]] = a
+                value[place[row]] = columns.data[at]
+                place[row] += 1
+        out = np.zeros((support.size, support.size))
+        for i in range(columns.n_rows):
+            for first in range(starts[i], starts[i + 1]):
+                for second in range(starts[i], first + 1):
+                    out[column[first], column[second]] += value[first] * value[second]
+        for a in range(support.size):
+            for b in range(a):
+                out[b, a] = out[a, b]
+        return out
+
+    return compressed
+
+
+@njit(cache=True, nogil=True)
+def pull(columns, vector, out):  # type: ignore[no-untyped-def]
+    """Inner products of all columns with ``vector``, into ``out``."""
+    for j in range(out.size):
+        out[j] = dot(columns, j, vector)
+
+
+@njit(cache=True, nogil=True)
+def forward(columns, coef, out):  # type: ignore[no-untyped-def]
+    """The sum of the columns with coefficients ``coef``, into ``out``."""
+    out[:] = 0.0
+    for j in range(coef.size):
+        if coef[j] != 0.0:
+            add(columns, j, coef[j], out)

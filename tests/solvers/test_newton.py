@@ -1,0 +1,107 @@
+"""Proximal Newton where it is hard: correlated, unscaled, separable, nearly a hinge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from proxmargin.designs import as_design
+from proxmargin.designs.standardized import standardized
+from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
+from proxmargin.minimize import minimize
+from proxmargin.penalties import ElasticNet, Pinned, Ridge
+from proxmargin.problem import Problem
+from proxmargin.solvers.column_set import ColumnSet
+from proxmargin.solvers.newton import ProximalNewton
+from proxmargin.stopping import Stop
+
+LOSSES = {
+    "huberized": (HuberizedHinge(0.5), 0.001),
+    "narrow": (HuberizedHinge(0.05), 0.1),
+    "nearly a hinge": (HuberizedHinge(1e-4), 0.1),
+    "squared": (SquaredHinge(), 0.01),
+    "logistic": (Logistic(), 0.001),
+}
+
+
+def problem_of(X, y, phi, share, intercept=None, ratio=1.0) -> Problem:
+    weights = np.full((y.size, 1), 1.0 / y.size)
+    loss = MarginSum(phi, y[:, None].astype(float), weights)
+    problem = Problem(loss, ElasticNet(1.0), as_design(X), intercept or Ridge())
+    alpha = share * problem.critical_strength()
+    penalty = ElasticNet(ratio * alpha, (1 - ratio) * alpha)
+    return Problem(loss, penalty, problem.design, problem.intercept)
+
+
+def clouds(rng, n, p, rho=0.0, unscaled=False, noise=1.0):
+    X = rng.standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
+    y = np.where(X[:, :8].sum(axis=1) + noise * rng.standard_normal(n) > 0, 1, -1)
+    if unscaled:
+        X = X * 10.0 ** rng.uniform(-3, 3, p) + 10.0 ** rng.uniform(-3, 3, p)
+    return X, y
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("shape", [(90, 150), (300, 20)])
+@pytest.mark.parametrize("rho", [0.0, 0.95])
+@pytest.mark.parametrize("unscaled", [False, True])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_hard_data_are_solved_to_many_digits(kind, shape, rho, unscaled, noise, rng) -> None:
+    X, y = clouds(rng, *shape, rho, unscaled, noise)
+    solution = minimize(problem_of(X, y, *LOSSES[kind]), ProximalNewton(), stop=Stop(tol=1e-9))
+    assert solution.certificate.converged
+    assert solution.certificate.n_iter < 500
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("intercept", [Ridge(), Ridge(0.3), Pinned()], ids=repr)
+def test_sparse_data_have_the_solution_of_dense_data(kind, intercept, rng) -> None:
+    X, y = clouds(rng, 80, 60)
+    X[rng.random(X.shape) < 0.7] = 0.0
+    phi, _ = LOSSES[kind]
+    objectives = [
+        minimize(
+            problem_of(data, y, phi, 0.1, intercept, 0.8), ProximalNewton(), stop=Stop(tol=1e-11)
+        ).certificate.primal
+        for data in (X, sp.csr_matrix(X), sp.csc_matrix(X), X.astype(np.float32).astype(float))
+    ]
+    assert objectives[:3] == pytest.approx([objectives[0]] * 3, rel=1e-10)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_standardised_columns_are_those_of_the_design(form, rng) -> None:
+    X, y = clouds(rng, 50, 9, unscaled=True)
+    X[rng.random(X.shape) < 0.5] = 0.0
+    X[:, 4] = 2.0  # constant: zero once standardised
+    problem = problem_of(form(X), y, HuberizedHinge(0.5), 0.1)
+    design = standardized(problem.design, problem.loss.shares)
+    whole = Problem(problem.loss, problem.penalty, design, problem.intercept)
+    some = ColumnSet.of(whole, np.array([1, 4, 6]))
+    grown = some.changed(whole, np.isin(np.arange(9), [2, 4, 6, 8]))
+    assert sorted(grown.members) == [2, 4, 6, 8]
+    columns = grown.columns.toarray() if sp.issparse(grown.columns) else grown.columns
+    expected = design.scores(np.eye(9))[:, grown.members]
+    found = columns * grown.unit
+    centred = found - problem.loss.shares @ found
+    np.testing.assert_allclose(centred, expected, atol=1e-9 * np.abs(expected).max())
+    solution = minimize(whole, ProximalNewton(), stop=Stop(tol=1e-10))
+    assert solution.certificate.converged
+
+
+def test_small_and_large_sets_reach_one_optimum(rng) -> None:
+    X, y = clouds(rng, 60, 400)
+    problem = problem_of(X, y, HuberizedHinge(0.5), 0.05)
+    found = [
+        minimize(problem, solver, stop=Stop(tol=1e-10)).certificate.primal
+        for solver in (ProximalNewton(), ProximalNewton(smallest=5), ProximalNewton(smallest=400))
+    ]
+    assert found == pytest.approx([found[0]] * 3, rel=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"smallest": -1}, {"forcing": 0.0}, {"forcing": 1.0}])
+def test_bad_settings_are_named(options) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        ProximalNewton(**options)
