@@ -116,7 +116,11 @@ class MarginSum(Loss):
         if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
-        size = self.phi.dual_bound if np.isfinite(self.phi.dual_bound) else 1.0
+        size = self.phi.dual_bound
+        if not np.isfinite(size):  # derivatives of the size of the scores, wherever their mean is
+            total = np.maximum(self.weights.sum(axis=0), np.finfo(float).tiny)
+            apart = np.abs(scores - (self.weights * scores).sum(axis=0) / total)
+            size = 1.0 + self.phi.smoothness * float((self.weights * apart).sum(axis=0).max())
         return minimise_shift(
             lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor, size
         )
