@@ -140,7 +140,7 @@ def drifting(rng: np.random.Generator, steps: int) -> tuple[Any, list[tuple[Arra
     gradient, found = rng.normal(size=n), []
     for _ in range(steps):
         step = 10.0 ** rng.uniform(-2, 2)
-        gradient += 1e-3 * rng.normal(size=n)
+        gradient += rng.choice([0.0, 1e-3]) * rng.normal(size=n)
         found.append((u - step * gradient, step))
         u = box_hyperplane(found[-1][0], normal, total, low, high)
     return (normal, total, low, high), found
