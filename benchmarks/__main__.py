@@ -8,7 +8,18 @@ import sys
 from threadpoolctl import threadpool_limits
 
 import benchmarks
-from benchmarks import accuracy, check, comparison, projections, strategies, table1, table2, unified
+from benchmarks import (
+    accuracy,
+    check,
+    comparison,
+    hinge,
+    multiclass,
+    projections,
+    strategies,
+    table1,
+    table2,
+    unified,
+)
 
 COMMANDS = {
     "peers": comparison,
@@ -18,6 +29,8 @@ COMMANDS = {
     "strategies": strategies,
     "unified": unified,
     "accuracy": accuracy,
+    "multiclass": multiclass,
+    "hinge": hinge,
 }
 
 

@@ -1,0 +1,197 @@
+"""`python -m benchmarks hinge`: seconds to a certified gap, exact hinge and multiclass models."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.multiclass import seen
+from benchmarks.multiclass_data import Split, load_split
+from benchmarks.report import RESULTS, seconds, table, write_section
+
+GOALS = (1e-3, 1e-6)
+DATA = ("leukemia3", "srbct", "mnist:100", "mnist:1000", "news20:100")
+PENALTIES = ("l1", "elasticnet", "l2", "group_l2", "group_linf")
+SHARES = (3.0, 30.0)  # of the least C with coefficients
+BLOCK = 5
+SMOOTH = ("srbct", "mnist:1000", "dna")
+SMOOTH_SETTINGS = ((0.5, 1.0), (0.99, 1.0), (0.99, 0.1))  # l1_ratio, delta
+ALPHA_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit: its seconds, the gap that its certificate proves, its objective."""
+
+    seconds: float
+    gap: float
+    objective: float
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", nargs="+", default=list(DATA), help="see multiclass_data")
+    parser.add_argument("--penalties", nargs="+", choices=PENALTIES, default=list(PENALTIES))
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds a fit (20)")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--no-smooth", action="store_true", help="leave out the huberized model")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    rows: list[Sequence[str]] = []
+    for name in arguments.data:
+        split = seen(load_split(name))
+        for penalty in arguments.penalties:
+            for share in SHARES if penalty != "l2" else SHARES[:1]:
+                rows.append(_row(split, penalty, share, arguments))
+                print(" | ".join(rows[-1]), flush=True)
+                _write(rows, [], arguments)
+    smooth: list[Sequence[str]] = []
+    for name in () if arguments.no_smooth else SMOOTH:
+        for l1_ratio, delta in SMOOTH_SETTINGS:
+            smooth.append(_smooth_row(load_split(name), l1_ratio, delta, arguments))
+            print(" | ".join(smooth[-1]), flush=True)
+            _write(rows, smooth, arguments)
+    return 0
+
+
+def _write(rows: Sequence[Any], smooth: Sequence[Any], arguments: argparse.Namespace) -> None:
+    goals = [f"{solver}, {goal:g}" for solver in ("auto", "fbpd") for goal in GOALS]
+    head = ["problem", "K", "nnz", *goals, "FBPD's gap", "Clarabel", "HiGHS, whole LP", "solver"]
+    text = [
+        f"- {arguments.clock} seconds of a fit that certifies the relative gap, in one run; at most"
+        f" {arguments.limit:g} s each (`-`: not reached).\n"
+        "- C is so many times the least that leaves a coefficient; l1_ratio of the elastic net 0.5;"
+        f" groups are blocks of {BLOCK} features within each class.\n"
+        "- Clarabel and HiGHS solve the whole problem, written with CVXPY; their time is that of"
+        " their own call, at their own tolerances. `(+1e-9)`: their objective relative to ours.",
+        "### Multiclass hinge of Crammer and Singer",
+        table(head, rows),
+    ]
+    if smooth:
+        head = ["problem", "nnz", "auto", "m-pgh", "m-pgh-2", "fapg-ws", "solver"]
+        text += ["### Huberized hinge, all classes together: seconds to 1e-6", table(head, smooth)]
+    write_section("hinge", "Exact hinge: seconds", "\n\n".join(text), arguments.results)
+
+
+def _fit(model: Any, split: Split, arguments: argparse.Namespace) -> Run:
+    clock: Callable[[], float] = (
+        time.process_time if arguments.clock == "cpu" else time.perf_counter
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit that stops early shows in its gap
+        start = clock()
+        model.fit(split.X, split.y)
+        taken = clock() - start
+    certificate = model.certificate_
+    return Run(taken, certificate.relative_gap, certificate.primal)
+
+
+def _row(split: Split, penalty: str, share: float, arguments: argparse.Namespace) -> Sequence[str]:
+    from proxmargin import MulticlassSVC, critical_C
+
+    groups = np.arange(split.X.shape[1]) // BLOCK if penalty.startswith("group") else None
+    model = MulticlassSVC(penalty=penalty, groups=groups, time_limit=arguments.limit)
+    if penalty == "l2":
+        strength = share / _mean_square(split.X)
+    else:
+        strength = share * float(critical_C(model, split.X, split.y))
+    model.set_params(C=strength)
+    model.fit(split.X, split.y)  # kernels are compiled
+    cells, found = [], None
+    for solver in ("auto", "fbpd"):
+        for goal in GOALS:
+            found = _fit(model.set_params(solver=solver, tol=goal), split, arguments)
+            cells.append(seconds(found.seconds) if found.gap <= goal else "-")
+        if solver == "auto":
+            reference, nonzeros = found.objective, int(np.count_nonzero(model.coef_))
+            used = model.certificate_.solver
+    name = f"{split.name} ({split.X.shape[0]} x {split.X.shape[1]}), {penalty}, {share:g}"
+    peers = [
+        _peer(split, penalty, strength, groups, solver, reference, arguments)
+        for solver in ("CLARABEL", "HIGHS")
+    ]
+    classes = str(np.unique(split.y).size)
+    return [name, classes, str(nonzeros), *cells, f"{found.gap:.0e}", *peers, used]
+
+
+def _mean_square(X: Any) -> float:
+    """Of the lengths of the samples."""
+    squares = X.multiply(X) if sp.issparse(X) else X**2
+    return float(squares.sum() / X.shape[0])
+
+
+def _peer(
+    split: Split,
+    penalty: str,
+    C: float,
+    groups: Any,
+    solver: str,
+    reference: float,
+    arguments: argparse.Namespace,
+) -> str:
+    """Seconds of a general solver for the whole problem; empty where it is not for it."""
+    import cvxpy as cp
+
+    if solver == "HIGHS" and penalty not in ("l1", "group_linf"):
+        return ""
+    n, p = split.X.shape
+    classes, codes = np.unique(split.y, return_inverse=True)
+    W, b, slack = cp.Variable((p, classes.size)), cp.Variable(classes.size), cp.Variable(n)
+    scores = split.X @ W + np.ones((n, 1)) @ cp.reshape(b, (1, classes.size), "C")
+    own = cp.sum(cp.multiply(scores, np.eye(classes.size)[codes]), axis=1)
+    constraints = [
+        slack >= scores[:, k] - own + (codes != k).astype(float) for k in range(classes.size)
+    ]
+    objective = C * cp.sum(slack) + _norm(cp, W, penalty, groups)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    limits = {"CLARABEL": {"time_limit": arguments.limit}, "HIGHS": {"time_limit": arguments.limit}}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem.solve(solver=solver, **limits[solver])
+    except cp.error.SolverError:
+        return "-"
+    if problem.status != "optimal":
+        return "-"
+    ahead = (problem.value - reference) / abs(reference)
+    return f"{seconds(problem.solver_stats.solve_time)} ({ahead:+.0e})"
+
+
+def _norm(cp: Any, W: Any, penalty: str, groups: Any) -> Any:
+    if penalty == "l1":
+        return cp.sum(cp.abs(W))
+    if penalty == "l2":
+        return 0.5 * cp.sum_squares(W)
+    if penalty == "elasticnet":
+        return 0.5 * cp.sum(cp.abs(W)) + 0.25 * cp.sum_squares(W)
+    kind = 2 if penalty == "group_l2" else "inf"
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    return sum(cp.norm(W[m, k], kind) for m in members for k in range(W.shape[1]))
+
+
+def _smooth_row(
+    split: Split, l1_ratio: float, delta: float, arguments: argparse.Namespace
+) -> Sequence[str]:
+    from proxmargin import HuberizedSVC, alpha_max
+
+    model = HuberizedSVC(l1_ratio=l1_ratio, delta=delta, time_limit=arguments.limit)
+    alpha = ALPHA_SHARE * float(alpha_max(model, split.X, split.y))
+    model.set_params(alpha=alpha).fit(split.X, split.y)  # kernels are compiled
+    cells, nonzeros, used = [], "", ""
+    for solver in ("auto", "m-pgh", "m-pgh-2", "fapg-ws"):
+        found = _fit(model.set_params(solver=solver), split, arguments)
+        cells.append(seconds(found.seconds) if found.gap <= GOALS[-1] else f"- ({found.gap:.0e})")
+        if solver == "auto":
+            nonzeros, used = str(np.count_nonzero(model.coef_)), model.certificate_.solver
+    shape = f"{split.X.shape[0]} x {split.X.shape[1]}"
+    name = f"{split.name} ({shape}), l1_ratio {l1_ratio:g}, delta {delta:g}"
+    return [name, nonzeros, *cells, used]

@@ -1,0 +1,384 @@
+"""`python -m benchmarks multiclass`: models of all classes together, tables of two papers."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+
+from benchmarks.multiclass_data import Split, four_classes, load_split
+from benchmarks.report import RESULTS, seconds, table, write_section
+
+PARTS = ("leukemia", "mnist", "news20", "synthetic", "benchmark", "microarray")
+PENALTIES = ("l2", "l1", "group_l2", "group_linf")
+LOSSES = ("hinge", "squared_hinge", "logistic", "one-vs-all")
+BLOCK = 5  # genes in a group, Chierchia et al. 5.1
+SHARES = (1.5, 2, 3, 5, 10, 30, 100)  # of the least C with coefficients
+EACH = (3, 5, 10)  # samples a class, their Figures 1 and 2
+BENCHMARK = ("dna", "glass", "letter", "poker", "usps", "wine")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What one fitted model did on its test data."""
+
+    strength: float
+    errors: int
+    nonzeros: Sequence[int]  # of each class
+    size: int  # coefficients of a class
+    certified: bool
+    seconds: float
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--trials", type=int, default=3, help="draws of data (3)")
+    parser.add_argument("--tol", type=float, default=1e-4, help="relative gap of the fits (1e-4)")
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds a fit (10)")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    makers: dict[str, Callable[[argparse.Namespace], str]] = {
+        "leukemia": _leukemia,
+        "mnist": lambda a: _curves("mnist", "group_linf", a),
+        "news20": lambda a: _curves("news20", "group_l2", a),
+        "synthetic": _synthetic,
+        "benchmark": _benchmark,
+        "microarray": _microarray,
+    }
+    done: list[str] = []
+    for part in arguments.parts:
+        done.append(makers[part](arguments))
+        body = "\n\n".join([_notes(arguments), *done])
+        title = "Multiclass models (Chierchia et al. 5.1; Xu et al. 3.2)"
+        write_section("multiclass", title, body, arguments.results)
+    return 0
+
+
+def _notes(arguments: argparse.Namespace) -> str:
+    return (
+        f"- Fits to a certified relative gap of {arguments.tol:g} or {arguments.limit:g} s; `*`"
+        " marks a line with a fit that did not arrive.\n"
+        f"- Seconds are {arguments.clock} time, of one fit with the parameters shown."
+    )
+
+
+# ---- Chierchia et al. ---------------------------------------------------------------------------
+
+
+def _model(loss: str, penalty: str, C: float, groups: Any, arguments: argparse.Namespace) -> Any:
+    from proxmargin import MulticlassSVC
+
+    needed = groups if penalty.startswith("group") else None
+    common = {"tol": arguments.tol, "time_limit": arguments.limit, "groups": needed}
+    if loss == "one-vs-all":
+        # (21): a problem a class; with two classes the pairwise form has w = x_1 - x_2
+        return OneVsRestClassifier(
+            MulticlassSVC(loss="squared_hinge", penalty=penalty, C=C, **common)
+        )
+    return MulticlassSVC(loss=loss, penalty=penalty, C=C, **common)
+
+
+def _fit(model: Any, split: Split, strength: float, clock: Callable[[], float]) -> Fit:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit that stops early is marked in the table
+        start = clock()
+        model.fit(split.X, split.y)
+        taken = clock() - start
+    parts = getattr(model, "estimators_", [model])
+    coef = np.vstack([part.coef_ for part in parts])
+    certified = all(np.all(part.certificate_.converged) for part in parts)
+    errors = int((model.predict(split.X_test) != split.y_test).sum())
+    nonzeros = [int(n) for n in np.count_nonzero(coef, axis=1)]
+    return Fit(strength, errors, nonzeros, coef.shape[1], certified, taken)
+
+
+def _clock(arguments: argparse.Namespace) -> Callable[[], float]:
+    return time.process_time if arguments.clock == "cpu" else time.perf_counter
+
+
+def _least(loss: str, penalty: str, split: Split, groups: Any, arguments: Any) -> float:
+    """The least C that leaves a coefficient; with a squared norm the scale of the data."""
+    if penalty == "l2":
+        return 1.0 / (float(np.mean((split.X**2).sum(axis=1))) * 10)
+    from proxmargin import critical_C
+
+    inner = "squared_hinge" if loss == "one-vs-all" else loss
+    return float(critical_C(_model(inner, penalty, 1.0, groups, arguments), split.X, split.y))
+
+
+def _sweep(loss: str, penalty: str, split: Split, groups: Any, arguments: Any) -> list[Fit]:
+    least = _least(loss, penalty, split, groups, arguments)
+    found = []
+    for share in SHARES:
+        model = _model(loss, penalty, share * least, groups, arguments)
+        found.append(_fit(model, split, share, _clock(arguments)))
+        print(f"{split.name}; {loss}, {penalty}, {share:g}: {found[-1]}", flush=True)
+    return found
+
+
+def _leukemia(arguments: argparse.Namespace) -> str:
+    split = load_split("leukemia3")
+    groups = np.arange(split.X.shape[1]) // BLOCK
+    rows = []
+    for penalty in PENALTIES:
+        cells = [penalty]
+        for loss in LOSSES:
+            fits = _sweep(loss, penalty, split, groups, arguments)
+            best = min(fits, key=lambda fit: (fit.errors, sum(fit.nonzeros)))
+            mark = "" if best.certified else "*"
+            split_up = " + ".join(str(count) for count in best.nonzeros)
+            cells.append(f"{best.errors}/{split.y_test.size}{mark}; {split_up}")
+        rows.append(cells)
+    return (
+        "### Leukemia, three classes (Table 1 of Chierchia et al.): errors; non-zeros of each"
+        " class\n\n"
+        f"{split.in_words}, groups of {BLOCK} genes; the C with the fewest test errors, then the"
+        f" fewest non-zeros, of {_listed(SHARES)} times the least that leaves a coefficient.\n\n"
+        + table(["penalty", *LOSSES], rows)
+    )
+
+
+def _curves(data: str, penalty: str, arguments: argparse.Namespace) -> str:
+    """Errors and share of zeros against C, at so many samples a class."""
+    classes = 10 if data == "mnist" else 20
+    figure = 1 if data == "mnist" else 2
+    text = [
+        f"### {data}, {penalty} (Figure {figure} of Chierchia et al.):"
+        " % errors / % zeros, mean over draws"
+    ]
+    text.append(
+        "Pixels in the place of the scattering coefficients, in blocks of 2 x 2."
+        if data == "mnist"
+        else "A group for each feature across the classes; features of the training part."
+    )
+    for each in EACH:
+        rows = []
+        for loss in LOSSES[:3]:
+            trials = []
+            for trial in range(arguments.trials):
+                split = seen(load_split(f"{data}:{each * classes}", trial))
+                groups = _pixel_blocks() if data == "mnist" else "features"
+                trials.append(_sweep(loss, penalty, split, groups, arguments))
+            cells = [f"{loss}{'' if all(f.certified for t in trials for f in t) else ' *'}"]
+            for fits in zip(*trials, strict=True):
+                errors = np.mean([fit.errors / split.y_test.size for fit in fits])
+                zeros = np.mean([1 - sum(f.nonzeros) / (f.size * len(f.nonzeros)) for f in fits])
+                cells.append(f"{100 * errors:.1f} / {100 * zeros:.1f}")
+            rows.append(cells)
+        head = ["loss", *(f"{share:g}" for share in SHARES)]
+        text.append(
+            f"L/K = {each}; columns: C over the least that leaves a coefficient\n\n"
+            + table(head, rows)
+        )
+    return "\n\n".join(text)
+
+
+def _pixel_blocks() -> np.ndarray:
+    row, column = np.divmod(np.arange(784), 28)
+    blocks: np.ndarray = (row // 2) * 14 + column // 2
+    return blocks
+
+
+def seen(split: Split) -> Split:
+    """Without the words that no training document has; images stay as they are."""
+    if isinstance(split.X, np.ndarray):
+        return split
+    used = np.flatnonzero(np.diff(split.X.tocsc().indptr))
+    return Split(split.name, split.X[:, used], split.y, split.X_test[:, used], split.y_test)
+
+
+# ---- Xu et al. ----------------------------------------------------------------------------------
+
+
+def _huberized(arguments: argparse.Namespace, ridge: float = 0.0) -> tuple[Any, dict[str, Any]]:
+    from proxmargin import HuberizedSVC
+
+    model = HuberizedSVC(
+        delta=1.0, intercept_ridge=ridge, tol=arguments.tol, time_limit=arguments.limit
+    )
+    return model, {"alpha": [0.003, 0.01, 0.03, 0.1], "l1_ratio": [0.1, 0.5, 0.9]}
+
+
+def _lee(penalty: str, arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    from proxmargin import MulticlassSVC
+
+    groups = "features" if penalty == "group_linf" else None
+    model = MulticlassSVC(
+        loss="lee", penalty=penalty, groups=groups, tol=arguments.tol, time_limit=arguments.limit
+    )
+    return model, {"C": [0.01, 0.03, 0.1, 0.3, 1.0]}
+
+
+def _ova(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    from proxmargin import L2SVC
+
+    return L2SVC(tol=arguments.tol, time_limit=arguments.limit), {"C": [1.0]}
+
+
+def _ddag(arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    from proxmargin import SVC, DDAGClassifier
+
+    model = DDAGClassifier(SVC(kernel="rbf", tol=arguments.tol, time_limit=arguments.limit))
+    return model, {"estimator__C": [1.0, 10.0, 100.0], "estimator__gamma": ["scale", 0.01, 0.1]}
+
+
+Recipes = dict[str, tuple[Any, dict[str, Any]]]
+
+
+def _chosen(recipe: tuple[Any, dict[str, Any]], split: Split) -> Any:
+    """The model with the parameters of the best three-fold score, not fitted."""
+    model, grid = recipe
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = GridSearchCV(model, grid, cv=3, refit=False, error_score=0.0)
+        search.fit(split.X, split.y)
+    return model.set_params(**search.best_params_)
+
+
+def _synthetic(arguments: argparse.Namespace) -> str:
+    """Parameters from one draw of 100 samples; then fresh draws to train and to test."""
+    text = [
+        "### Four classes (Table 10 of Xu et al.): p = 500, 100 samples to train, 20,000 to test"
+    ]
+    for rho in (0.0, 0.8):
+        recipes: Recipes = {
+            "(3), huberized": _huberized(arguments),
+            "l1, exact hinge": _lee("l1", arguments),
+            "l_inf, exact hinge": _lee("group_linf", arguments),
+        }
+        rows = []
+        for name, recipe in recipes.items():
+            model = _chosen(recipe, four_classes(100, rho, np.random.default_rng(0)))
+            fits, wrong = [], []
+            for trial in range(arguments.trials):
+                train = four_classes(100, rho, np.random.default_rng([1, trial]))
+                test = four_classes(20_000, rho, np.random.default_rng([2, trial]))
+                split = Split("four classes", train.X, train.y, test.X, test.y)
+                fits.append(_fit(model, split, 0.0, _clock(arguments)))
+                wrong.append(_incorrect_zeros(model.coef_))
+                print(f"rho {rho:g}; {name}: {fits[-1]}", flush=True)
+            rows.append(
+                [
+                    _marked(name, fits),
+                    f"{100 - 100 * np.mean([fit.errors / 20_000 for fit in fits]):.1f}",
+                    seconds(float(np.mean([fit.seconds for fit in fits]))),
+                    f"{np.mean(wrong):.1f}",
+                    *(f"{value:.1f}" for value in np.mean([f.nonzeros for f in fits], axis=0)),
+                ]
+            )
+        head = ["model", "accuracy %", "seconds", "IZ", "NZ1", "NZ2", "NZ3", "NZ4"]
+        text.append(f"rho = {rho:g}\n\n" + table(head, rows))
+    return "\n\n".join(text)
+
+
+def _incorrect_zeros(coef: np.ndarray, s: int = 30) -> int:
+    """Zeros among the s features that each class has a mean in."""
+    relevant = np.zeros(coef.shape, bool)
+    relevant[:2, :s] = relevant[2:, s // 2 : s // 2 + s] = True
+    return int((relevant & (coef == 0)).sum())
+
+
+def _accuracies(
+    names: Iterable[str], recipes: Callable[[], Recipes], arguments: argparse.Namespace
+) -> Iterator[tuple[str, dict[str, list[Fit]]]]:
+    """Of each model on each data set, parameters chosen on the first draw."""
+    for name in names:
+        fits: dict[str, list[Fit]] = {}
+        for label, recipe in recipes().items():
+            model = _chosen(recipe, load_split(name, 0))
+            for trial in range(arguments.trials):
+                split = _redrawn(load_split(name, trial), trial)
+                fits.setdefault(label, []).append(_plain_fit(model, split, _clock(arguments)))
+            print(f"{name}; {label}: {fits[label]}", flush=True)
+        yield name, fits
+
+
+def _redrawn(split: Split, trial: int) -> Split:
+    """Microarrays: training and test part together, split by chance into the same sizes."""
+    if split.name not in ("leukemia3", "srbct"):
+        return split
+    X, y = np.vstack([split.X, split.X_test]), np.concatenate([split.y, split.y_test])
+    order = np.random.default_rng([3, trial]).permutation(y.size)
+    train, test = order[: split.y.size], order[split.y.size :]
+    return Split(split.name, X[train], y[train], X[test], y[test])
+
+
+def _plain_fit(model: Any, split: Split, clock: Callable[[], float]) -> Fit:
+    """A fit of a model that may have no coefficients (kernels, DDAG)."""
+    if hasattr(model, "estimator"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = clock()
+            model.fit(split.X, split.y)
+            taken = clock() - start
+        errors = int((model.predict(split.X_test) != split.y_test).sum())
+        return Fit(0.0, errors, [], split.X.shape[1], True, taken)
+    return _fit(model, split, 0.0, clock)
+
+
+def _benchmark(arguments: argparse.Namespace) -> str:
+    def recipes() -> Recipes:
+        return {
+            "(3), huberized": _huberized(arguments, ridge=1.0),
+            "one-vs-rest": _ova(arguments),
+            "DDAG": _ddag(arguments),
+        }
+
+    rows, head = [], ["data", "(3), huberized", "one-vs-rest", "DDAG"]
+    for name, fits in _accuracies(BENCHMARK, recipes, arguments):
+        rows.append(
+            [load_split(name).in_words, *(_accuracy(fits[label], name) for label in head[1:])]
+        )
+    return "### Benchmark data (Table 12 of Xu et al.): accuracy %\n\n" + table(head, rows)
+
+
+def _microarray(arguments: argparse.Namespace) -> str:
+    def recipes() -> Recipes:
+        return {
+            "(3), huberized": _huberized(arguments, ridge=1.0),
+            "l1, exact hinge": _lee("l1", arguments),
+            "l_inf, exact hinge": _lee("group_linf", arguments),
+            "one-vs-rest": _ova(arguments),
+            "DDAG": _ddag(arguments),
+        }
+
+    text = ["### Microarrays (Table 14 of Xu et al.): parts redrawn by chance, all genes"]
+    for name, fits in _accuracies(("srbct", "leukemia3"), recipes, arguments):
+        rows = [
+            [
+                _marked(label, found),
+                _accuracy(found, name),
+                seconds(float(np.mean([fit.seconds for fit in found]))),
+                f"{np.mean([sum(fit.nonzeros) for fit in found]):.0f}"
+                if found[0].nonzeros
+                else "-",
+            ]
+            for label, found in fits.items()
+        ]
+        text.append(f"{name}\n\n" + table(["model", "accuracy %", "seconds", "NZ"], rows))
+    return "\n\n".join(text)
+
+
+def _accuracy(fits: Sequence[Fit], name: str) -> str:
+    tested = load_split(name).y_test.size
+    shares = [100 - 100 * fit.errors / tested for fit in fits]
+    return f"{np.mean(shares):.1f}"
+
+
+def _marked(name: str, fits: Sequence[Fit]) -> str:
+    return name if all(fit.certified for fit in fits) else f"{name} *"
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
