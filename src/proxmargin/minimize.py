@@ -96,6 +96,13 @@ class _Run:
             self.best = gap
         return gap
 
+    def compare(self, start: Point | None) -> None:
+        """Fall back on the start where that is better: a run that fails has made nothing worse."""
+        first = self.problem.origin() if start is None else self.problem.projected(start)
+        gap = _tightened(self.certify(self.problem, first), self.highest)
+        if self.best is None or gap.gap < self.best.gap:
+            self.best = gap
+
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a check, or None to go on.
 
@@ -192,6 +199,8 @@ def minimize(
     run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, known)
     with _interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
+        if status not in (Status.CONVERGED, Status.SETTLED) and not isinstance(start, State):
+            run.compare(start)
         if _interrupts.pending:
             status = Status.INTERRUPTED
         best = run.best

@@ -57,7 +57,6 @@ def test_every_rule_names_a_solver_and_says_why() -> None:
     for rule in (*RULES, *KERNEL_RULES):
         assert rule.use in SOLVERS
         assert rule.because
-    assert len({rule.use for rule in RULES}) == len(RULES)
 
 
 def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) -> None:

@@ -47,6 +47,9 @@ __all__ = [
 ROUNDING = 1e-14
 # constants beyond these have no meaning as step lengths
 SMALLEST, LARGEST = 1e-100, 1e200
+# iterations without a new least F (or one that is the same but for rounding) after which a method
+# has no step length any more that works, and is cycling
+PATIENCE, SAME = 1000, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,8 @@ class Accelerated(State):
         No restart before iteration ``restart_at + patience``; patience doubles at each restart.
     objective : float
         F(u).
+    lowest, lowest_at : float, int
+        The least F so far, and the last iteration that came down to it.
     """
 
     u: Array = None  # type: ignore[assignment]
@@ -87,6 +92,8 @@ class Accelerated(State):
     restart_at: int = 0
     patience: int = 2
     objective: float = np.inf
+    lowest: float = np.inf
+    lowest_at: int = 0
 
 
 class _Base(NamedTuple):
@@ -204,15 +211,20 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         objective = side.value(trial.u, trial.image)
         moved = trial.u - state.u
         size = float(np.linalg.norm(moved))
+        low = objective <= state.lowest + SAME * abs(state.lowest) or n_iter == 1
         fresh = replace(
             state,
             n_iter=n_iter,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=size / (1.0 + float(np.linalg.norm(state.u))),
             finished=not trial.lipschitz < LARGEST or np.array_equal(trial.u, trial.base.u),
+            lowest=min(state.lowest, objective),
+            lowest_at=n_iter if low else state.lowest_at,
             lipschitz=trial.lipschitz,
             next_lipschitz=self._decreased(side, state, trial),
         )
+        if n_iter - fresh.lowest_at > max(PATIENCE, n_iter // 2):
+            fresh = replace(fresh, finished=True)
         if self._goes_uphill(side, state, trial, n_iter):
             return self._restarted(state, fresh)
         return replace(

@@ -233,7 +233,8 @@ def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
         solver = SOLVERS[rule.use]()
         refusal = solver.objection(problem)
         if refusal is None:
-            return Choice(solver, rule.use, rule.because, tuple(rules[k + 1 :]))
+            others = tuple(other for other in rules[k + 1 :] if other.use != rule.use)
+            return Choice(solver, rule.use, rule.because, others)
         objection = refusal
     return objection
 

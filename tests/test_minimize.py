@@ -1,0 +1,72 @@
+"""The loop: limits, the best point, and what is left of a run that ends short."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from proxmargin.callbacks import History
+from proxmargin.designs import DenseDesign
+from proxmargin.losses import MarginSum, SquaredHinge
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
+from proxmargin.penalties import ElasticNet, Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.stopping import Stop
+from tests.cases import hinge_problem, tail_problem
+
+
+def raw_data_problem(strength: float) -> Problem:
+    """Squared hinge on features whose scales differ by a factor of a million."""
+    X, y = load_breast_cancer(return_X_y=True)
+    signs, shares = np.where(y == 1, 1.0, -1.0)[:, None], np.full((y.size, 1), 1.0 / y.size)
+    loss = MarginSum(SquaredHinge(), signs, shares, float(y.size))
+    return Problem(loss, Ridge(strength / y.size), DenseDesign(X), Ridge())
+
+
+def test_a_method_that_cycles_gives_up_and_is_no_worse_than_its_start() -> None:
+    problem, history = raw_data_problem(1.0), History()
+    solution = minimize(problem, SOLVERS["fapg"](), callbacks=[history], stop=Stop(tol=1e-6))
+    assert min(history.column("primal")) > 1e6  # nowhere near
+    assert solution.status is Status.STALLED
+    assert not solution.certificate.converged
+    assert solution.certificate.n_iter < 2000
+    at_zero = problem.value(problem.null_point())
+    assert solution.certificate.primal <= at_zero
+    assert problem.value(solution.point) == pytest.approx(solution.certificate.primal)
+
+
+@pytest.mark.parametrize("name", ["fapg-star", "interior-point"])
+def test_a_run_that_ends_short_keeps_a_good_start(name: str, rng) -> None:
+    problem = hinge_problem(rng)
+    good = minimize(problem, SOLVERS["interior-point"](), stop=Stop(tol=1e-8)).point
+    start = Point(1.01 * good.coef, good.intercept)
+    solution = minimize(problem, SOLVERS[name](), start=start, stop=Stop(tol=1e-9, max_iter=1))
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.certificate.primal <= problem.value(start) * (1 + 1e-12)
+    assert problem.value(solution.point) == pytest.approx(solution.certificate.primal)
+
+
+def test_the_dual_point_of_a_solution_proves_its_bound(rng) -> None:
+    # zero coefficients are optimal: every point has the same objective, dual points get better
+    made = tail_problem(rng)
+    problem = Problem(made.loss, ElasticNet(1e3, 1.0), made.design, Ridge())
+    solution = minimize(problem, SOLVERS["fapg-star"](), stop=Stop(tol=1e-7))
+    assert solution.certificate.converged
+    assert not solution.point.coef.any()
+    pulled = problem.design.adjoint(solution.gap.dual_point)
+    assert np.abs(pulled).max() <= 1e3 * (1 + 1e-12)
+    assert problem.penalty.conjugate(pulled) <= solution.certificate.gap + 1e-12
+
+
+def test_what_is_known_of_another_point_tightens_the_gap(rng) -> None:
+    problem = hinge_problem(rng)
+    known = minimize(problem, SOLVERS["interior-point"](), stop=Stop(tol=1e-10))
+    alone, told = (
+        minimize(problem, SOLVERS["fapg-star"](), stop=Stop(tol=1e-10, max_iter=50), known=gap)
+        for gap in (None, known.gap)
+    )
+    assert told.certificate.gap <= alone.certificate.gap
+    assert told.certificate.dual >= known.certificate.dual - 1e-12
