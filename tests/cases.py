@@ -414,6 +414,17 @@ def hinge_problem(
     return ridge_problem(rng, Hinge(), penalty, intercept, **shape)
 
 
+def hinge_net_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`binary_problem` with the hinge."""
+    return binary_problem(rng, Hinge(), penalty, intercept, **shape)
+
+
 def hinge_l1_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -523,6 +534,8 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
+    "hinge-newton": (NAMED["hinge-newton"], hinge_net_problem),
+    "hinge-newton, ridge": (NAMED["hinge-newton"], hinge_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
     "ball-interior-point": (NAMED["ball-interior-point"], hinge_ball_problem),

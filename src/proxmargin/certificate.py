@@ -134,7 +134,7 @@ def certify(
         float(problem.intercept.violations(b, -gradient.sum(axis=0, keepdims=True)).max()),
     )
     return Gap(
-        point=Point(coef, intercept),
+        point=Point(coef, intercept, scale * dual),
         primal=primal,
         gap=gap,
         kkt_residual=residual,

@@ -26,10 +26,15 @@ TINY_STEP = 1e-300
 
 
 class Point(NamedTuple):
-    """Coefficients (n_features, n_outputs) and intercept (n_outputs,)."""
+    """Coefficients (n_features, n_outputs) and intercept (n_outputs,).
+
+    ``dual``, (n_samples, n_outputs), is a dual point near that of these coefficients, where one
+    is known: solvers that work with multipliers start from it.
+    """
 
     coef: Array
     intercept: Array
+    dual: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +85,7 @@ class Problem:
         return Point(
             self.penalty.prox(point.coef, TINY_STEP),
             self.intercept.prox(point.intercept[None, :], TINY_STEP)[0],
+            point.dual,
         )
 
     def better_start(self, point: Point) -> Point:

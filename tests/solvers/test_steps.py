@@ -77,7 +77,7 @@ def test_a_start_is_not_written_into(make, problem_of, rng) -> None:
     problem = problem_of(rng)
     shape = problem.origin().coef.shape
     start = Point(rng.standard_normal(shape), rng.standard_normal(shape[1]))
-    copy = Point(*(part.copy() for part in start))
+    copy = Point(start.coef.copy(), start.intercept.copy())
     minimize(problem, make(), start=start, stop=Stop(max_iter=30))
     np.testing.assert_array_equal(start.coef, copy.coef)
     np.testing.assert_array_equal(start.intercept, copy.intercept)

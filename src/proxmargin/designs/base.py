@@ -136,6 +136,10 @@ class Design(ABC):
         outer: Array = known
         return outer
 
+    def inner_products(self, weights: Array) -> Array:
+        """``X diag(weights) X'``, (n_samples, n_samples), float64, for weights >= 0 of features."""
+        return self._outer_gram(weights, np.zeros(self.n_features))
+
     @abstractmethod
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         """``(X - 1 centre') diag(weights) (X - 1 centre')'``, (n_samples, n_samples)."""

@@ -110,6 +110,11 @@ RULES: tuple[Rule, ...] = (
         "a loss with kinks in a ball: few systems of the smaller of samples and features",
     ),
     Rule(
+        _always,
+        "hinge-newton",
+        "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
+    ),
+    Rule(
         lambda facts: facts.few_pieces,
         "linear-program",
         "hinges and a norm with flat faces, few samples: the simplex method on few features",

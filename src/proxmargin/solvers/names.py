@@ -19,6 +19,7 @@ from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.solvers.fisher_secular import FisherSecular
+from proxmargin.solvers.hinge_newton import HingeNewton
 from proxmargin.solvers.interior_point import InteriorPoint
 from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.solvers.multiplier_newton import MultiplierNewton
@@ -58,6 +59,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "newton": ProximalNewton,
     "fbpd": PrimalDual,
     "tall-newton": TallNewton,
+    "hinge-newton": HingeNewton,
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,

@@ -1,0 +1,217 @@
+"""Systems of Newton steps in coefficients and an intercept, with curvature in few samples.
+
+For curvatures c_i of the free samples, a positive diagonal D over the free features and, where
+there is an intercept, its own curvature e,
+
+    (X' diag(c) X + D) dw + X'c db = -r,    c'X dw + (sum c + e) db = -s.
+
+It is solved over the features, over the samples, or by conjugate gradients, whichever is least
+work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from proxmargin.designs.base import Design, subtract_outer
+from proxmargin.losses.base import Array
+
+__all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
+
+# the system over the samples is formed where features are more than this multiple of them
+WIDE = 1.3
+# larger systems are not factorised
+LARGEST = 3000
+# conjugate gradients end at this share of the first residual
+SHARE, MOST_STEPS = 1e-3, 500
+# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
+LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+
+
+@dataclass(frozen=True, eq=False)
+class Curved:
+    """What the system is made of.
+
+    Attributes
+    ----------
+    design : Design
+        The free samples and features of the data.
+    bends : (n_samples,) > 0
+        Curvatures of the samples.
+    diagonal : (n_features,) > 0
+    lift : float > 0, or None
+        Curvature of the intercept besides that of the samples; None without intercept.
+    """
+
+    design: Design
+    bends: Array
+    diagonal: Array
+    lift: float | None
+
+
+class System(ABC):
+    """A way to solve the system, for all of its features or for some of them."""
+
+    def __init__(self, curved: Curved) -> None:
+        self.curved = curved
+
+    def push(self, move: Array, turn: float) -> tuple[Array, float]:
+        """What a step of coefficients and intercept adds to r and to s."""
+        if not move.any() and turn == 0:
+            return np.zeros_like(move), 0.0
+        design, bends = self.curved.design, self.curved.bends
+        bent = bends * (design.scores(move[:, None])[:, 0] + turn)
+        pulled = design.adjoint(bent[:, None])[:, 0] + self.curved.diagonal * move
+        if self.curved.lift is None:
+            return pulled, 0.0
+        return pulled, float(bent.sum()) + self.curved.lift * turn
+
+    @abstractmethod
+    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
+        """``(dw, db)`` where only the features ``keep`` move.
+
+        Parameters
+        ----------
+        keep : (n_keep,) integers
+        slope : (n_keep,)
+            r, on the features that move.
+        lean : float
+            s.
+        """
+
+
+def system_of(curved: Curved) -> System:
+    """The system in the form that is least work."""
+    samples, features = curved.design.n_samples, curved.design.n_features
+    if min(samples, features) > LARGEST:
+        return ConjugateGradients(curved)
+    return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
+
+
+class OverFeatures(System):
+    """The intercept eliminated, a matrix over the features."""
+
+    def __init__(self, curved: Curved) -> None:
+        super().__init__(curved)
+        design, bends = curved.design, curved.bends
+        total = float(bends.sum())
+        self.cross = np.zeros(design.n_features)
+        self.pivot = np.inf
+        if curved.lift is None or total == 0:
+            self.matrix = design.gram(bends, self.cross)
+        else:
+            self.cross = design.adjoint(bends[:, None])[:, 0]
+            self.matrix = design.gram(bends, self.cross / total)
+            # centred, the intercept is eliminated but for the curvature of its own
+            share = curved.lift / (total * (total + curved.lift))
+            subtract_outer(self.matrix, self.cross, -share * self.cross)
+        if curved.lift is not None:
+            self.pivot = total + curved.lift
+        np.einsum("ii->i", self.matrix)[:] += curved.diagonal
+
+    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
+        cross = self.cross[keep]
+        whole = keep.size == self.cross.size
+        matrix = self.matrix if whole else self.matrix[np.ix_(keep, keep)]
+        right = -slope + cross * (lean / self.pivot)
+        coef = _solved(matrix, right)
+        return coef, -(lean + float(cross @ coef)) / self.pivot
+
+
+class OverSamples(System):
+    """The coefficients eliminated, a matrix over the samples bordered by the intercept.
+
+    With u the change of ``c (X w + b)``: ``dw = -(r + X'u) / D`` and
+
+        (X D^-1 X' + C^-1) u - 1 db = -X D^-1 r,    1'u + e db = -s.
+    """
+
+    def __init__(self, curved: Curved) -> None:
+        super().__init__(curved)
+        self.matrix = curved.design.inner_products(1.0 / curved.diagonal)
+        np.einsum("ii->i", self.matrix)[:] += 1.0 / curved.bends
+
+    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
+        design, diagonal, matrix = self.curved.design, self.curved.diagonal, self.matrix
+        if keep.size < diagonal.size:
+            dropped = np.setdiff1d(np.arange(diagonal.size), keep)
+            part = design.columns(dropped)
+            matrix = matrix - part.inner_products(1.0 / diagonal[dropped])
+        spread = np.zeros((diagonal.size, 1))
+        spread[keep, 0] = slope / diagonal[keep]
+        columns = np.column_stack([-design.scores(spread)[:, 0], np.ones(design.n_samples)])
+        solved = _solved(matrix, columns)
+        shift = 0.0
+        if self.curved.lift is not None:
+            sums = solved.sum(axis=0)
+            shift = -(lean + float(sums[0])) / (self.curved.lift + float(sums[1]))
+        change = solved[:, 0] + shift * solved[:, 1]
+        pulled = design.adjoint(change[:, None])[keep, 0]
+        return -(slope + pulled) / diagonal[keep], shift
+
+
+class ConjugateGradients(System):
+    """Products with the data only, preconditioned by the diagonal; nothing is stored."""
+
+    def __init__(self, curved: Curved) -> None:
+        super().__init__(curved)
+        zero = np.zeros(curved.diagonal.size)
+        self.scale = curved.design.column_squares(curved.bends, zero) + curved.diagonal
+
+    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
+        curved = self.curved
+        whole = keep.size == curved.diagonal.size
+        design = curved.design if whole else curved.design.columns(keep)
+        fits = curved.lift is not None
+        own = 0.0 if curved.lift is None else curved.lift
+        diagonal = np.append(curved.diagonal[keep], own)
+        scale = np.append(self.scale[keep], own + curved.bends.sum() if fits else 1.0)
+
+        def product(x: Array) -> Array:
+            bent = curved.bends * (design.scores(x[:-1, None])[:, 0] + x[-1])
+            pulled = design.adjoint(bent[:, None])[:, 0]
+            return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
+
+        found = _conjugate_gradients(product, -np.append(slope, lean if fits else 0.0), scale)
+        return found[:-1], float(found[-1])
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array, scale: Array) -> Array:
+    """From zero, until the residual in the norm of the preconditioner has fallen to a share."""
+    at, rest = np.zeros_like(right), right.copy()
+    direction = rest / scale
+    size = float(rest @ direction)
+    enough = SHARE**2 * size
+    for _ in range(MOST_STEPS):
+        if size <= enough:
+            break
+        moved = product(direction)
+        length = size / float(direction @ moved)
+        at += length * direction
+        rest -= length * moved
+        scaled = rest / scale
+        size, before = float(rest @ scaled), size
+        direction = scaled + (size / before) * direction
+    return at
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """Cholesky, with as much added to the diagonal as floating point asks for."""
+    if matrix.size == 0:
+        return right
+    diagonal = np.einsum("ii->i", matrix)
+    for lift in LIFTS:
+        lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
+        try:
+            factor = cho_factor(lifted, lower=True, check_finite=False)
+        except LinAlgError:
+            continue
+        solved: Array = cho_solve(factor, right, check_finite=False)
+        return solved
+    return np.full_like(right, np.nan)

@@ -1,0 +1,297 @@
+"""The proximal method of multipliers with semismooth Newton steps, for the hinge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import centred
+from proxmargin.losses.base import Array
+from proxmargin.losses.hinge import Hinge
+from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.penalties.ridge import Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.smoothed_hinge import Centre, SmoothedHinge, minimised
+from proxmargin.stopping import Stop
+
+__all__ = ["HingeNewton", "Multiplied"]
+
+# sharpness: by what share of its cap a multiplier moves where its margin is missed by one unit; for
+# cold and for warm starts, its growth with each update of the multipliers, and the largest, at
+# which rounding of the scores is felt
+COLD_SHARPNESS, WARM_SHARPNESS, GROWTH, LARGEST_SHARPNESS = 0.2, 2.0, 2.0, 3e4
+# what it is divided by where rounding of the objective has ended a search
+RETREAT = 4.0
+# proximal curvature, relative to the penalty: the first is one, and it falls as sharpness grows
+LEAST_PROXIMAL = 1e-6
+# that of the intercept, relative to the mean cap, and of coefficients without any penalty
+INTERCEPT_PROXIMAL, BARE_PROXIMAL = 1e-6, 1e-3
+# the first smoothed problem is solved to this residual, the next ones to less and less
+FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 0.1, 0.3, 1e-13
+# Newton steps on one smoothed problem
+STEPS = 60
+# features outside the working set that violate by more than this share of l1 ask for the same
+# smoothed problem again, with them; so many features are taken in at least, if as many violate
+WRONG, FEW = 0.1, 64
+# margins this close to one are on the kink, at a warm start without multipliers
+KINK = 1e-3
+# certificates without progress, at the largest sharpness, after which rounding is all that is left
+PATIENCE, PROGRESS = 4, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplied(State):
+    """The state of the proximal method of multipliers.
+
+    Attributes
+    ----------
+    at, centre : Centre
+        The solution of the last smoothed problem, and the point it was built around. Intercepts
+        are those of centred features, where they are (`_design`).
+    scores : (n_samples,)
+        Of ``at``.
+    members : integers
+        Features of the working set, sorted.
+    violations : (n_features,) or None
+        Of ``at``, by its certificate; None when not known.
+    sharpness : float
+        Widths of the smoothing over the caps.
+    sharpest : float
+        A bound on it, lowered where a search was ended by rounding.
+    proximal : float
+        Curvature of the proximal term of the coefficients, relative to the penalty.
+    residual : float
+        What the smoothed problem is solved to.
+    solved : bool
+        Whether the last one was.
+    best : float
+        The least relative gap so far.
+    idle : int
+        Certificates since then, at the largest sharpness.
+    """
+
+    at: Centre = None  # type: ignore[assignment]
+    centre: Centre = None  # type: ignore[assignment]
+    scores: Array = None  # type: ignore[assignment]
+    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    violations: Array | None = None
+    sharpness: float = COLD_SHARPNESS
+    sharpest: float = LARGEST_SHARPNESS
+    proximal: float = 1.0
+    residual: float = FIRST_RESIDUAL
+    solved: bool = False
+    best: float = np.inf
+    idle: int = 0
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class HingeNewton(Solver[Multiplied]):
+    """Proximal method of multipliers for ``sum_i u_i [1 - y_i z_i]_+`` plus an elastic net.
+
+    Around the multipliers a and the coefficients of the last step it minimises
+
+        sum_i max_{0 <= c <= u_i} {c (1 - y_i z_i) - (c - a_i)^2 / (2 s u_i)}
+        + l1 |w|_1 + l2/2 |w|^2 + d/2 |w - w_last|^2,
+
+    a smooth loss whose curvature is that of the samples with a maximiser c strictly inside, by
+    semismooth Newton steps on the features that are not zero (`SmoothedHinge`). The maximisers are
+    the next multipliers; the sharpness s grows and d falls from step to step. Because the smoothing
+    is around multipliers it leaves no bias, and s need not go to infinity. Features are priced by
+    the certificate, and only those of a working set are part of a smoothed problem.
+
+    Notes
+    -----
+    Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm in
+    convex programming"; the model is (2) of Liu, Qian, Dai and Zhang (2013). An iteration is a
+    Newton step; a step of the solver solves one smoothed problem.
+    """
+
+    name: ClassVar[str] = "hinge-newton"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 3000
+
+    def objection(self, problem: Problem) -> str | None:
+        loss = problem.loss
+        if not (isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge)):
+            return "it needs the hinge loss"
+        if loss.n_outputs > 1:
+            return "it needs a binary problem (or multi_class='ovr')"
+        if not isinstance(problem.penalty, ElasticNet | Ridge):
+            return "it needs an elastic net or a ridge"
+        if not isinstance(problem.intercept, Ridge | Pinned):
+            return "it needs an intercept with a ridge, a free one or none"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
+        coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
+        intercept = float((start.intercept + _centre(problem) @ start.coef)[0])
+        scores = _design(problem).scores(coef[:, None])[:, 0] + intercept
+        at = Centre(coef, intercept, _first_multipliers(problem, start, scores))
+        return Multiplied(
+            at=at,
+            centre=at,
+            scores=scores,
+            members=np.flatnonzero(coef),
+            sharpness=unit * (WARM_SHARPNESS if coef.any() else COLD_SHARPNESS),
+            sharpest=unit * LARGEST_SHARPNESS,
+            stop=stop,
+        )
+
+    def step(self, problem: Problem, state: Multiplied) -> Multiplied:
+        """Solve a smoothed problem: the next one, or the same on more features."""
+        state = self._prepared(problem, state)
+        smoothed = _smoothed(problem, state)
+        here = smoothed.at(state.at.coef[state.members], state.at.intercept)
+        here, end = minimised(smoothed, here, state.residual, _limit(state), state.stop.deadline)
+        coef = np.zeros_like(state.at.coef)
+        coef[state.members] = here.coef
+        failed = end.stuck and not end.solved
+        sharpness = state.sharpness / RETREAT if failed else state.sharpness
+        return replace(
+            state,
+            n_iter=state.n_iter + max(end.steps, 1),
+            objective_change=np.inf,
+            at=Centre(coef, here.intercept, here.dual),
+            scores=here.scores,
+            violations=None,
+            sharpness=sharpness,
+            sharpest=sharpness if failed else state.sharpest,
+            solved=end.solved,
+            finished=failed and sharpness < COLD_SHARPNESS * _sharpness_unit(problem),
+        )
+
+    def observe(self, problem: Problem, state: Multiplied, gap: Gap) -> Multiplied:
+        better = gap.relative_gap < PROGRESS * state.best
+        idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
+        return replace(
+            state,
+            violations=gap.violations,
+            best=min(state.best, gap.relative_gap),
+            idle=idle,
+            finished=state.finished or idle >= PATIENCE,
+        )
+
+    def point(self, problem: Problem, state: Multiplied) -> Point:
+        coef = state.at.coef[:, None]
+        return Point(coef, np.array([state.at.intercept]) - _centre(problem) @ coef)
+
+    def scores(self, problem: Problem, state: Multiplied) -> Array:
+        return state.scores[:, None]
+
+    def dual(self, problem: Problem, state: Multiplied) -> Array:
+        signs, _ = _samples(problem)
+        return (-signs * state.at.dual)[:, None]
+
+    def _prepared(self, problem: Problem, state: Multiplied) -> Multiplied:
+        """The next centre where the last problem is solved, and the working set grown."""
+        if state.violations is None:
+            point, dual = self.point(problem, state), self.dual(problem, state)
+            state = self.observe(problem, state, certify(problem, point, dual=dual))
+        assert state.violations is not None
+        outside = state.violations.copy()
+        outside[state.members] = 0.0
+        if state.solved and float(outside.max(initial=0.0)) <= WRONG * _l1(problem):
+            state = replace(
+                state,
+                centre=state.at,
+                sharpness=min(GROWTH * state.sharpness, state.sharpest),
+                proximal=max(state.proximal / GROWTH, LEAST_PROXIMAL),
+                residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
+            )
+        return replace(state, members=_grown(state, outside))
+
+
+def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
+    """The members so far, and the worst violators."""
+    total = outside.size
+    if total <= 2 * FEW:
+        return np.arange(total)
+    size = min(max(FEW, 2 * int(np.count_nonzero(state.at.coef))), total)
+    worst = np.argpartition(outside, total - size)[total - size :]
+    worst = worst[outside[worst] > 0]
+    return np.union1d(state.members, worst).astype(np.intp)
+
+
+def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
+    design, members, centre = _design(problem), state.members, state.centre
+    signs, caps = _samples(problem)
+    l1, l2 = _l1(problem), problem.penalty.l2
+    free = not isinstance(problem.intercept, Pinned)
+    return SmoothedHinge(
+        design=design if members.size == design.n_features else design.columns(members),
+        signs=signs,
+        caps=caps,
+        widths=state.sharpness * caps,
+        l1=l1,
+        l2=l2,
+        centre=Centre(centre.coef[members], centre.intercept, centre.dual),
+        proximal=state.proximal * (max(l1, l2) or BARE_PROXIMAL),
+        ridge=problem.intercept.l2,
+        lift=INTERCEPT_PROXIMAL * float(caps.mean()) if free else None,
+    )
+
+
+def _sharpness_unit(problem: Problem) -> float:
+    """One; more where the ridge alone keeps the scores within less than one of the intercept."""
+    reach = float(problem.loss.shares @ _design(problem).row_norms())
+    return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
+
+
+def _limit(state: Multiplied) -> int:
+    """Newton steps that are left for the next smoothed problem."""
+    if state.stop.max_iter is None:
+        return STEPS
+    return min(STEPS, state.stop.max_iter - state.n_iter)
+
+
+def _first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
+    """Multipliers to start from: given ones, or what the margins tell.
+
+    Without coefficients, those of the smaller class are at their caps, and those of the larger
+    have the same sum; with coefficients they are at the caps where margins are below one, zero
+    where they are above, and half the caps on the kink.
+    """
+    signs, caps = _samples(problem)
+    if start.dual is not None:
+        return np.clip(-signs * start.dual[:, 0], 0.0, caps)
+    if start.coef.any():
+        missing = 1.0 - signs * scores
+        return caps * np.where(np.abs(missing) <= KINK, 0.5, missing > 0)
+    up, down = float(caps[signs > 0].sum()), float(caps[signs < 0].sum())
+    least = min(up, down)
+    return caps * np.where(signs > 0, least / (up or 1.0), least / (down or 1.0))
+
+
+def _samples(problem: Problem) -> tuple[Array, Array]:
+    """Signs and caps, (n_samples,) each."""
+    assert isinstance(problem.loss, MarginSum)
+    return problem.loss.signs[:, 0], problem.loss.weights[:, 0]
+
+
+def _l1(problem: Problem) -> float:
+    return problem.penalty.l1 if isinstance(problem.penalty, ElasticNet) else 0.0
+
+
+def _design(problem: Problem) -> Design:
+    """The data, centred where the intercept is free, which only moves the intercept.
+
+    Systems formed from data with large means would have lost their digits.
+    """
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares)
+    return problem.design
+
+
+def _centre(problem: Problem) -> Array:
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares).centre
+    return np.zeros(problem.design.n_features)

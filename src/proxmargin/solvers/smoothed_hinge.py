@@ -1,0 +1,292 @@
+"""The smooth problems that the proximal method of multipliers for the hinge consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.hinge_newton import smoothed_hinge
+from proxmargin.designs.base import Design
+from proxmargin.losses.base import Array
+from proxmargin.solvers.curved_system import Curved, System, system_of
+
+__all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
+
+# corrections of the features that a Newton step puts to zero, all at once or one by one
+CORRECTIONS, WALKS = 5, 50
+# Armijo's share of the slope; what rounding of the objective may hide, relative to it; the share
+# of the first slope that may be left at the end of a step where it does; halvings of a step
+DESCENT, ROUNDING, FLATTER, HALVINGS = 1e-4, 1e-13, 0.8, 40
+# a problem that rounding ends is solved with a residual of at most so many times the target
+ROUGH = 1e3
+
+
+class Centre(NamedTuple):
+    """The point that a smoothed problem is built around: coefficients, intercept, multipliers."""
+
+    coef: Array
+    intercept: float
+    dual: Array
+
+
+class Here(NamedTuple):
+    """A point of a smoothed problem.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+    scores : (n_samples,)
+    dual : (n_samples,)
+        Maximisers, the multipliers of this point.
+    free : integers
+        Samples whose maximiser is strictly inside its box.
+    value : float
+    """
+
+    coef: Array
+    intercept: float
+    scores: Array
+    dual: Array
+    free: NDArray[np.intp]
+    value: float
+
+
+class Slopes(NamedTuple):
+    """Derivatives of all but the l1 part at a point, and how far from optimal they are.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+    residual : float
+        Largest violation of the optimality conditions, relative to the pull of the multipliers.
+    least : float
+        What rounding of the scores leaves of the residual.
+    """
+
+    coef: Array
+    intercept: float
+    residual: float
+    least: float
+
+
+class End(NamedTuple):
+    """How a smoothed problem was left."""
+
+    steps: int
+    solved: bool
+    stuck: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedHinge:
+    """``F(w, b) = sum_i e_i(x_i'w + b) + l1 |w|_1 + l2/2 |w|^2 + ridge/2 b^2 + proximal terms``,
+
+        e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
+
+    the proximal terms being ``|w - centre|^2_D / 2`` and ``lift/2 (b - centre)^2``.
+
+    Attributes
+    ----------
+    design : Design
+    signs, caps, widths : (n_samples,)
+    l1, l2 : float
+    centre : Centre
+    proximal : float > 0
+        The diagonal of D.
+    ridge : float
+    lift : float > 0, or None
+        None where there is no intercept.
+    """
+
+    design: Design
+    signs: Array
+    caps: Array
+    widths: Array
+    l1: float
+    l2: float
+    centre: Centre
+    proximal: float
+    ridge: float
+    lift: float | None
+
+    def at(self, coef: Array, intercept: float) -> Here:
+        scores = self.design.scores(coef[:, None])[:, 0] + intercept
+        dual = np.empty_like(scores)
+        value, free = smoothed_hinge(
+            scores, self.signs, self.caps, self.centre.dual, self.widths, dual
+        )
+        move, turn = coef - self.centre.coef, intercept - self.centre.intercept
+        value += self.l1 * float(np.abs(coef).sum()) + 0.5 * self.l2 * float(coef @ coef)
+        value += 0.5 * self.proximal * float(move @ move)
+        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.lift or 0.0) * turn**2
+        return Here(coef, intercept, scores, dual, free, value)
+
+    def slopes(self, here: Here) -> Slopes:
+        signed = self.signs * here.dual
+        pulled = self.design.adjoint(signed[:, None])[:, 0]
+        slope = self.l2 * here.coef + self.proximal * (here.coef - self.centre.coef) - pulled
+        lean = 0.0
+        if self.lift is not None:
+            turn = here.intercept - self.centre.intercept
+            lean = self.ridge * here.intercept + self.lift * turn - float(signed.sum())
+        side = np.sign(here.coef)
+        rest = np.where(side == 0, np.maximum(np.abs(slope) - self.l1, 0.0), slope + self.l1 * side)
+        unit = max(float(np.abs(pulled).max(initial=0.0)), self.l1) or 1.0
+        total = max(float(here.dual.sum()), float(np.finfo(float).tiny))
+        residual = max(float(np.abs(rest).max(initial=0.0)) / unit, abs(lean) / total)
+        spread = float(np.linalg.norm(self.widths[here.free]))
+        noise = 2 * float(np.finfo(float).eps) * spread * self._largest()
+        return Slopes(slope, lean, residual, noise / unit)
+
+    def _largest(self) -> float:
+        """A bound on the entries of the data; computed once."""
+        known = self.__dict__.get("_known_largest")
+        if known is None:
+            known = self.__dict__["_known_largest"] = float(self.design.largest().max(initial=0.0))
+        return float(known)
+
+    def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
+        """The curvature at a point, in the intercept and the features ``index``."""
+        return Curved(
+            self.design.rows(here.free).columns(index),
+            self.widths[here.free],
+            np.full(index.size, self.proximal + self.l2),
+            None if self.lift is None else self.lift + self.ridge,
+        )
+
+
+def minimised(
+    smoothed: SmoothedHinge, here: Here, target: float, limit: int, deadline: float
+) -> tuple[Here, End]:
+    """Newton steps until the residual is at most ``target``, or nothing more can be done."""
+    steps = 0
+    while True:
+        slopes = smoothed.slopes(here)
+        if slopes.residual <= max(target, slopes.least):
+            return here, End(steps, solved=True, stuck=False)
+        if steps >= limit or perf_counter() >= deadline:
+            return here, End(steps, solved=False, stuck=False)
+        there = _stepped(smoothed, here, slopes)
+        steps += 1
+        if there is None:
+            return here, End(steps, solved=slopes.residual <= ROUGH * target, stuck=True)
+        here = there
+
+
+class _Direction(NamedTuple):
+    """A step of some ``features``, which stay on their ``side`` of zero, and its slope."""
+
+    features: NDArray[np.intp]
+    side: Array
+    slope: Array
+    coef: Array
+    intercept: float
+
+
+def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> Here | None:
+    """A step of Newton's method, as long as the objective allows; None if it allows none.
+
+    Near the solution the objective cannot tell a good step from a bad one, but its slope along
+    the step can: by convexity a step is good that has not become much steeper at its end (Hager
+    and Zhang 2005).
+    """
+    to = _direction(smoothed, here, slopes)
+    slack = ROUNDING * abs(here.value)
+    length = 1.0
+    for _ in range(HALVINGS):
+        moved = here.coef[to.features] + length * to.coef
+        moved[moved * to.side < 0] = 0.0
+        change, turn = moved - here.coef[to.features], length * to.intercept
+        coef = here.coef.copy()
+        coef[to.features] = moved
+        there = smoothed.at(coef, here.intercept + turn)
+        fall = -float(to.slope @ change) - turn * slopes.intercept
+        if fall > slack and there.value <= here.value - DESCENT * fall:
+            return there
+        if there.value <= here.value + slack:
+            end = smoothed.slopes(there)
+            slope = end.coef[to.features] + smoothed.l1 * to.side
+            if float(slope @ change) + turn * end.intercept <= FLATTER * abs(fall):
+                return there
+        if fall <= slack:
+            return None
+        length *= 0.5
+    return None
+
+
+def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> _Direction:
+    """Newton's step on the orthant of the features that are away from zero, or want to be."""
+    zero = here.coef == 0
+    index = np.flatnonzero(~zero | (np.abs(slopes.coef) > smoothed.l1))
+    side = np.where(zero, -np.sign(slopes.coef), np.sign(here.coef))[index]
+    slope = slopes.coef[index] + smoothed.l1 * side
+    model = _Model(
+        system_of(smoothed.curved(here, index)), here.coef[index], side, slope, slopes.intercept
+    )
+    move, turn = _jumped(model)
+    if float(slope @ move) + turn * slopes.intercept >= 0:
+        move, turn = _walked(model)
+    return _Direction(index, side, slope, move, turn)
+
+
+class _Model(NamedTuple):
+    """A quadratic model: its system, the point and its orthant, and the slopes there."""
+
+    system: System
+    coef: Array
+    side: Array
+    slope: Array
+    lean: float
+
+
+def _jumped(model: _Model) -> tuple[Array, float]:
+    """The step to the minimiser of the model in the orthant, where that is found quickly.
+
+    Coefficients that would change their sign are put to zero, all at once, and the others solved
+    for again. The step may fail to descend.
+    """
+    coef, side = model.coef, model.side
+    stays = np.ones(coef.size, dtype=bool)
+    for _ in range(CORRECTIONS):
+        index = np.flatnonzero(stays)
+        push, tilt = model.system.push(np.where(stays, 0.0, -coef), 0.0)
+        part, turn = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
+        move = -coef
+        move[index] = part
+        beyond = stays & ((coef + move) * side < 0)
+        if not beyond.any():
+            break
+        stays &= ~beyond
+    return move, turn
+
+
+def _walked(model: _Model) -> tuple[Array, float]:
+    """A step into the orthant along which the model falls all the way.
+
+    It goes towards the minimiser up to the first coefficient that is zero, leaves that there,
+    and goes on to the minimiser of the others.
+    """
+    coef, side = model.coef, model.side
+    stays = np.ones(coef.size, dtype=bool)
+    move, turn = np.zeros(coef.size), 0.0
+    for _ in range(WALKS):
+        index = np.flatnonzero(stays)
+        push, tilt = model.system.push(move, turn)
+        part, shift = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
+        room, pace = (coef + move)[index] * side[index], -part * side[index]
+        reach = np.where(pace > 0, room / np.where(pace > 0, pace, 1.0), np.inf)
+        length = min(1.0, float(reach.min(initial=np.inf)))
+        move[index] += length * part
+        turn += length * shift
+        hit = index[reach <= length]
+        if length == 1.0 and hit.size == 0:
+            break
+        move[hit] = -coef[hit]
+        stays[hit] = False
+    return move, turn
