@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from proxmargin.designs import as_design
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import standardized
-from proxmargin.losses import CrammerSinger, Hinge, MarginSum, wrong_classes
+from proxmargin.losses import CrammerSinger, Hinge, LevelSet, MarginSum, wrong_classes
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
@@ -342,3 +342,90 @@ def test_thousands_of_genes_are_solved_to_rounding_in_few_rounds(name: str, time
     found = solved(replace(problem, penalty=ElasticNet(strength)), tol=1e-11)
     assert found.certificate.n_iter <= 12
     assert np.count_nonzero(found.point.coef) < 3 * y.size
+
+
+# -- a budget for the loss ----------------------------------------------------------------------
+
+
+def within(problem: Problem, budget: float, price: float = 1e4) -> Problem:
+    """The least penalty, at strength one, with which the loss of ``problem`` is in the budget."""
+    penalty: Penalty = ElasticNet(1.0)
+    if isinstance(problem.penalty, SumToZero):
+        penalty = SumToZero(penalty)
+    if isinstance(problem.penalty, GroupLinf):
+        penalty = replace(problem.penalty, strength=1.0)
+    return replace(problem, loss=LevelSet(problem.loss, budget, price), penalty=penalty)
+
+
+def loss_of(problem: Problem, point: Point) -> float:
+    return problem.loss.value(problem.design.scores(point.coef) + point.intercept)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.9])
+@pytest.mark.parametrize("loss", ["worst", "wrong", "binary"])
+@pytest.mark.parametrize("few", [600, 0], ids=["all rows", "rows generated"])
+def test_constrained_optima_are_those_of_the_whole_program(
+    loss: str, share: float, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear_program, "FEW_ROWS", few)
+    X, y = sample(np.random.default_rng(22), 18, 20, 2 if loss == "binary" else 3)
+    y = 2 * y - 1 if loss == "binary" else y
+    make: dict[str, Callable[[], Problem]] = {
+        "worst": lambda: worst_class(X, y, ElasticNet(1.0)),
+        "wrong": lambda: every_wrong_class(X, y, 1.0),
+        "binary": lambda: two_classes(X, y.astype(float), 1.0, np.ones(18)),
+    }
+    problem = make[loss]()
+    budget = share * loss_of(problem, problem.null_point())
+    found = solved(within(problem, budget))
+    best = whole_program(X, y, 1.0, loss=loss, budget=budget).value
+    assert found.gap.primal == pytest.approx(best, rel=1e-9)
+    assert loss_of(problem, found.point) == pytest.approx(budget, rel=1e-9)
+
+
+@pytest.mark.parametrize("strength", [0.2, 0.05, 0.01])
+@pytest.mark.parametrize("grouped", [False, True], ids=["l1", "group l_inf"])
+def test_the_loss_of_a_regularised_optimum_as_budget_gives_its_objective(
+    strength: float, grouped: bool
+) -> None:
+    X, y = sample(np.random.default_rng(23), 24, 15, 3)
+    blocks = Groups.within_classes(np.arange(15) // 3)
+    problem = worst_class(X, y, GroupLinf(blocks, strength) if grouped else ElasticNet(strength))
+    regularised = solved(problem)
+    budget = loss_of(problem, regularised.point)
+    found = solved(within(problem, budget))
+    assert budget + strength * found.gap.primal == pytest.approx(regularised.gap.primal, rel=1e-9)
+
+
+def test_a_budget_between_two_vertices_is_met_by_no_strength() -> None:
+    """The multiplier has the right objective, but vertices on either side of the budget."""
+    X, y = sample(np.random.default_rng(24), 24, 15, 3)
+    problem = worst_class(X, y, ElasticNet(1.0))
+    budget = 0.31 * loss_of(problem, problem.null_point())
+    found = solved(within(problem, budget))
+    multiplier = found.state.multiplier  # type: ignore[attr-defined]
+    above, at, below = (
+        solved(replace(problem, penalty=ElasticNet(factor / multiplier)))
+        for factor in (1.0 + 1e-6, 1.0, 1.0 - 1e-6)
+    )
+    value = multiplier * at.gap.primal
+    assert found.gap.primal + multiplier * budget == pytest.approx(value, rel=1e-9)
+    assert loss_of(problem, below.point) < budget * (1 - 1e-3)
+    assert loss_of(problem, above.point) > budget * (1 + 1e-3)
+
+
+def test_a_budget_above_the_null_loss_leaves_the_null_model() -> None:
+    X, y = sample(np.random.default_rng(25), 24, 15, 3)
+    problem = worst_class(X, y, ElasticNet(1.0))
+    found = solved(within(problem, 1.001 * loss_of(problem, problem.null_point())))
+    assert not found.point.coef.any()
+    assert found.gap.primal == 0.0
+
+
+def test_a_budget_below_the_least_loss_leaves_an_excess() -> None:
+    X, y = sample(np.random.default_rng(26), 60, 2, 3)
+    problem = worst_class(X, y, ElasticNet(1.0))
+    least = whole_program(X, y, 1e-9).value
+    found = solved(within(problem, 0.5 * least, price=1e3))
+    assert found.gap.primal >= 1e3 * 0.49 * least
+    assert loss_of(problem, found.point) >= least * (1 - 1e-6)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.groups import GroupLinf
+from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
 from proxmargin.penalties.sum_to_zero import SumToZero
 
 __all__ = ["Columns", "GaugeColumns", "gauge_columns"]
@@ -59,19 +59,21 @@ class Columns(NamedTuple):
 
 
 class GaugeColumns(ABC):
-    """A penalty whose unit ball is a polytope, by the vertices A_c of that.
+    """A norm by the vertices A_c of its unit ball, a polytope (or a ball that is round).
 
-    ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. A ball has far too many vertices
-    for a program that holds all; it is the product of small balls, one for each part of the
-    coefficients (an entry, a feature, a group), and the vertex that a dual point wants most of a
-    part is known.
+    ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are far too many vertices
+    for a program that holds all; but a norm is a sum over parts of the coefficients (an entry, a
+    feature, a group), and of each part the vertex that a dual point wants most is known.
 
     Attributes
     ----------
     strength : float
+    is_polyhedral : bool
+        The number of vertices is finite, so that a solution of a program is one of them.
     """
 
     strength: float
+    is_polyhedral = True
 
     @abstractmethod
     def norms(self, pulled: Array) -> Array:
@@ -138,45 +140,71 @@ class _Differences(GaugeColumns):
         return Columns(parts, 2.0 * ones, signs, entries, np.tile(each, 2))
 
 
+def _layout(penalty: GroupNorm, pulled: Array) -> tuple[Ids, Array]:
+    """The group of each entry of the coefficients, flat, and the weight of each group."""
+    groups, outputs = penalty.groups, pulled.shape[1]
+    weights = np.ones(groups.n_groups) if penalty.weights is None else penalty.weights
+    if groups.across_classes:
+        return np.repeat(groups.codes, outputs), weights
+    codes = groups.codes[:, None] * outputs + np.arange(outputs)
+    return codes.ravel(), np.repeat(weights, outputs)
+
+
+def _group_lengths(groups: Ids, pulled: Array, count: int) -> Array:
+    lengths: Array = np.sqrt(np.bincount(groups, pulled.ravel() ** 2, minlength=count))
+    return lengths
+
+
 @dataclass(frozen=True, eq=False)
 class _Largest(GaugeColumns):
     """The largest entry of each group: each group is a part, with the vertices of all signs."""
 
+    strength: float
     penalty: GroupLinf
 
-    @property
-    def strength(self) -> float:  # type: ignore[override]
-        return self.penalty.strength
-
     def norms(self, pulled: Array) -> Array:
-        groups, weights = self._layout(pulled)
+        groups, weights = _layout(self.penalty, pulled)
         sums = np.bincount(groups, np.abs(pulled.ravel()), minlength=weights.size)
         return sums / weights
 
     def vertices(self, parts: Ids, pulled: Array) -> Columns:
-        groups, weights = self._layout(pulled)
+        groups, weights = _layout(self.penalty, pulled)
         members = np.flatnonzero(np.isin(groups, parts))
         owners = np.searchsorted(parts, groups[members])
         signs = _signs(pulled.flat[members])
         return Columns(parts, weights[parts], signs, members, owners)
 
-    def _layout(self, pulled: Array) -> tuple[Ids, Array]:
-        """The group of each entry of the coefficients, flat, and the weight of each group."""
-        groups, outputs = self.penalty.groups, pulled.shape[1]
-        weights = self.penalty.weights
-        weights = np.ones(groups.n_groups) if weights is None else weights
-        if groups.across_classes:
-            return np.repeat(groups.codes, outputs), weights
-        codes = groups.codes[:, None] * outputs + np.arange(outputs)
-        return codes.ravel(), np.repeat(weights, outputs)
+
+@dataclass(frozen=True, eq=False)
+class _Lengths(GaugeColumns):
+    """The length of each group: each group is a part, with all of a sphere for vertices."""
+
+    is_polyhedral = False
+
+    strength: float
+    penalty: GroupL2
+
+    def norms(self, pulled: Array) -> Array:
+        groups, weights = _layout(self.penalty, pulled)
+        return _group_lengths(groups, pulled, weights.size) / weights
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        groups, weights = _layout(self.penalty, pulled)
+        lengths = _group_lengths(groups, pulled, weights.size)
+        members = np.flatnonzero(np.isin(groups, parts))
+        values = pulled.flat[members] / lengths[groups[members]]
+        owners = np.searchsorted(parts, groups[members])
+        return Columns(parts, weights[parts], values, members, owners)
 
 
 def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
-    """The columns of an l1 or group l_inf norm; None for another penalty."""
-    if isinstance(penalty, ElasticNet) and penalty.l2 == 0 and penalty.l1 > 0:
+    """The columns of a norm, or of the l1 part of a penalty; None for another penalty."""
+    if isinstance(penalty, ElasticNet):
         return _Absolute(penalty.l1)
-    if isinstance(penalty, SumToZero) and penalty.inner.l2 == 0 and penalty.inner.l1 > 0:
+    if isinstance(penalty, SumToZero):
         return _Differences(penalty.inner.l1)
-    if isinstance(penalty, GroupLinf) and penalty.strength > 0:
-        return _Largest(penalty)
+    if isinstance(penalty, GroupLinf):
+        return _Largest(penalty.strength, penalty)
+    if isinstance(penalty, GroupL2):
+        return _Lengths(penalty.strength, penalty)
     return None

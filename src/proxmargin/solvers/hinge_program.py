@@ -13,6 +13,7 @@ from scipy import sparse
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
+from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.gauge_columns import Columns, GaugeColumns, gauge_columns
@@ -45,13 +46,17 @@ class HingeProgram:
 
         min  costs'xi + cost'a   s.t.   xi_c(r) + gains_r'(X sum_c a_c A_c + 1 b')_i(r) >= 1,
 
-    with ``xi, a >= 0`` and free intercepts b (`HingeRows`, `GaugeColumns`). Columns are those of
-    the intercepts, the hinges, and the gauge; rows those of the intercepts' sum and of the loss.
+    with ``xi, a >= 0`` and free intercepts b (`HingeRows`, `GaugeColumns`). A budget for the loss
+    takes the place of the costs of xi:  ``costs'xi <= budget + e``, e >= 0 at the `price`.
+
+    Columns are those of the intercepts, e, the hinges, and the gauge; rows those of the sum of
+    the intercepts, the budget, and the loss.
     """
 
     problem: Problem
     rows: HingeRows
     gauge: GaugeColumns
+    level: LevelSet | None = None
 
     @property
     def outputs(self) -> int:
@@ -65,33 +70,48 @@ class HingeProgram:
     @property
     def ahead(self) -> int:
         """Number of columns ahead of those of the gauge."""
-        return self.free + self.rows.costs.size
+        return self.free + self.limits + self.rows.costs.size
+
+    @property
+    def sums(self) -> int:
+        """Number of rows for the sum of the intercepts."""
+        return int(isinstance(self.problem.intercept, SumToZero))
+
+    @property
+    def limits(self) -> int:
+        """Number of rows, and of columns, for a budget."""
+        return int(self.level is not None)
 
     @property
     def above(self) -> int:
         """Number of rows above those of the loss."""
-        return int(isinstance(self.problem.intercept, SumToZero))
+        return self.sums + self.limits
 
     def restricted(self, rows: Ids, columns: Columns) -> Program:
         """The program of some rows of the loss and some columns of the gauge."""
         size = (self.above + rows.size, self.ahead + columns.parts.size)
         entries = _Triplets.joined([
             *self._sum_of_intercepts,
+            *self._budget,
             self._known_columns(rows).moved(self.above, 0),
             self._products(rows, columns).moved(self.above, self.ahead),
         ])  # fmt: skip
         lower = np.zeros(size[1])
         lower[: self.free] = -np.inf
-        goals = np.repeat([0.0, 1.0], [self.above, rows.size])
-        tops = np.repeat([0.0, np.inf], [self.above, rows.size])
-        costs = (np.zeros(self.free), self.rows.costs / self.gauge.strength, columns.costs)
+        sums, budget = np.zeros(self.sums), np.zeros(self.limits)
+        loss = self.rows.costs / self.gauge.strength
+        if self.level is not None:
+            budget[0], loss = -self.level.budget, np.zeros(loss.size)
+            price = [self.level.price / self.gauge.strength]
+        else:
+            price = []
         return Program(
-            cost=np.concatenate(costs),
+            cost=np.concatenate([np.zeros(self.free), price, loss, columns.costs]),
             lower=lower,
             upper=np.full(size[1], np.inf),
             matrix=sparse.csc_array((entries.values, (entries.rows, entries.columns)), shape=size),
-            row_lower=goals,
-            row_upper=tops,
+            row_lower=np.concatenate([sums, budget, np.ones(rows.size)]),
+            row_upper=np.concatenate([sums, np.full(self.limits + rows.size, np.inf)]),
         )
 
     def point(self, columns: Columns, vertex: Vertex) -> Point:
@@ -102,6 +122,12 @@ class HingeProgram:
         if self._absorbed is not None:
             intercept += self._absorbed @ coef
         return Point(coef, intercept)
+
+    def multiplier(self, vertex: Vertex) -> float:
+        """Of the budget; one without."""
+        if self.level is None:
+            return 1.0
+        return self.gauge.strength * float(vertex.duals[self.sums])
 
     def dual(self, rows: Ids, vertex: Vertex) -> Array:
         """The dual point of a vertex, (n_samples, n_outputs)."""
@@ -121,15 +147,25 @@ class HingeProgram:
 
     @property
     def _sum_of_intercepts(self) -> list[_Triplets]:
-        if not self.above:
+        if not self.sums:
             return []
         each = np.arange(self.free)
         return [_Triplets(np.ones(self.free), np.zeros(self.free, np.intp), each)]
 
+    @property
+    def _budget(self) -> list[_Triplets]:
+        """``e - costs'xi``."""
+        if self.level is None:
+            return []
+        values = np.concatenate([[1.0], -self.rows.costs])
+        columns = self.free + np.arange(values.size)
+        return [_Triplets(values, np.full(values.size, self.sums), columns)]
+
     def _known_columns(self, rows: Ids) -> _Triplets:
         """Intercepts and hinges."""
         each = np.arange(rows.size)
-        hinges = _Triplets(np.ones(rows.size), each, self.free + self.rows.hinges(rows))
+        ahead = self.free + self.limits
+        hinges = _Triplets(np.ones(rows.size), each, ahead + self.rows.hinges(rows))
         if not self.free:
             return hinges
         gains = self.rows.gains(rows)
@@ -175,7 +211,9 @@ def _stored(design: Design) -> Any:
 
 def hinge_program(problem: Problem) -> HingeProgram | None:
     """The program of a hinge loss with an l1 or group l_inf norm; None for another problem."""
-    rows, gauge = hinge_rows(problem.loss), gauge_columns(problem.penalty)
+    level = problem.loss if isinstance(problem.loss, LevelSet) else None
+    loss = problem.loss if level is None else level.loss
+    rows, gauge = hinge_rows(loss), gauge_columns(problem.penalty)
     if rows is None or gauge is None:
         return None
-    return HingeProgram(problem, rows, gauge)
+    return HingeProgram(problem, rows, gauge, level)

@@ -47,10 +47,6 @@ class HingeRows(ABC):
     def shortfalls(self, scores: Array) -> Array:
         """``1 - gains_r'z`` of every row, (n_samples, n_outputs); -inf where there is none."""
 
-    @abstractmethod
-    def covered(self, shortfalls: Array, rows: Ids) -> Array:
-        """The hinges that ``rows`` alone make, in the shape of the shortfalls or one column."""
-
     @cached_property
     def all_rows(self) -> Ids:
         """The rows of all pieces that count."""
@@ -61,14 +57,28 @@ class HingeRows(ABC):
     @abstractmethod
     def n_samples(self) -> int: ...
 
-    def violated(self, scores: Array, rows: Ids, slack: float) -> Ids:
-        """Of each sample the row furthest above what ``rows`` make of its hinge, if it is."""
-        shortfalls = self.shortfalls(scores)
-        above = shortfalls - self.covered(shortfalls, rows)
+    def violated(
+        self, shortfalls: Array, rows: Ids, slack: float, floors: Array | float = 0.0
+    ) -> Ids:
+        """Of each sample the row furthest above what ``rows`` make of its hinge, if it is.
+
+        Parameters
+        ----------
+        shortfalls : (n_samples, n_outputs)
+            Of every row; -inf for those that are not asked for.
+        floors : (n_hinges,) or number
+            What each hinge is without any row.
+        """
+        made = np.broadcast_to(floors, self.costs.shape).copy()
+        np.maximum.at(made, self.hinges(rows), shortfalls.flat[rows])
+        hinges = made[self.hinges(np.arange(shortfalls.size))].reshape(shortfalls.shape)
+        asked = np.isfinite(shortfalls)
+        above = np.subtract(shortfalls, hinges, out=np.full(shortfalls.shape, -np.inf), where=asked)
         above.flat[rows] = -np.inf
         worst = above.argmax(axis=1)
         samples = np.flatnonzero(above.max(axis=1) > slack)
-        return samples * self.n_outputs + worst[samples]
+        found: Ids = samples * self.n_outputs + worst[samples]
+        return found
 
     def dual(self, rows: Ids, duals: Array) -> Array:
         """The dual point of duals of the rows, (n_samples, n_outputs)."""
@@ -117,11 +127,6 @@ class _WorstClass(HingeRows):
         shortfalls[self.loss.shares == 0] = -np.inf
         return shortfalls
 
-    def covered(self, shortfalls: Array, rows: Ids) -> Array:
-        made = np.zeros((self.n_samples, 1))
-        np.maximum.at(made[:, 0], rows // self.n_outputs, shortfalls.flat[rows])
-        return made
-
 
 @dataclass(frozen=True, eq=False)
 class _EveryMargin(HingeRows):
@@ -152,9 +157,6 @@ class _EveryMargin(HingeRows):
     def shortfalls(self, scores: Array) -> Array:
         shortfalls: Array = np.where(self.loss.weights > 0, 1.0 - self.loss.signs * scores, -np.inf)
         return shortfalls
-
-    def covered(self, shortfalls: Array, rows: Ids) -> Array:
-        return np.zeros((1, 1))
 
 
 def hinge_rows(loss: Loss) -> HingeRows | None:

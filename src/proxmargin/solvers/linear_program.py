@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
+from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
 from proxmargin.solvers.gauge_columns import Columns, gauge_columns
 from proxmargin.solvers.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.hinge_rows import HingeRows, hinge_rows
-from proxmargin.solvers.restricted_program import AT_LOWER, BASIC, Basis, Vertex, solved
+from proxmargin.solvers.restricted_program import Basis, Vertex, solved
 from proxmargin.stopping import Stop
 
-__all__ = ["Generated", "LinearProgram"]
+__all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
 
 Ids = NDArray[np.intp]
 # rows up to this number are all taken in at once
@@ -44,6 +45,8 @@ class Generated(State):
         Of the penalty.
     basis : Basis, optional
         Of the next program.
+    multiplier : float
+        Of the budget for the loss, where there is one (`LevelSet`).
     pivots : int
         Of the simplex method so far.
     deadline : float
@@ -55,6 +58,7 @@ class Generated(State):
     rows: Ids = None  # type: ignore[assignment]
     columns: Columns = None  # type: ignore[assignment]
     basis: Basis | None = None
+    multiplier: float = 1.0
     pivots: int = 0
     deadline: float = np.inf
 
@@ -69,6 +73,14 @@ class LinearProgram(Solver[Generated]):
     solution violates: of each sample the wrong class that is furthest above its hinge, and the
     columns whose dual constraints are violated most. Where nothing is, the vertex solves the
     whole program, up to rounding.
+
+    With a budget for the loss (`LevelSet`) it is the same program with one more row, whose dual
+    is the multiplier. Solutions within a budget need not minimise the loss and a penalty of any
+    strength: as the strength falls, the loss of those jumps from vertex to vertex.
+
+    Notes
+    -----
+    (7) and (8) of Chierchia et al. (2015).
     """
 
     name: ClassVar[str] = "linear-program"
@@ -76,9 +88,12 @@ class LinearProgram(Solver[Generated]):
     max_iter: ClassVar[int] = 1000
 
     def objection(self, problem: Problem) -> str | None:
-        if hinge_rows(problem.loss) is None:
+        bare = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+        if hinge_rows(bare) is None:
             return "it needs a hinge loss (plain, of the wrong classes, or Crammer and Singer's)"
-        if gauge_columns(problem.penalty) is None:
+        gauge = gauge_columns(problem.penalty)
+        flat = gauge is not None and gauge.is_polyhedral and gauge.strength > 0
+        if not flat or problem.penalty.l2 > 0:
             return "it needs an l1 or group l_inf penalty, without a ridge part"
         if problem.fits_intercept and not problem.intercept.is_shift_invariant:
             return "it needs an intercept without penalty, or none"
@@ -90,7 +105,7 @@ class LinearProgram(Solver[Generated]):
         return Generated(
             at=start,
             scores=scores,
-            rows=_first_rows(program.rows, scores),
+            rows=first_rows(program.rows, scores),
             columns=program.gauge.starting(start.coef),
             deadline=stop.deadline,
         )
@@ -105,6 +120,7 @@ class LinearProgram(Solver[Generated]):
             at=point,
             scores=problem.design.scores(point.coef) + point.intercept,
             dual=program.dual(state.rows, vertex),
+            multiplier=program.multiplier(vertex),
             basis=vertex.basis,
             pivots=state.pivots + vertex.pivots,
         )
@@ -122,19 +138,24 @@ class LinearProgram(Solver[Generated]):
         return state.dual
 
 
+def columns_a_round(n_samples: int) -> int:
+    """The number of columns that may enter at a time."""
+    return max(COLUMNS, COLUMNS_A_SAMPLE * n_samples)
+
+
 def _program_of(problem: Problem) -> HingeProgram:
     program = hinge_program(problem)
     assert program is not None
     return program
 
 
-def _first_rows(rows: HingeRows, scores: Array) -> Ids:
+def first_rows(rows: HingeRows, scores: Array) -> Ids:
     """All rows where they are few, else one of each sample, of the worst."""
     if rows.all_rows.size <= FEW_ROWS:
         return rows.all_rows
     # at the null model all wrong classes are as bad: each is to be the first of some samples
     broken_ties = scores + SLACK * np.random.default_rng(0).random(scores.shape)
-    return rows.violated(broken_ties, np.zeros(0, dtype=np.intp), -np.inf)
+    return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
 
 
 def _vertex(program: HingeProgram, state: Generated) -> Vertex:
@@ -152,19 +173,16 @@ def _grown(program: HingeProgram, state: Generated) -> Generated:
     assert state.scores is not None
     assert state.basis is not None
     design = program.problem.design
-    rows = program.rows.violated(state.scores, state.rows, SLACK)
-    limit = max(COLUMNS, COLUMNS_A_SAMPLE * design.n_samples)
+    shortfalls = program.rows.shortfalls(state.scores)
+    rows = program.rows.violated(shortfalls, state.rows, SLACK)
     pulled = design.adjoint(-state.dual) / program.gauge.strength
-    columns = program.gauge.entering(pulled, state.columns, limit)
+    columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
     new = columns.parts.size
     return replace(
         state,
         rows=np.concatenate([state.rows, rows]),
         columns=state.columns.joined(columns),
-        basis=Basis(
-            np.concatenate([state.basis.columns, np.full(new, AT_LOWER, np.int8)]),
-            np.concatenate([state.basis.rows, np.full(rows.size, BASIC, np.int8)]),
-        ),
+        basis=state.basis.extended(new, rows.size),
         finished=not (rows.size or new),
         exact=not (rows.size or new),
     )

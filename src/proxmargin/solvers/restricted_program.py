@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
 
-__all__ = ["AT_LOWER", "BASIC", "Basis", "Program", "Vertex", "solved"]
+__all__ = ["Basis", "Program", "Vertex", "solved"]
 
 Status = NDArray[np.int8]
 # codes of a column or a row in a basis, as HiGHS numbers them
-AT_LOWER, BASIC, AT_ZERO = 0, 1, 3
+AT_LOWER, BASIC = 0, 1
 # feasibility of either side, the tightest that HiGHS takes
 FEASIBLE = 1e-10
+MANY_PIVOTS = 2**31 - 1
+# what a column adds to rows at most for being zero; rows are of unit size
+NOTHING = 1e-12
 
 
 class Basis(NamedTuple):
@@ -26,6 +29,13 @@ class Basis(NamedTuple):
 
     columns: Status
     rows: Status
+
+    def extended(self, columns: int, rows: int) -> Basis:
+        """With new columns at their lower bounds, and new rows in the basis, at the end."""
+        return Basis(
+            np.concatenate([self.columns, np.full(columns, AT_LOWER, np.int8)]),
+            np.concatenate([self.rows, np.full(rows, BASIC, np.int8)]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +77,11 @@ class Vertex(NamedTuple):
 
 
 def solved(
-    program: Program, basis: Basis | None, *, pivots: int, deadline: float = np.inf
+    program: Program,
+    basis: Basis | None,
+    *,
+    pivots: int = MANY_PIVOTS,
+    deadline: float = np.inf,
 ) -> Vertex:
     """The optimal vertex, or where ``pivots`` or the ``deadline`` ended the search.
 
@@ -99,7 +113,7 @@ def solved(
     if basis is not None:
         solver.setBasis(_basis(highs, basis))
     solver.run()
-    return _vertex(highs, solver)
+    return _vertex(highs, solver, program)
 
 
 def _model(highs: Any, program: Program) -> Any:
@@ -124,17 +138,23 @@ def _basis(highs: Any, basis: Basis) -> Any:
     return given
 
 
-def _vertex(highs: Any, solver: Any) -> Vertex:
+def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
     found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
     known = highs.HighsModelStatus
     return Vertex(
-        columns=np.array(found.col_value),
+        columns=_without_rounding(program, np.array(found.col_value)),
         duals=np.array(found.row_dual),
         basis=Basis(*(_codes(statuses) for statuses in (basis.col_status, basis.row_status))),
         optimal=status == known.kOptimal,
         limited=status in (known.kIterationLimit, known.kTimeLimit),
         pivots=int(solver.getInfo().simplex_iteration_count),
     )
+
+
+def _without_rounding(program: Program, columns: Array) -> Array:
+    """``columns`` with zeros where a degenerate vertex has zeros up to rounding."""
+    effects = np.abs(columns) * abs(program.matrix).max(axis=0).toarray().ravel()
+    return np.where((program.lower == 0.0) & (effects <= NOTHING), 0.0, columns)
 
 
 def _codes(statuses: Any) -> Status:
