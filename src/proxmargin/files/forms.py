@@ -21,7 +21,8 @@ __all__ = ["Form", "form_of"]
 Fitted = Mapping[str, Any]
 
 _ALWAYS = ("intercept_", "classes_", "n_features_in_")
-_PERHAPS = ("feature_names_in_", "n_iter_")
+_CHOSEN = ("nu_", "kappa_")  # parameters of the loss that were given as words or shares
+_PERHAPS = ("feature_names_in_", "n_iter_", *_CHOSEN)
 _SCALING = ("feature_centre_", "feature_scale_")
 
 
@@ -123,6 +124,17 @@ def _check_outputs(fitted: Fitted, name: str) -> None:
     rows = fitted[name].shape[0]
     _demand(rows == outputs, f"{len(classes)} classes need {outputs} rows of {name!r}")
     _demand(intercept.shape[0] == outputs, f"'intercept_' must have {outputs} entries")
+    for chosen in (name for name in _CHOSEN if name in fitted):
+        _check_chosen(chosen, fitted[chosen], outputs)
+
+
+def _check_chosen(name: str, value: Any, outputs: int) -> None:
+    number = outputs == 1 and isinstance(value, float)
+    _demand(
+        number or (_is_array(value, "f", 1) and len(value) == outputs),
+        f"{name!r} must be a float, or one for each of more than two classes",
+    )
+    _demand(bool(np.all(np.asarray(value) >= 0)), f"{name!r} must be >= 0")
 
 
 def _check_features(fitted: Fitted, width: int | None, known_from: str) -> None:

@@ -1,0 +1,200 @@
+"""Reading model files: forged, damaged and foreign ones are refused in a sentence."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from proxmargin import load_model, save_model
+from proxmargin.files.errors import ModelFileError
+from proxmargin.losses import HuberizedHinge
+from proxmargin.penalties import Ridge
+from tests.files.models import assert_same, forged_file, learned, npy
+
+
+@pytest.fixture
+def forged(tmp_path):
+    """Write a model file whose document or members were changed by hand."""
+    return functools.partial(forged_file, tmp_path, learned())
+
+
+def setting(*keys_and_value):
+    *keys, last, value = keys_and_value
+
+    def change(document):
+        for key in keys:
+            document = document[key]
+        document[last] = value
+
+    return change
+
+
+class TestReading:
+    def test_an_unchanged_forgery_loads(self, forged):
+        assert_same(learned(), load_model(forged()))
+
+    def test_a_newer_format_says_to_upgrade(self, forged):
+        path = forged(lambda _: {"format": "proxmargin model", "version": 7, "proxmargin": "9.1"})
+        with pytest.raises(ModelFileError, match=r"version 7, written by proxmargin 9\.1.*upgrade"):
+            load_model(path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda d: [d],
+            lambda d: {"format": "something else"},
+            lambda d: {**d, "more": 1},
+            lambda d: {k: v for k, v in d.items() if k != "certificate"},
+            setting("version", "1"),
+            setting("version", True),
+            setting("version", 0),
+            setting("proxmargin", 1),
+            setting("estimator", "os.system"),
+            setting("estimator", "SVC2"),
+            setting("estimator", ["MarginClassifier"]),
+            setting("settings", [1]),
+            setting("settings", "unheard_of", 1),
+            setting("settings", "loss", {"part": "Popen", "settings": {"args": "true"}}),
+            setting("settings", "loss", {"part": "MarginClassifier", "settings": {}}),
+            setting("settings", "loss", {"part": ["Ridge"], "settings": {}}),
+            setting("settings", "loss", {"part": "Ridge", "settings": {"l3": 1}}),
+            setting("settings", "loss", {"part": "HuberizedHinge", "settings": {"delta": -1}}),
+            setting("settings", "loss", {"part": "HuberizedHinge", "settings": {"delta": "x"}}),
+            setting("settings", "loss", {"part": "Ridge"}),
+            setting("settings", "tol", {"float": "1.0"}),
+            setting("settings", "tol", {"float": []}),
+            setting("settings", "tol", {"tuple": 3}),
+            setting("settings", "tol", {"entries": [[1]]}),
+            setting("settings", "tol", {"entries": [[[], 1]]}),
+            setting("settings", "tol", {"entries": 1}),
+            setting("settings", "tol", {"unknown": 1}),
+            setting("settings", "tol", {}),
+            setting("settings", "tol", math.nan),
+            setting("fitted", []),
+            setting("fitted", "extra_", 1),
+            setting("fitted", "coef_", 1),
+            setting("fitted", "coef_", {"array": "intercept_.npy"}),
+            setting("fitted", "coef_", {"array": "../coef_.npy"}),
+            setting("fitted", "coef_", None),
+            setting("fitted", "n_features_in_", 5),
+            setting("fitted", "n_features_in_", True),
+            setting("fitted", "n_iter_", -1),
+            setting("fitted", "classes_", {"text": ["a"], "dtype": "U"}),
+            setting("fitted", "classes_", {"text": ["a", "a"], "dtype": "U"}),
+            setting("fitted", "classes_", {"text": ["a", 1], "dtype": "O"}),
+            setting("fitted", "classes_", {"text": ["a", "b"], "dtype": "V"}),
+            setting("fitted", "classes_", {"text": ["a", "b"], "dtype": []}),
+            setting("fitted", "classes_", {"text": ["a", "b", "c"], "dtype": "U"}),
+            setting("fitted", "classes_", {"text": ["a" * 100_000, *"b" * 1000], "dtype": "U"}),
+            setting("fitted", "feature_names_in_", {"text": ["a"], "dtype": "O"}),
+            setting("certificate", 3),
+            setting("certificate", []),
+            setting("certificate", {"gap": 1.0}),
+            setting("certificate", "gap", "small"),
+            setting("certificate", "converged", 1),
+            setting("certificate", "n_iter", 1.5),
+        ],
+    )
+    def test_a_document_that_is_no_model_is_refused(self, forged, change):
+        with pytest.raises(ModelFileError, match="forged: not a valid model file"):
+            load_model(forged(change))
+
+    @pytest.mark.parametrize(
+        "coef",
+        [
+            npy(np.zeros((1, 5))),
+            npy(np.zeros((2, 4))),
+            npy(np.zeros(4)),
+            npy(np.zeros((1, 4), dtype=int)),
+            npy(np.zeros((1, 4), dtype=complex)),
+            npy(np.zeros((1, 4), dtype=[("x", float)])),
+            npy(np.array([[None] * 4]), allow_pickle=True),
+            npy(np.zeros((1, 4)))[:-1],
+            npy(np.zeros((1, 4))) + b"x",
+            npy(np.zeros((1, 4))).replace(b"(1, 4)", b"(-1,4)"),
+            npy(np.zeros((1, 4))).replace(b"(1, 4), ", b"(9**9,),"),
+            npy(np.zeros((1, 4))).replace(b"(1, 4), }   ", b"(10**9,4), }"),
+            npy(np.zeros((1, 4))).replace(b"(1, 4), }         ", b"(1000000000, 4), }"),
+            npy(np.zeros((1, 4))).replace(b"\x01\x00", b"\x09\x00", 1),
+            b"",
+            None,
+        ],
+    )
+    def test_an_array_that_does_not_fit_is_refused(self, forged, coef):
+        with pytest.raises(ModelFileError, match=r"forged: .*coef_"):
+            load_model(forged(members={"coef_.npy": coef}))
+
+    def test_extra_members_are_refused(self, forged):
+        with pytest.raises(ModelFileError, match="do not belong"):
+            load_model(forged(members={"evil.py": b"1 / 0"}))
+
+    def test_compressed_members_are_refused(self, forged):
+        with pytest.raises(ModelFileError, match="compressed"):
+            load_model(forged(compression=zipfile.ZIP_DEFLATED))
+
+    @pytest.mark.parametrize(
+        "text", [b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b"1" * 5000, b'{"a": NaN}']
+    )
+    def test_a_document_that_is_no_json_is_refused(self, forged, text):
+        with pytest.raises(ModelFileError, match="forged"):
+            load_model(forged(members={"model.json": text}))
+
+    def test_deeply_nested_parameters_are_refused(self, forged):
+        deep: list = []
+        for _ in range(600):
+            deep = [deep]
+        with pytest.raises(ModelFileError, match="forged"):
+            load_model(forged(setting("settings", "tol", {"tuple": deep, "x": deep})))
+
+    @pytest.mark.parametrize("content", [b"", b"P", b"PK\x03\x04", b"a,b,y\n1,2,3\n", bytes(5000)])
+    def test_foreign_files_are_refused(self, tmp_path, content):
+        (tmp_path / "foreign").write_bytes(content)
+        with pytest.raises(ModelFileError, match="foreign"):
+            load_model(tmp_path / "foreign")
+
+    def test_another_zip_archive_is_refused(self, tmp_path):
+        np.savez(tmp_path / "data.npz", X=np.zeros(3))
+        with pytest.raises(ModelFileError, match=r"no 'model\.json'"):
+            load_model(tmp_path / "data.npz")
+
+    def test_missing_files_and_folders_are_sentences(self, tmp_path):
+        with pytest.raises(ModelFileError, match="No such file"):
+            load_model(tmp_path / "absent")
+        with pytest.raises(ModelFileError, match="cannot be read"):
+            load_model(tmp_path)
+
+
+def test_damaged_files_load_the_same_model_or_are_refused(tmp_path):
+    model = learned(loss=Ridge(0.5), solver_options={"step": 0.1})
+    save_model(model, tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    rng = np.random.default_rng(11)
+    refused = 0
+    for trial in range(800):
+        content = bytearray(whole)
+        for at in rng.integers(0, len(whole), size=1 + trial % 3):
+            content[at] ^= rng.integers(1, 256)
+        if trial % 5 == 0:
+            content = content[: rng.integers(0, len(content))]
+        (tmp_path / "damaged").write_bytes(content)
+        try:
+            again = load_model(tmp_path / "damaged")
+        except ModelFileError:
+            refused += 1
+        else:
+            assert_same(model, again)
+    assert refused > 500
+
+
+def test_reading_a_file_opens_no_process_and_imports_nothing_new(tmp_path, monkeypatch):
+    save_model(learned(loss=HuberizedHinge()), tmp_path / "model.pmz")
+    load_model(tmp_path / "model.pmz")
+    monkeypatch.setattr("pickle.loads", lambda *_: pytest.fail("unpickled"))
+    monkeypatch.setattr("pickle.load", lambda *_: pytest.fail("unpickled"))
+    monkeypatch.setattr(os, "system", lambda *_: pytest.fail("ran a command"))
+    assert_same(learned(loss=HuberizedHinge()), load_model(tmp_path / "model.pmz"))
