@@ -529,6 +529,13 @@ def class_problem(
 
 
 # solvers of losses and penalties of their own: what makes them, and what makes a problem they take
+def level_set_problem(rng: np.random.Generator) -> Problem:
+    """`ridge_problem` with the huberized hinge within a budget."""
+    inner = ridge_problem(rng)
+    scores = np.tile(inner.null_point().intercept, (inner.design.n_samples, 1))
+    return replace(inner, loss=LevelSet(inner.loss, 0.6 * inner.loss.value(scores), 1.0))
+
+
 SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd": (NAMED["fbpd"], hinge_problem),
     "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),
@@ -568,4 +575,8 @@ def kernel_problem(rng: np.random.Generator) -> Problem:
 # solvers of kernel matrices, tested in tests/solvers/test_decomposition.py
 KERNEL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "decomposition": (NAMED["decomposition"], kernel_problem),
+}
+# solvers of losses within a budget, tested in tests/solvers/test_cutting_planes.py
+BUDGET_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
+    "cutting-planes": (NAMED["cutting-planes"], level_set_problem),
 }

@@ -75,7 +75,8 @@ def listed(parts: Any) -> set[type]:
             ]
             + [make() for make, _ in cases.SPECIAL_SOLVERS.values()]
             + [make() for make, _ in cases.CLASS_SOLVERS.values()]
-            + [make() for make, _ in cases.KERNEL_SOLVERS.values()],
+            + [make() for make, _ in cases.KERNEL_SOLVERS.values()]
+            + [make() for make, _ in cases.BUDGET_SOLVERS.values()],
         ),
         (MarginEstimator, [make() for make in cases.ESTIMATORS.values()]),
     ],
@@ -92,6 +93,7 @@ def test_every_solver_name_is_listed() -> None:
         cases.SPECIAL_SOLVERS,
         cases.CLASS_SOLVERS,
         cases.KERNEL_SOLVERS,
+        cases.BUDGET_SOLVERS,
     ]
     assert set(SOLVERS) <= set().union(*solvers)
 

@@ -19,6 +19,8 @@ __all__ = ["LevelSet"]
 SMALLEST, DIGITS = 1e-14, 1e-10
 # a step in the multiplier that tells on which side of its bound the best one is
 NEARBY = 1e-6
+# a loss within this share of the budget is at it: the rounding of sums over the samples
+SAME = 1e-14
 # the least multiplier is taken larger by this, so that rounding leaves the domain to no side
 INSIDE = 1e-15
 # steps of the search for the multiplier of a prox; digits of the budget and of the price
@@ -85,8 +87,12 @@ class LevelSet(Loss):
         return self.loss.dual_support
 
     def excess(self, scores: Array) -> float:
-        """How far the loss is above the budget; negative below."""
-        return self.loss.value(scores) - self.budget
+        """How far the loss is above the budget; negative below, zero where that is rounding."""
+        return self._above(self.loss.value(scores))
+
+    def _above(self, value: float) -> float:
+        excess = value - self.budget
+        return 0.0 if abs(excess) <= SAME * self.budget else excess
 
     def value(self, scores: Array) -> float:
         return self.price * max(self.excess(scores), 0.0)
@@ -94,9 +100,10 @@ class LevelSet(Loss):
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         """The loss and a subgradient: zero within the budget, with its bound."""
         value, gradient = self.loss.value_and_gradient(scores)
-        if value <= self.budget:
+        excess = self._above(value)
+        if excess <= 0:
             return 0.0, np.zeros_like(gradient)
-        return self.price * (value - self.budget), self.price * gradient
+        return self.price * excess, self.price * gradient
 
     def curvature_bound(self, row_weights: Array) -> float:
         return np.inf

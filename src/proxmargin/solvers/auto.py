@@ -150,6 +150,11 @@ RULES: tuple[Rule, ...] = (
         "too large for second-order steps: accelerated steps on the dual",
     ),
     Rule(
+        _always,
+        "cutting-planes",
+        "a budget for the loss: problems without one, at multipliers that close in on its own",
+    ),
+    Rule(
         lambda facts: facts.wide,
         "fapg-ws",
         "more features than samples: accelerated steps on a working set of features",

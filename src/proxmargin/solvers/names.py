@@ -17,6 +17,7 @@ from proxmargin.solvers.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.ball_newton import BallNewton
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.solvers.fisher_secular import FisherSecular
 from proxmargin.solvers.hinge_newton import HingeNewton
@@ -57,10 +58,11 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-star": FastProximalGradientStar,
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
-    "fbpd": PrimalDual,
     "tall-newton": TallNewton,
     "hinge-newton": HingeNewton,
     "ridge-newton": RidgeNewton,
+    "fbpd": PrimalDual,
+    "cutting-planes": CuttingPlanes,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
     "ball-interior-point": BallInteriorPoint,
