@@ -311,6 +311,7 @@ MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {
 }
 PENALISED: dict[str, Callable[..., Any]] = {
     "HuberizedSVC": proxmargin.HuberizedSVC,
+    "ElasticNetSVC": proxmargin.ElasticNetSVC,
     "SquaredHingeSVC": proxmargin.SquaredHingeSVC,
     "SparseLogisticRegression": proxmargin.SparseLogisticRegression,
     "MarginClassifier": proxmargin.MarginClassifier,

@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
+    ElasticNetSVC,
     History,
     HuberizedSVC,
     MarginClassifier,
@@ -21,7 +22,7 @@ from proxmargin import (
 )
 from proxmargin.paths import alpha_grid
 
-ESTIMATORS = (HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression)
+ESTIMATORS = (HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression)
 SETS = {"breast_cancer": load_breast_cancer, "wine": load_wine}
 
 

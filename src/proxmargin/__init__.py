@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 # `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.
 _HOMES = {
     "HuberizedSVC": "estimators.elastic_net",
+    "ElasticNetSVC": "estimators.elastic_net",
     "SquaredHingeSVC": "estimators.elastic_net",
     "SparseLogisticRegression": "estimators.sparse_logistic",
     "MarginClassifier": "estimators.custom",

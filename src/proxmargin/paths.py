@@ -16,6 +16,8 @@ from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of, unmet
 from proxmargin.estimators.validation import check_number
 from proxmargin.outcome import Solution, Status
+from proxmargin.penalties import ElasticNet
+from proxmargin.solvers.critical import critical_strength
 
 __all__ = ["Path", "alpha_grid", "alpha_max", "margin_path"]
 
@@ -74,6 +76,8 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
 
     With the intercept alone fitted, ``max_j |gradient_j| / l1_ratio``, where the gradient is that
     of the loss in the coefficients; the largest over the class problems of a one-vs-rest model.
+    A hinge has many gradients there, and the one with the least largest entry counts: a linear
+    program finds it.
 
     Parameters
     ----------
@@ -188,7 +192,8 @@ def _unfitted(estimator: Estimator) -> Estimator:
 
 
 def _critical_strength(assembly: Assembly) -> float:
-    return max(problem.critical_strength() for problem in assembly.problems)
+    """The least l1 strength without coefficients; it does not depend on the ridge part."""
+    return max(critical_strength(p) for p in assembly.with_penalty(ElasticNet(1.0)).problems)
 
 
 def _alpha_max(template: Any, assembly: Assembly) -> float:

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
+    ElasticNetSVC,
     HuberizedSVC,
     MarginClassifier,
     SparseLogisticRegression,
@@ -20,7 +21,7 @@ from proxmargin.losses import Hinge
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.accelerated import FastProximalGradient
 
-EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
+EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 every = pytest.mark.parametrize("make", EVERY)
 
 

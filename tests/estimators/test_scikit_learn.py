@@ -17,6 +17,7 @@ from proxmargin import (
     L2SVC,
     SVC,
     DDAGClassifier,
+    ElasticNetSVC,
     HuberizedSVC,
     LogisticRegression,
     MarginClassifier,
@@ -30,7 +31,7 @@ from proxmargin.certificate import CertificateList
 from proxmargin.losses import Logistic, SquaredHinge
 from proxmargin.penalties import Ball, ElasticNet, Ridge
 
-EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
+EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 
 
 @parametrize_with_checks(
@@ -38,6 +39,7 @@ EVERY = [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifi
         HuberizedSVC(),
         HuberizedSVC(multi_class="ovr"),
         HuberizedSVC(standardize=True),
+        ElasticNetSVC(),
         SquaredHingeSVC(),
         SparseLogisticRegression(),
         SparseLogisticRegression(multi_class="ovr"),

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC
+from proxmargin import ElasticNetSVC, HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC
 from tests.oracles.models import binary_objective, binary_optimum, joint_objective, joint_optimum
 
 ESTIMATORS: dict[str, Any] = {
+    "hinge": ElasticNetSVC,
     "huberized_hinge": HuberizedSVC,
     "squared_hinge": SquaredHingeSVC,
     "logistic": SparseLogisticRegression,

@@ -149,6 +149,7 @@ CANDIDATES: dict[str, Candidate] = {
     candidate.name: candidate
     for candidate in (
         _sparse("HuberizedSVC"),
+        _sparse("ElasticNetSVC"),
         _sparse("SquaredHingeSVC"),
         _sparse("SparseLogisticRegression"),
         _tried("SVC", C=STRENGTHS),

@@ -1,4 +1,4 @@
-"""Classifiers with an elastic net: huberized hinge and squared hinge."""
+"""Classifiers with an elastic net: hinge, huberized hinge and squared hinge."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from proxmargin.estimators.documented import (
     documented,
 )
 from proxmargin.estimators.validation import check_number
-from proxmargin.losses import HuberizedHinge, Loss, MarginLoss, SquaredHinge
+from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.minimize import Report
 from proxmargin.penalties import ElasticNet, Penalty
 from proxmargin.targets import Targets
 
-__all__ = ["BINARY", "EVERY", "ElasticNetEstimator", "HuberizedSVC", "SquaredHingeSVC"]
+__all__ = [
+    "BINARY",
+    "EVERY",
+    "ElasticNetEstimator",
+    "ElasticNetSVC",
+    "HuberizedSVC",
+    "SquaredHingeSVC",
+]
 
 # the solvers that take binary problems, and those of every problem
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
+HINGE = "'hinge-newton', 'linear-program' (l1_ratio=1)"
 EVERY = BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
 
 
@@ -174,6 +182,40 @@ class _OneVsRestEstimator(ElasticNetEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+
+
+@documented(solvers=HINGE, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+class ElasticNetSVC(_OneVsRestEstimator):
+    """Doubly regularised support vector machine: hinge with an elastic net (Liu et al. 2013, (2)).
+
+    ``minimise mean [1 - y (x'w + b)]_+ + l1 |w|_1 + (l2/2) |w|^2`` with a free intercept. With
+    ``l1_ratio=0`` it is `SVC` with ``C = 1 / (n alpha)``, with ``l1_ratio=1`` a linear program.
+
+    Parameters
+    ----------
+    alpha : float >= 0, default 0.01
+        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
+        With 0 the certificate can prove an optimum only for separable data.
+    l1_ratio : float in [0, 1], default 0.5
+        ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
+    multi_class : {'ovr'}
+        One problem a class against the rest.
+    <shared>
+
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import ElasticNetSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ElasticNetSVC(alpha=0.02, l1_ratio=0.9, standardize=True).fit(X, y)
+    >>> model.certificate_.converged
+    True
+    """
+
+    def _margin_loss(self) -> MarginLoss:
+        return Hinge()
 
 
 @documented(solvers=BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)

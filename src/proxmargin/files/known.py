@@ -12,6 +12,7 @@ ESTIMATORS: Allowed = {
     name: ("proxmargin", name)
     for name in (
         "DWD",
+        "ElasticNetSVC",
         "HuberizedSVC",
         "L2SVC",
         "LogisticRegression",
@@ -51,6 +52,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "FastProximalGradientStar",
         "FisherSecular",
         "GuaranteedProximalGradient",
+        "HingeNewton",
         "InteriorPoint",
         "MulticlassProximalGradient",
         "MulticlassTwoStage",
