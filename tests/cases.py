@@ -563,6 +563,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
 # solvers of losses that couple the classes of a sample
 CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "multiplier-newton": (NAMED["multiplier-newton"], class_problem),
+    "ssnal": (NAMED["ssnal"], class_problem),
 }
 
 

@@ -50,6 +50,17 @@ def test_products_with_few_live_coefficients_are_those_of_the_matrix(name: str, 
 
 
 @every_design
+@pytest.mark.parametrize("index", [[], [1], [0, 2, 5]])
+def test_dense_columns_are_those_of_the_matrix(name: str, index: list[int], rng) -> None:
+    design, X = pair(name, rng)
+    before = design.ledger.passes
+    columns = design.dense_columns(np.array(index, dtype=np.intp))
+    assert columns.dtype == np.float64
+    assert design.ledger.passes - before <= 1.0
+    np.testing.assert_allclose(columns, X[:, index], rtol=1e-13, atol=1e-13)
+
+
+@every_design
 def test_the_adjoint_identity_holds(name: str, rng) -> None:
     design, _ = pair(name, rng)
     w, q = rng.standard_normal((6, 2)), rng.standard_normal((14, 2))

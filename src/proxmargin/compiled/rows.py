@@ -61,12 +61,18 @@ def sum_to_zero_rows(rows, thresholds):  # type: ignore[no-untyped-def]
         if row.max() - row.min() <= 2.0 * threshold:
             continue
         shift = _root(row, threshold)
+        total, active = 0.0, 0
         for k in range(row.size):
             moved = row[k] - shift
             if moved > threshold:
                 out[i, k] = moved - threshold
             elif moved < -threshold:
                 out[i, k] = moved + threshold
+            total += out[i, k]
+            active += out[i, k] != 0.0
+        for k in range(row.size):  # what rounding left of entries far larger than their sum
+            if out[i, k] != 0.0:
+                out[i, k] -= total / active
     return out
 
 

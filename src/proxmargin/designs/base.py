@@ -176,6 +176,13 @@ class Design(ABC):
     def _columns(self, index: Index) -> Design:
         """What `columns` returns when asked for the first time."""
 
+    def dense_columns(self, index: Index) -> Array:
+        """Some of the features as a matrix (n_samples, size of ``index``), float64.
+
+        For systems of the few features that are live.
+        """
+        return self.columns(index).scores(np.eye(index.size))
+
     @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:
         """What coordinate descent reads columns from, where `has_columns`.

@@ -114,6 +114,10 @@ class DenseDesign(Design):
         np.take(self.matrix, index, axis=1, out=picked)
         return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
 
+    def dense_columns(self, index: Index) -> Array:
+        self.ledger.charge(self.share * index.size / max(self.n_features, 1))
+        return self.matrix[:, index].astype(np.float64, copy=False)
+
     def sweep_data(self) -> tuple[Any, ...]:
         return self.matrix, np.zeros(self.n_features), np.ones(self.n_features)
 

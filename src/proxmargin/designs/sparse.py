@@ -98,6 +98,11 @@ class SparseDesign(Design):
         picked = self.matrix[:, index].tocsc()
         return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
 
+    def dense_columns(self, index: Index) -> Array:
+        picked = self.matrix[:, index]
+        self.ledger.charge(self.share * _share(picked, self.matrix))
+        return picked.toarray().astype(np.float64, copy=False)
+
     def sweep_data(self) -> tuple[Any, ...]:
         by_columns = self.matrix.tocsc()
         return by_columns.data, by_columns.indices, by_columns.indptr

@@ -129,6 +129,9 @@ class StandardizedDesign(Design):
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 
+    def dense_columns(self, index: Index) -> Array:
+        return (self.base.dense_columns(index) - self.centre[index]) / self.scale[index]
+
     @property
     def has_columns(self) -> bool:  # type: ignore[override]
         return self.base.is_dense  # centring would fill the columns of a sparse matrix

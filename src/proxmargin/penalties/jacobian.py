@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.penalties.partition import Groups
 
-__all__ = ["ProxJacobian"]
+__all__ = ["ProxJacobian", "Root"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,8 @@ class ProxJacobian:
     """``J = diag(diagonal) + sign sum_g a_g a_g'``, an element of the generalised Jacobian.
 
     It is symmetric, with eigenvalues in [0, 1]. The arrays have the shape of what the map takes:
-    coefficients (n_features, n_outputs), or dual points (n_samples, n_outputs).
+    coefficients (n_features, n_outputs), or dual points (n_samples, n_outputs). Where a_g is not
+    zero the diagonal is zero, or the same number on the whole group.
 
     Parameters
     ----------
@@ -42,6 +44,12 @@ class ProxJacobian:
         """The rank-one terms couple the outputs."""
         return self.groups is not None and self.groups.across_classes
 
+    @property
+    def live(self) -> NDArray[np.bool_]:
+        """Entries that J does not send to zero."""
+        live: NDArray[np.bool_] = self.diagonal != 0
+        return live if self.vectors is None else live | (self.vectors != 0)
+
     def apply(self, x: Array) -> Array:
         """``J x``."""
         if self.vectors is None or self.groups is None:
@@ -49,3 +57,93 @@ class ProxJacobian:
         products = self.groups.oriented(self.vectors * x)
         sums = self.groups.spread(self.groups.reduced(np.add, products), len(products))
         return self.diagonal * x + self.sign * self.vectors * self.groups.restored(sums)
+
+    def on_rows(self, index: Index) -> ProxJacobian:
+        """J of some of the rows, where the others are zero."""
+        if self.vectors is None or self.groups is None:
+            return ProxJacobian(self.diagonal[index])
+        groups, _ = self.groups.restricted(index)
+        return replace(
+            self, diagonal=self.diagonal[index], vectors=self.vectors[index], groups=groups
+        )
+
+    def roots(self) -> list[Root]:
+        """Matrices R with ``J = R R'``: one for each output, or one for all where `across` holds.
+
+        The entries of several outputs come one output after another.
+        """
+        vectors = np.zeros(self.diagonal.shape) if self.vectors is None else self.vectors
+        codes = np.arange(len(self.diagonal)) if self.groups is None else self.groups.codes
+        if self.across:
+            every = np.tile(codes, self.diagonal.shape[1])
+            return [Root(self.diagonal.T.ravel(), vectors.T.ravel(), every, self.sign)]
+        pairs = zip(self.diagonal.T, vectors.T, strict=True)
+        return [Root(diagonal, column, codes, self.sign) for diagonal, column in pairs]
+
+
+class Root:
+    """R with ``R R' = diag(diagonal) + sign sum_g a_g a_g'`` and as many columns as its rank.
+
+    (One more a group where that is singular.) On a group with diagonal c > 0 it is the square
+    root ``sqrt(c) I + rho a a'``, on one without diagonal it is a alone.
+
+    Parameters
+    ----------
+    diagonal, vector : (k,)
+    codes : (k,) integers
+        The group of each entry.
+    sign : float
+    """
+
+    def __init__(self, diagonal: Array, vector: Array, codes: Index, sign: float) -> None:
+        self.entries = diagonal.size
+        self.kept = np.flatnonzero(diagonal)
+        self.root = np.sqrt(diagonal[self.kept])
+        rows = np.flatnonzero(vector)
+        self.order = rows[np.argsort(codes[rows], kind="stable")]
+        _, self.starts, self.place = np.unique(
+            codes[self.order], return_index=True, return_inverse=True
+        )
+        self.vector = vector[self.order]
+        shared = diagonal[self.order][self.starts] if rows.size else np.empty(0)
+        squares = self._summed(self.vector**2)
+        width = np.sqrt(np.maximum(shared + sign * squares, 0.0)) + np.sqrt(shared)
+        self.bends = np.where(shared > 0, sign / np.where(width > 0, width, 1.0), 0.0)
+        self.alone = np.flatnonzero(shared == 0)
+        # where among the kept entries those of groups with a diagonal are
+        places = np.full(self.entries, -1)
+        places[self.kept] = np.arange(self.kept.size)
+        self.coupled = places[self.order]
+        self.size = self.kept.size + self.alone.size
+
+    def combined(self, matrix: Array) -> Array:
+        """``matrix R``, for a matrix (m, k)."""
+        out = np.empty((matrix.shape[0], self.size))
+        np.multiply(matrix[:, self.kept], self.root, out=out[:, : self.kept.size])
+        if self.order.size:
+            sums = self._summed(matrix[:, self.order] * self.vector)
+            on = self.coupled >= 0
+            bent = (self.bends[self.place] * self.vector)[on]
+            out[:, self.coupled[on]] += sums[:, self.place[on]] * bent
+            out[:, self.kept.size :] = sums[:, self.alone]
+        return out
+
+    def times(self, inner: Array) -> Array:
+        """``R inner``, for (size,)."""
+        out = np.zeros(self.entries)
+        out[self.kept] = self.root * inner[: self.kept.size]
+        if self.order.size:
+            on = self.coupled >= 0
+            parts = np.zeros(self.order.size)
+            parts[on] = self.vector[on] * inner[self.coupled[on]]
+            lengths = self.bends * self._summed(parts)
+            lengths[self.alone] += inner[self.kept.size :]
+            out[self.order] += self.vector * lengths[self.place]
+        return out
+
+    def _summed(self, values: Array) -> Array:
+        """Sums over the groups, along the last axis."""
+        if self.order.size == 0:
+            return np.zeros((*values.shape[:-1], 0))
+        sums: Array = np.add.reduceat(values, self.starts, axis=-1)
+        return sums

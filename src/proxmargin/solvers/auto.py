@@ -140,6 +140,11 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
     ),
     Rule(
+        lambda facts: not facts.smooth,
+        "ssnal",
+        "hinges of all classes together: few Newton steps on the dual",
+    ),
+    Rule(
         _always,
         "linear-program",
         "hinges and a norm with flat faces: the simplex method on some samples and features",

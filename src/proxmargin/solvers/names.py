@@ -29,6 +29,7 @@ from proxmargin.solvers.primal_dual import PrimalDual
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
 from proxmargin.solvers.ridge_newton import RidgeNewton
+from proxmargin.solvers.ssnal import SemismoothNewton
 from proxmargin.solvers.tall_newton import TallNewton
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.working_set import WorkingSet
@@ -68,6 +69,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ball-interior-point": BallInteriorPoint,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
+    "ssnal": SemismoothNewton,
     "decomposition": BlockDecomposition,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,
