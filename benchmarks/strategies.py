@@ -45,7 +45,7 @@ VARIANTS = (
     Variant("Algorithm 3", "fapg-guaranteed"),
     Variant("fapg-star", "fapg-star"),
 )
-TIMED = ("all (Algorithm 4)", "fapg-star")  # whose times are shown part by part
+_TIMED = tuple(one for one in VARIANTS if one.name in ("all (Algorithm 4)", "fapg-star"))
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ Runs = dict[tuple[str, str], list[Run]]  # by model and data
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", default="10000,100", help="m,n of the artificial data")
+    parser.add_argument(
+        "--wide", default="10000,1000", help="m,n of those on which only the parts are timed"
+    )
     parser.add_argument("--data", nargs="*", default=["a9a"], help="real sets besides (a9a)")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--iterations", type=int, default=2000, help="the most a fit (2000)")
@@ -82,17 +85,20 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     runs: Runs = {}
-    for name in (f"artificial:{arguments.size}", *arguments.data):
+    timed: Runs = {}
+    plans = [(f"artificial:{arguments.wide}", _TIMED, timed)]
+    plans += [(f"artificial:{arguments.size}", VARIANTS, runs)]
+    plans += [(name, VARIANTS, runs) for name in arguments.data]
+    for name, variants, found in plans:
         data = load_scaled(name)
         for model in arguments.models:
-            done = runs.setdefault((model, data.name), [])
+            done = found.setdefault((model, data.name), [])
             _run(model, data, VARIANTS[-1], arguments, iterations=20)  # compiles what there is
-            for variant in VARIANTS:
+            for variant in variants:
                 done.append(_run(model, data, variant, arguments, arguments.iterations))
                 print(f"{model}; {data.name}; {variant.name}: {_told(done[-1])}", flush=True)
-            body = _body(runs, arguments)
-            title = "Strategies (Figures 6, 8, 10 of Ito et al.)"
-            write_section("strategies", title, body, arguments.results)
+    title = "Strategies (Figures 6, 8, 10 of Ito et al.)"
+    write_section("strategies", title, _body(runs, timed, arguments), arguments.results)
     if arguments.plot:
         draw(runs, arguments.plot)
     return 0
@@ -151,7 +157,7 @@ def _reached(run: Run, goal: float) -> str:
     return "-" if row is None else f"{row['n_iter']} ({float(row['own_passes']):.0f})"
 
 
-def _body(runs: Runs, arguments: argparse.Namespace) -> str:
+def _body(runs: Runs, timed: Runs, arguments: argparse.Namespace) -> str:
     parts = [_method(runs, arguments)]
     for (model, data), done in runs.items():
         head = ["strategies", *(f"to {goal:g}" for goal in GOALS), *_LAST]
@@ -159,7 +165,7 @@ def _body(runs: Runs, arguments: argparse.Namespace) -> str:
     head = ["model, data", "method", "iterations", *(f"{p}: share, calls, ms" for p in PARTS)]
     parts.append(
         "### Where the time goes (Tables 3, 7, 9)\n\n"
-        + table([*head, "the rest", "seconds"], _shares(runs))
+        + table([*head, "the rest", "seconds"], _shares({**timed, **runs}))
     )
     return "\n\n".join(parts)
 
@@ -199,7 +205,7 @@ def _line(run: Run) -> list[str]:
 
 def _shares(runs: Runs) -> Iterator[list[str]]:
     for (model, data), done in runs.items():
-        for run in (one for one in done if one.variant.name in TIMED and one.course.rows):
+        for run in (one for one in done if one.variant in _TIMED and one.course.rows):
             watch = run.watch
             rest = watch.total - sum(watch.seconds.values())
             yield [

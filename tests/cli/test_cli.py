@@ -18,6 +18,7 @@ import proxmargin
 from proxmargin import load_model
 from proxmargin.cli import main, output
 from proxmargin.cli.failures import FAILED, INTERRUPTED, OK, USAGE, guarded
+from proxmargin.cli.wording import as_options
 from proxmargin.comparing.layout import Listing
 
 ROWS, COLUMNS = 200, 6
@@ -235,13 +236,52 @@ class TestCompare:
         assert "interrupted" in capsys.readouterr().out
 
 
+class TestTextTables:
+    """Files as other programs write them."""
+
+    OPTIONS = ("--sep", ";", "--decimal", ",", "--encoding", "latin-1", "-q")
+
+    @pytest.fixture
+    def foreign(self, training, tmp_path) -> Path:
+        rows = list(csv.reader(training.read_text().splitlines()))
+        lines = [f"größe;{';'.join(rows[0])}"]
+        lines += [f"n{j};{';'.join(row).replace('.', ',')}" for j, row in enumerate(rows[1:])]
+        path = tmp_path / "foreign.dat"
+        path.write_text("\n".join(lines), encoding="latin-1")
+        return path
+
+    def test_they_give_the_same_model(self, training, foreign, model, tmp_path):
+        path = tmp_path / "m.pmz"
+        arguments = ["fit", str(foreign), "--model", "HuberizedSVC", "--ignore", "größe"]
+        assert main([*arguments, *self.OPTIONS, "-o", str(path)]) == OK
+        np.testing.assert_array_equal(load_model(path).coef_, load_model(model).coef_)
+
+    def test_they_are_predicted_and_described(self, foreign, model, tmp_path, capsys):
+        out = tmp_path / "out.csv"
+        assert main(["predict", str(model), str(foreign), *self.OPTIONS, "-o", str(out)]) == OK
+        assert len(out.read_text().splitlines()) == ROWS + 1
+        assert main(["info", str(foreign), "--ignore", "0", *self.OPTIONS, "--json"]) == OK
+        assert json.loads(capsys.readouterr().out)["columns"] == COLUMNS
+
+    def test_a_file_without_a_header(self, training, tmp_path, capsys):
+        path = tmp_path / "bare.tsv"
+        lines = training.read_text().splitlines()[1:]
+        path.write_text("\n".join(line.replace(",", "\t") for line in lines))
+        assert main(["info", str(path), "--json"]) == USAGE
+        assert "(--no-header)" in capsys.readouterr().err
+        assert main(["info", str(path), "--no-header", "--sep", "tab", "--json"]) == OK
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["rows"], facts["target"]) == (ROWS, str(COLUMNS))
+
+
 class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             ("fit nowhere.csv --model HuberizedSVC", "There is no file 'nowhere.csv'"),
-            ("fit iris --model Nope", "there is no model 'Nope'; models are DWD, HuberizedSVC"),
-            ("fit iris --model SquaredHingeSVC --delta 2", "has no parameter 'delta'"),
+            ("fit iris --model Nope", "there is no model 'Nope'; models are DWD, "),
+            ("fit iris --model SquaredHingeSVC --delta 2", "has no parameter for --delta"),
+            ("fit iris --model SVC --set width=2", "has no parameter for --set width"),
             ("fit iris --model HuberizedSVC --alpha -1", "alpha must be"),
             ("fit iris --model HuberizedSVC --solver nope", "unknown solver 'nope'"),
             ("fit iris --model HuberizedSVC --target nope", "nope"),
@@ -254,6 +294,9 @@ class TestMistakes:
             ("path iris --model HuberizedSVC --n-alphas 0", "n_alphas"),
             ("predict nowhere.pmz iris", "nowhere.pmz"),
             ("info nowhere.pmz", "nowhere.pmz"),
+            ("info iris --sep ;", "no text table"),
+            ("info iris --encoding klingon", "no encoding 'klingon'"),
+            ("fit iris --model HuberizedSVC --ignore 0", "this is a matrix"),
         ],
     )
     def test_a_mistake_is_one_sentence_and_status_2(self, arguments, words, capsys):
@@ -299,6 +342,21 @@ class TestMistakes:
 
         assert guarded(work, debug=False) == status
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("use multi_class='ovr'", "use --multi-class ovr"),
+        ("it is above (nu=0.25).", "it is above (--nu 0.25)."),
+        ("encode them (encode=True) or not", "encode them (--encode) or not"),
+        ("name it (encoding=).", "name it (--encoding)."),
+        ("(tol=1e-05)", "(--tol 1e-05)"),
+        ("SVC(shrinking=True), x_nu=1", "SVC(shrinking=True), x_nu=1"),
+    ],
+)
+def test_sentences_name_options(sentence, words):
+    assert as_options(sentence) == words
 
 
 class TestProcess:

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from proxmargin.cli.wording import as_options
+
 __all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "guarded"]
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -55,9 +57,9 @@ _KINDS: tuple[tuple[type[BaseException], int, str], ...] = (
 )
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+def _one_line(message: Any) -> str:
+    return as_options(" ".join(str(message).split()))
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"proxmargin: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"proxmargin: warning: {_one_line(message)}", file=sys.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proxmargin.cli import failures
-from proxmargin.cli.options import Commands, add_common, add_target, subcommand
+from proxmargin.cli.options import Commands, add_columns, add_common, subcommand
 from proxmargin.cli.output import print_facts, print_json
 
 __all__ = ["register"]
@@ -20,8 +20,7 @@ NAMED_AT_MOST = 12
 def register(commands: Commands) -> None:
     parser = subcommand(commands, "info", run, "describe a model file or a data file")
     parser.add_argument("data", metavar="MODEL|DATA", help="a model file, or DATA")
-    add_target(parser)
-    parser.add_argument("--encode", action="store_true", help="count columns of text by level")
+    add_columns(parser)
     add_common(parser)
 
 

@@ -104,7 +104,9 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
     given = _given(arguments)
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ValueError(f"{arguments.model} has no parameter {unknown[0]!r}")
+        flags = {option.parameter: option.flag for option in OPTIONS}
+        wrong = flags.get(unknown[0]) or f"--set {unknown[0]}"
+        raise ValueError(f"{arguments.model} has no parameter for {wrong}")
     common = {
         "standardize": arguments.standardize,
         "fit_intercept": arguments.fit_intercept,

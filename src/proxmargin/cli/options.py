@@ -6,9 +6,20 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from proxmargin.files.dialect import Dialect
     from proxmargin.files.table import Table
 
-__all__ = ["Commands", "add_common", "add_data", "subcommand", "table_of"]
+__all__ = [
+    "Commands",
+    "add_columns",
+    "add_common",
+    "add_data",
+    "add_target",
+    "add_text",
+    "dialect_of",
+    "subcommand",
+    "table_of",
+]
 
 Commands = Any  # what add_subparsers returns has no public name
 
@@ -32,11 +43,46 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 def add_data(parser: argparse.ArgumentParser) -> None:
     """The data and how to read them."""
     parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
+    add_columns(parser)
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Which columns are labels and features, and how a text table is written."""
     add_target(parser)
+    parser.add_argument(
+        "--ignore",
+        metavar="COL",
+        action="append",
+        default=[],
+        help="a column that is no feature, by name or position; may be given again",
+    )
     parser.add_argument(
         "--encode",
         action="store_true",
         help="turn columns of text into one feature per level; otherwise they are refused",
+    )
+    add_text(parser)
+
+
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """How a text table is written."""
+    group = parser.add_argument_group("text tables (defaults: as written by most programs)")
+    group.add_argument(
+        "--sep",
+        metavar="CHAR",
+        help="between the cells; 'tab' for a tab (default: a comma, and a tab in .tsv files)",
+    )
+    group.add_argument(
+        "--decimal", metavar="CHAR", default=".", help="before the fraction of a number"
+    )
+    group.add_argument(
+        "--encoding", metavar="NAME", default="utf-8", help="such as latin-1 (default: utf-8)"
+    )
+    group.add_argument(
+        "--no-header",
+        dest="header",
+        action="store_false",
+        help="the first line is data; columns are called 0, 1, ...",
     )
 
 
@@ -53,4 +99,18 @@ def table_of(arguments: argparse.Namespace) -> Table:
     """The data that the arguments name."""
     from proxmargin.files.table import read_data
 
-    return read_data(arguments.data, target=arguments.target, encode=arguments.encode)
+    return read_data(
+        arguments.data,
+        target=arguments.target,
+        encode=arguments.encode,
+        ignore=arguments.ignore,
+        dialect=dialect_of(arguments),
+    )
+
+
+def dialect_of(arguments: argparse.Namespace) -> Dialect:
+    """How the text tables are written that the arguments name."""
+    from proxmargin.files.dialect import Dialect
+
+    separator = {"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep)
+    return Dialect(separator, arguments.decimal, arguments.encoding, arguments.header)

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from proxmargin.cli import failures
-from proxmargin.cli.options import Commands, add_common, add_target, subcommand
+from proxmargin.cli.options import (
+    Commands,
+    add_common,
+    add_target,
+    add_text,
+    dialect_of,
+    subcommand,
+)
 from proxmargin.cli.output import check_output, print_json
 
 __all__ = ["register"]
@@ -25,6 +32,7 @@ def register(commands: Commands) -> None:
         "-o", "--output", metavar="FILE", help="write CSV there (default: standard output)"
     )
     parser.add_argument("--scores", action="store_true", help="add the scores of the classes")
+    add_text(parser)
     add_common(parser)
 
 
@@ -34,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_output(arguments.output)
     model = load_model(arguments.model)
-    table = read_for_model(arguments.data, model, target=arguments.target)
+    table = read_for_model(
+        arguments.data, model, target=arguments.target, dialect=dialect_of(arguments)
+    )
     with warnings.catch_warnings():
         # the columns were found by their names already
         warnings.filterwarnings("ignore", message="X does not have valid feature names")

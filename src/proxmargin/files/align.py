@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from proxmargin.files.contents import Table, Wanted
+from proxmargin.files.dialect import USUAL, Dialect
 from proxmargin.files.sources import open_source
 
 __all__ = ["read_columns", "read_for_model"]
@@ -18,6 +19,7 @@ def read_columns(
     n_features: int,
     *,
     target: str | int | None = None,
+    dialect: Dialect = USUAL,
 ) -> Table:
     """The columns a model was fitted on, in its order.
 
@@ -37,6 +39,8 @@ def read_columns(
     target : str or int, optional
         The column with the labels. By default the only column with a usual name (target, label,
         class, y) that is no feature of the model; there need not be one.
+    dialect : Dialect
+        How a text table is written.
 
     Returns
     -------
@@ -48,13 +52,18 @@ def read_columns(
     DataError
         The file cannot be read, or lacks columns; the message names them.
     """
-    return open_source(source).for_model(Wanted(feature_names, int(n_features), target))
+    wanted = Wanted(feature_names, int(n_features), target)
+    return open_source(source, dialect).for_model(wanted)
 
 
 def read_for_model(
-    source: str | os.PathLike[str], model: Any, *, target: str | int | None = None
+    source: str | os.PathLike[str],
+    model: Any,
+    *,
+    target: str | int | None = None,
+    dialect: Dialect = USUAL,
 ) -> Table:
     """The columns that a fitted estimator wants; see `read_columns`."""
     names = getattr(model, "feature_names_in_", None)
     feature_names = None if names is None else [str(name) for name in names]
-    return read_columns(source, feature_names, model.n_features_in_, target=target)
+    return read_columns(source, feature_names, model.n_features_in_, target=target, dialect=dialect)

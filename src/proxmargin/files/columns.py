@@ -20,14 +20,14 @@ from proxmargin.files.encoding import (
     refuse_unusable_cells,
 )
 from proxmargin.files.errors import DataError
-from proxmargin.files.labels import class_labels
+from proxmargin.files.labels import class_labels, written_labels
 from proxmargin.files.matrices import same_width
 from proxmargin.files.wording import listed, plural
 
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 
-_USE_ENCODE = "encode them as one feature per level (encode=True, --encode) or remove them"
+_USE_ENCODE = "encode them as one feature per level (encode=True) or remove them"
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,14 @@ class NamedColumns:
         The header, in the file's order.
     load : callable (names, text) -> list of Column
         Reads the named columns; those also in `text` come as the text they are in the file.
+    tells_text : bool
+        Whether the file tells text from numbers, as typed formats do; otherwise the cells do.
     """
 
     source: str
     names: list[str]
     load: Callable[[Sequence[str], Collection[str]], list[Column]]
+    tells_text: bool = True
 
     def __post_init__(self) -> None:
         repeated = [name for name, count in Counter(self.names).items() if count > 1]
@@ -56,8 +59,14 @@ class NamedColumns:
 
     def table(self, request: Request) -> Table:
         """All columns but the target as features, and the target as labels."""
-        target = self._target(request.target, last_by_default=request.labelled)
-        columns, labels = self._load([name for name in self.names if name != target], target)
+        ignored = {_column_called(name, self.names, self.source) for name in request.ignore}
+        target = self._target(
+            request.target, last_by_default=request.labelled, out_of_question=ignored
+        )
+        if target in ignored:
+            raise DataError(f"{self.source}: the target {target!r} cannot be ignored.")
+        used = [name for name in self.names if name != target and name not in ignored]
+        columns, labels = self._load(used, target)
         if not request.encode:
             refuse_text(columns, self.source, way_out=_USE_ENCODE)
         features = features_of(columns)
@@ -73,7 +82,12 @@ class NamedColumns:
         features = matching_features(wanted.feature_names, self.names, self.source)
         levelled = {feature.column for feature in features if feature.level is not None}
         used = list(dict.fromkeys(feature.column for feature in features))
-        target = self._target(wanted.target, last_by_default=False, taken=used)
+        target = self._target(wanted.target, last_by_default=False, out_of_question=used)
+        if target in used:
+            raise DataError(
+                f"{self.source}: the target {target!r} is a feature of the model; "
+                "name another column, or none."
+            )
         columns, labels = self._load(used, target, text=levelled)
         refuse_text(
             [column for column in columns if column.name not in levelled],
@@ -93,8 +107,9 @@ class NamedColumns:
             )
         if target is None:
             return self.load(names, text), None
-        *columns, labels = self.load([*names, target], text)
-        return columns, labels
+        # labels are read as they are written: numbers would not tell 01 from 1
+        *columns, labels = self.load([*names, target], {*text, target})
+        return columns, labels if self.tells_text else written_labels(labels)
 
     def _table(
         self,
@@ -114,20 +129,20 @@ class NamedColumns:
         return class_labels(column, self.source)
 
     def _target(
-        self, target: str | int | None, *, last_by_default: bool, taken: Collection[str] = ()
+        self,
+        target: str | int | None,
+        *,
+        last_by_default: bool,
+        out_of_question: Collection[str],
     ) -> str | None:
+        """The column that is named, or else an obvious one of those in question."""
         if target is not None:
-            name = _column_called(target, self.names, self.source)
-            if name in taken:
-                raise DataError(
-                    f"{self.source}: the target {name!r} is a feature of the model; "
-                    "name another column, or none."
-                )
-            return name
-        usual = [n for n in self.names if n.lower() in TARGET_NAMES and n not in taken]
+            return _column_called(target, self.names, self.source)
+        names = [name for name in self.names if name not in out_of_question]
+        usual = [name for name in names if name.lower() in TARGET_NAMES]
         if len(usual) == 1:
             return usual[0]
-        return self.names[-1] if last_by_default else None
+        return names[-1] if last_by_default and names else None
 
 
 def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
@@ -199,5 +214,5 @@ def _separator_hint(names: Sequence[str]) -> str:
         return ""
     return (
         f" (the header looks separated by {found[0]!r}; .csv files are separated by commas "
-        "and .tsv files by tabs)"
+        "and .tsv files by tabs, unless another one is named: separator=)"
     )

@@ -57,6 +57,7 @@ class Request:
     target: str | int | None = None
     encode: bool = False
     labelled: bool = True
+    ignore: Sequence[str | int] = ()
 
 
 @dataclass(frozen=True)

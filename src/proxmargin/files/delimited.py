@@ -1,4 +1,4 @@
-"""Comma- and tab-separated text with a header line."""
+"""Comma- and tab-separated text, and its kin."""
 
 from __future__ import annotations
 
@@ -8,78 +8,105 @@ import warnings
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from proxmargin.files.column import Column, series_column
 from proxmargin.files.columns import NamedColumns
+from proxmargin.files.dialect import Dialect
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas
+from proxmargin.files.wording import listed
 
 # Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
 
 
-def read_commas(path: Path) -> NamedColumns:
-    """A CSV file."""
-    return _read(path, ",")
+# How far down a text of the first line is looked for: labels come again soon.
+LOOKED_AT = 1000
 
 
-def read_tabs(path: Path) -> NamedColumns:
-    """A TSV file."""
-    return _read(path, "\t")
+def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
+    """A text table with this separator.
 
-
-def _read(path: Path, separator: str) -> NamedColumns:
-    names = _header(path, separator)
+    Raises
+    ------
+    DataError
+        The file cannot be read, or its first line is no header and one is expected.
+    """
+    if separator == dialect.decimal:
+        raise DataError(
+            f"{path}: the decimal mark {separator!r} also separates the cells; name another "
+            "separator (separator=)."
+        )
+    names = _names(path, separator, dialect)
 
     def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
-        frame = _frame(path, separator, names, text)
+        frame = _frame(path, separator, dialect, names, text)
         return [series_column(name, frame[name]) for name in wanted]
 
-    return NamedColumns(str(path), names, load)
+    return NamedColumns(str(path), names, load, tells_text=False)
 
 
-def _header(path: Path, separator: str) -> list[str]:
-    with _opened(path) as stream:
+def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
+    with _opened(path, dialect) as stream:
         # skipping initial blanks would swallow the empty cells of a tab-separated header
         lines = csv.reader(stream, delimiter=separator, skipinitialspace=separator != "\t")
-        names = next((line for line in lines if any(cell.strip() for cell in line)), None)
-    if names is None:
+        filled = (line for line in lines if any(cell.strip() for cell in line))
+        first = [cell.strip() for cell in next(filled, [])]
+        below = [[cell.strip() for cell in line] for line in islice(filled, LOOKED_AT)]
+    if not first:
         raise DataError(f"{path}: the file is empty.")
-    names = [name.strip() for name in names]
-    if "" in names:
+    if not dialect.header:
+        return [str(position) for position in range(len(first))]
+    if "" in first:
         raise DataError(
-            f"{path}: column {names.index('') + 1} has no name in the header; name it, or remove "
+            f"{path}: column {first.index('') + 1} has no name in the header; name it, or remove "
             "it if it is a row number."
         )
-    if _looks_like_data(names):
+    sign = _sign_of_data(first, below, dialect.decimal)
+    if sign:
         raise DataError(
-            f"{path}: the first line holds only numbers, so the columns have no names; "
-            "add a header line."
+            f"{path}: the first line {sign}, so the columns have no names; add a header line, or "
+            "read the file as one without (header=False)."
         )
-    return names
+    return first
 
 
-def _looks_like_data(names: Sequence[str]) -> bool:
+def _sign_of_data(first: Sequence[str], below: Sequence[Sequence[str]], decimal: str) -> str:
+    """What shows that a line is data and no header; empty where nothing does."""
+    words = {j: cell for j, cell in enumerate(first) if not _is_number(cell, decimal)}
+    if not words:
+        # data frames without names are written with 0, 1, 2, ... as their header
+        counts = [str(j) for j in range(len(first) + 1)]
+        return "" if first in (counts[:-1], counts[1:]) else "holds only numbers"
+    again = {j: cell for j, cell in words.items() if any(row[j : j + 1] == [cell] for row in below)}
+    if again and (len(words) < len(first) or len(again) == len(words)):
+        return f"is one of the rows ({listed(again.values())} again below it)"
+    return ""
+
+
+def _is_number(cell: str, decimal: str) -> bool:
     try:
-        numbers = [float(name) for name in names]
+        float(cell.replace(decimal, "."))
     except ValueError:
         return False
-    # data frames without names are written with 0, 1, 2, ... as their header
-    counts = [float(j) for j in range(len(names) + 1)]
-    return numbers not in (counts[:-1], counts[1:])
+    return True
 
 
-def _frame(path: Path, separator: str, names: list[str], text: Collection[str]) -> Any:
+def _frame(
+    path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[str]
+) -> Any:
     pd = pandas()
-    with _opened(path) as stream, warnings.catch_warnings():
+    with _opened(path, dialect) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(
                 stream,
                 sep=separator,
-                header=0,
+                decimal=dialect.decimal,
+                header=0 if dialect.header else None,
                 names=names,
                 index_col=False,
                 dtype=dict.fromkeys(text, str),
@@ -91,8 +118,9 @@ def _frame(path: Path, separator: str, names: list[str], text: Collection[str]) 
             )
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             reason = str(error).replace("\n", " ").strip().rstrip(".")
+            first = "header" if dialect.header else "first row"
             raise DataError(
-                f"{path}: the rows do not all have the {len(names)} columns of the header: "
+                f"{path}: the rows do not all have the {len(names)} columns of the {first}: "
                 f"{reason}."
             ) from error
     if frame.empty:
@@ -107,13 +135,17 @@ def _exact_floats(pd: Any) -> dict[str, str]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
+def _opened(path: Path, dialect: Dialect) -> Iterator[TextIO]:
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+        with opener(path, "rt", encoding=dialect.codec, newline="") as stream:
             yield stream
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a text file in UTF-8: {error.reason}.") from error
+    except UnicodeError as error:
+        reason = getattr(error, "reason", str(error))
+        raise DataError(
+            f"{path}: not a text file in {dialect.encoding.upper()}: {reason}; name its encoding "
+            "(encoding=)."
+        ) from error
     except csv.Error as error:
         raise DataError(f"{path}: not a readable text table: {error}.") from error
     except (OSError, EOFError, zlib.error) as error:

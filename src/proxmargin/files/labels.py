@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -15,6 +16,34 @@ from proxmargin.files.wording import listed, plural
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
 _EXACT_INTEGERS = 2.0**53
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
+# digits that a number would lose: leading zeros, and those beyond 18
+_CODE = re.compile(r"[+-]?(0\d+|\d{19,})")
+_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+
+
+def written_labels(column: Column) -> Column:
+    """Text as numbers or booleans where all of it is that and no digit gets lost."""
+    if column.missing.any():
+        return column  # these are no labels yet
+    words, places = np.unique(np.char.strip(column.values.astype(str)), return_inverse=True)
+    meant = _meant(words.tolist())
+    return Column(column.name, column.values if meant is None else meant[places], column.missing)
+
+
+def _meant(words: list[str]) -> NDArray[Any] | None:
+    """What different words say, or None where they are words."""
+    if any(_CODE.fullmatch(word) for word in words):
+        return None
+    if all(word in _TRUTH for word in words):
+        return np.array([_TRUTH[word] for word in words])
+    if all(_WHOLE.fullmatch(word) for word in words):
+        return np.array([int(word) for word in words])
+    if all(_NUMBER.fullmatch(word) for word in words):
+        return np.array([float(word) for word in words])
+    return None
 
 
 def class_labels(column: Column, source: str) -> NDArray[Any]:

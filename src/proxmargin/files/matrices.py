@@ -51,6 +51,10 @@ class PlainMatrix:
                 f"{self.source}: the labels are stored beside the features; "
                 f"the target {request.target!r} cannot be chosen."
             )
+        if request.ignore:
+            raise DataError(
+                f"{self.source}: only columns of tables can be ignored, and this is a matrix."
+            )
         if self.y is None:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from proxmargin.files import columnar, delimited, embedded, npz, svmlight
 from proxmargin.files.contents import Source
+from proxmargin.files.dialect import USUAL, Dialect
 from proxmargin.files.errors import DataError
 from proxmargin.files.wording import listed
 
@@ -20,12 +21,13 @@ _SVMLIGHT = [
     for packed in ("", ".gz", ".bz2")
 ]
 
+# suffixes of text tables, and what separates their cells if nothing else is said
+SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+# files that may be tables too: they are where a separator is given
+_PERHAPS_TABLES = (".txt", ".txt.gz")
+
 READERS: dict[str, Reader] = {
     **dict.fromkeys(_SVMLIGHT, svmlight.read),
-    ".csv": delimited.read_commas,
-    ".csv.gz": delimited.read_commas,
-    ".tsv": delimited.read_tabs,
-    ".tsv.gz": delimited.read_tabs,
     ".parquet": columnar.read_parquet,
     ".arrow": columnar.read_arrow,
     ".feather": columnar.read_arrow,
@@ -33,27 +35,45 @@ READERS: dict[str, Reader] = {
 }
 
 
-def open_source(source: str | os.PathLike[str]) -> Source:
+def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Source:
     """The opened data file, or the embedded set of that name.
 
     Raises
     ------
     DataError
-        There is no such file or set, or its suffix is unknown.
+        There is no such file or set, its suffix is unknown, or it is no text and a dialect is
+        given.
     """
     if source in embedded.EMBEDDED:
+        _refuse_dialect(str(source), dialect)
         return embedded.read(str(source))
     path = Path(source)
     _refuse_unreadable(path)
-    return _reader(path)(path)
+    suffix = _suffix(path)
+    separator = dialect.separator or SEPARATORS.get(suffix)
+    if separator and (suffix not in READERS or suffix in _PERHAPS_TABLES):
+        return delimited.read(path, separator, dialect)
+    if suffix not in READERS:
+        raise DataError(
+            f"{path}: unknown kind of file; {_known()}. A text table with another suffix is read "
+            "where its separator is given (separator=)."
+        )
+    _refuse_dialect(str(path), dialect)
+    return READERS[suffix](path)
 
 
-def _reader(path: Path) -> Reader:
+def _suffix(path: Path) -> str:
     name = path.name.lower()
-    suffix = max((s for s in READERS if name.endswith(s)), key=len, default=None)
-    if suffix is None:
-        raise DataError(f"{path}: unknown kind of file; {_known()}.")
-    return READERS[suffix]
+    known = (suffix for suffix in (*READERS, *SEPARATORS) if name.endswith(suffix))
+    return max(known, key=len, default="")
+
+
+def _refuse_dialect(source: str, dialect: Dialect) -> None:
+    if dialect != USUAL:
+        raise DataError(
+            f"{source}: this is no text table, so separator, decimal mark, encoding and header "
+            "do not apply."
+        )
 
 
 def _refuse_unreadable(path: Path) -> None:
@@ -72,6 +92,6 @@ def _refuse_unreadable(path: Path) -> None:
 
 
 def _known() -> str:
-    suffixes = listed(READERS, quote=False, at_most=len(READERS))
+    suffixes = listed([*SEPARATORS, *READERS], quote=False, at_most=99)
     names = listed(embedded.EMBEDDED, quote=False, at_most=len(embedded.EMBEDDED))
     return f"known are the suffixes {suffixes}, and the embedded sets {names}"

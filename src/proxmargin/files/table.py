@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from proxmargin.files.contents import Request, Table
+from proxmargin.files.dialect import USUAL, Dialect
 from proxmargin.files.sources import open_source
 
-__all__ = ["Table", "read_data"]
+__all__ = ["Dialect", "Table", "read_data"]
 
 
 def read_data(
@@ -16,6 +18,8 @@ def read_data(
     target: str | int | None = None,
     encode: bool = False,
     labelled: bool = True,
+    ignore: Sequence[str | int] = (),
+    dialect: Dialect = USUAL,
 ) -> Table:
     """The samples and labels of a data file or an embedded set.
 
@@ -33,6 +37,14 @@ def read_data(
     labelled : bool
         Whether labels are needed. Where not, a target is used if it is named or obvious, and
         the last column is not taken for one.
+    ignore : sequence of str or int
+        Columns that are no features, such as row numbers and names, by name or by position.
+    dialect : Dialect
+        How a text table is written: separator, decimal mark, encoding, header.
+
+    Notes
+    -----
+    Labels that are numbers in a text table stay text where one has a leading zero: 01 is not 1.
 
     Returns
     -------
@@ -43,4 +55,5 @@ def read_data(
     DataError
         The file cannot be read, or is no table for classification; the message says why.
     """
-    return open_source(source).table(Request(target, encode, labelled))
+    request = Request(target, encode, labelled, tuple(ignore))
+    return open_source(source, dialect).table(request)

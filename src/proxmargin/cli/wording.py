@@ -1,0 +1,38 @@
+"""Sentences of the library, which name parameters, as sentences of the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from proxmargin.cli.models import OPTIONS
+
+__all__ = ["as_options"]
+
+_SWITCHES: Mapping[str, str] = {
+    "encode=True": "--encode",
+    "header=False": "--no-header",
+    "fit_intercept=False": "--no-intercept",
+    "standardize=False": "--no-standardize",
+}
+_FLAGS: Mapping[str, str] = {
+    **{option.parameter: option.flag for option in OPTIONS},
+    "separator": "--sep",
+    "decimal": "--decimal",
+    "encoding": "--encoding",
+    "n_alphas": "--n-alphas",
+    "n_jobs": "--jobs",
+}
+_ASSIGNMENT = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)})=(?:'([^']*)'|([-+\w.]*\w))?")
+
+
+def as_options(sentence: str) -> str:
+    """The sentence with options in the place of parameters: ``nu=0.5`` becomes ``--nu 0.5``."""
+    for switch, option in _SWITCHES.items():
+        sentence = sentence.replace(switch, option)
+    return _ASSIGNMENT.sub(_option, sentence)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, word, value = found.groups()
+    return " ".join(part for part in (_FLAGS[name], word or value) if part)
