@@ -45,11 +45,23 @@ class Watch:
 
         return timed
 
-    def certifying(self, problem: Any, *arguments: Any, **named: Any) -> Any:
-        before = problem.design.ledger.passes
-        found = self._certify(problem, *arguments, **named)
-        self.certificate_passes += problem.design.ledger.passes - before
-        return found
+    def certifying(self, certify: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(problem: Any, *arguments: Any, **named: Any) -> Any:
+            before = problem.design.ledger.passes
+            found = certify(problem, *arguments, **named)
+            self.certificate_passes += problem.design.ledger.passes - before
+            return found
+
+        return self.around("certificate", counted)
+
+    def running(self, init: Callable[..., None]) -> Callable[..., None]:
+        """Around the start of a run, which is told there what certifies its points."""
+
+        def made(run: Any, *arguments: Any) -> None:
+            init(run, *arguments)
+            run.certify = self.certifying(run.certify)
+
+        return made
 
     def noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def noted(side: DualSide, *arguments: Any) -> Any:
@@ -57,8 +69,6 @@ class Watch:
             return function(side, *arguments)
 
         return noted
-
-    _certify = staticmethod(loop.certify)
 
 
 @contextmanager
@@ -70,8 +80,7 @@ def watched(clock: Clock) -> Iterator[Watch]:
             timed = watch.around(part, watch.noting(getattr(DualSide, part)))
             # a plain function, so that it binds to the side like the method that it replaces
             stack.enter_context(patch.object(DualSide, part, _method(timed)))
-        timed = watch.around("certificate", watch.certifying)
-        stack.enter_context(patch.object(loop, "certify", timed))
+        stack.enter_context(patch.object(loop._Run, "__init__", watch.running(loop._Run.__init__)))
         start = clock()
         yield watch
         watch.total = clock() - start
