@@ -80,6 +80,15 @@ class HingeRows(ABC):
         found: Ids = samples * self.n_outputs + worst[samples]
         return found
 
+    def near(self, scores: Array, distance: float) -> Ids:
+        """The rows that are within ``distance`` of their hinge, or above it."""
+        shortfalls = self.shortfalls(scores)
+        every = np.arange(shortfalls.size)
+        sizes = np.zeros(self.costs.size)
+        np.maximum.at(sizes, self.hinges(every), shortfalls.ravel())
+        found: Ids = np.flatnonzero(shortfalls.ravel() >= sizes[self.hinges(every)] - distance)
+        return found
+
     def dual(self, rows: Ids, duals: Array) -> Array:
         """The dual point of duals of the rows, (n_samples, n_outputs)."""
         pulls = -duals[:, None] * self.gains(rows)

@@ -27,6 +27,9 @@ FEW_ROWS = 600
 COLUMNS, COLUMNS_A_SAMPLE = 20, 2
 # pivots of the simplex method between two certificates
 PIVOTS = 20_000
+# of a start: pieces this near to their hinge are taken in, and columns whose dual norms are this
+# large
+NEAR, NEARLY = 0.02, 0.98
 # how far a hinge may be above what the rows in the program make of it
 SLACK = 1e-12
 
@@ -102,12 +105,16 @@ class LinearProgram(Solver[Generated]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Generated:
         program = _program_of(problem)
         scores = problem.design.scores(start.coef) + start.intercept
+        columns = program.gauge.starting(start.coef)
+        rows = first_rows(program.rows, scores)
+        if columns.parts.size:
+            rows = np.union1d(rows, program.rows.near(scores, NEAR))
+        if start.dual is not None and columns.parts.size:
+            pulled = problem.design.adjoint(-start.dual) / program.gauge.strength
+            limit = columns.parts.size + columns_a_round(len(scores))
+            columns = columns.joined(program.gauge.entering(pulled / NEARLY, columns, limit))
         return Generated(
-            at=start,
-            scores=scores,
-            rows=first_rows(program.rows, scores),
-            columns=program.gauge.starting(start.coef),
-            deadline=stop.deadline,
+            at=start, scores=scores, rows=rows, columns=columns, deadline=stop.deadline
         )
 
     def step(self, problem: Problem, state: Generated) -> Generated:
@@ -178,11 +185,13 @@ def _grown(program: HingeProgram, state: Generated) -> Generated:
     pulled = design.adjoint(-state.dual) / program.gauge.strength
     columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
     new = columns.parts.size
+    ended = not (rows.size or new)
     return replace(
         state,
         rows=np.concatenate([state.rows, rows]),
         columns=state.columns.joined(columns),
         basis=state.basis.extended(new, rows.size),
-        finished=not (rows.size or new),
-        exact=not (rows.size or new),
+        # once more from the last basis: its values are then free of what many pivots rounded
+        finished=ended and state.exact,
+        exact=ended,
     )
