@@ -2,7 +2,7 @@
 
 Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
 ``nu_max`` it has no dual point. From ``kappa_max`` on the ellipsoids of the minimax models meet.
-In the space of a kernel all this is that of some of the samples (`KERNEL_SAMPLES`).
+In the space of a kernel all this is that of models with at most `KERNEL_RANK` support vectors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from proxmargin.designs import (
     as_design,
     standardized,
 )
-from proxmargin.designs.base import Index
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.designs.standardized import rescaled
@@ -34,8 +33,7 @@ from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.targets import Targets
 
 __all__ = [
-    "KERNEL_SAMPLES",
-    "evenly",
+    "KERNEL_RANK",
     "kappa_max",
     "largest_kappa",
     "largest_nu",
@@ -44,8 +42,8 @@ __all__ = [
 ]
 
 MODELS = ("fda", "mpm")
-# samples of a class that stand for all of them in the space of a kernel
-KERNEL_SAMPLES = 500
+# columns of the factor of a kernel: this many samples have a part in the models that count
+KERNEL_RANK = 500
 
 # the feasibility that is asked of the linear program, and below which its answer is zero
 FEASIBLE = 1e-9
@@ -154,22 +152,16 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 # -- in the space of a kernel -------------------------------------------------------------------
 
 
-def evenly(signs: Array, shares: Array, most: int) -> Index:
-    """At most so many samples of each class that have a weight, evenly taken in their order."""
-    classes = (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
-    return np.concatenate([rows[:: -(-rows.size // most) or 1] for rows in classes])
+def _with_features(design: Design) -> Design:
+    """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
-
-def _of_kernel(design: KernelDesign, signs: Array, shares: Array) -> tuple[Design, Array, Array]:
-    """Features of the samples in the space of their kernel; of `KERNEL_SAMPLES` a class at most.
-
-    It is the kernel at these samples that is factored, to the last digits.
+    A factor stands for the models that are combinations of its pivots. With fewer models kappa_max
+    is smaller and nu_min larger than they are for the kernel.
     """
-    index = evenly(signs, shares, KERNEL_SAMPLES)
-    columns = factorise(design.matrix.part(index)).factor
-    if not columns.shape[1]:
-        columns = np.zeros((index.size, 1))
-    return DenseDesign(columns), signs[index], shares[index] / shares[index].sum()
+    if not isinstance(design, KernelDesign):
+        return design
+    columns = factorise(design.matrix, rank=KERNEL_RANK).factor
+    return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))
 
 
 # -- the nu-SVM ---------------------------------------------------------------------------------
@@ -195,8 +187,7 @@ def smallest_nu(design: Design, signs: Array, shares: Array) -> float:
     RuntimeError
         Where the linear program could not be solved.
     """
-    if isinstance(design, KernelDesign):
-        design, signs, shares = _of_kernel(design, signs, shares)
+    design = _with_features(design)
     if _separates(standardized(design, shares), signs, shares):
         return 0.0
     equalities = _balance(design, shares)
@@ -275,8 +266,7 @@ def largest_kappa(
     infinite : float
         Larger values count as infinite; beyond the default rounding decides.
     """
-    if isinstance(design, KernelDesign):
-        design, signs, shares = _of_kernel(design, signs, shares)
+    design = _with_features(design)
     spread = Spread(standardized(design, shares), signs, shares)
     size = min(design.n_samples, design.n_features)
     lengths = _direct(spread) if size <= DIRECT else _iterative(spread, infinite)

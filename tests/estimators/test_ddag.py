@@ -11,6 +11,7 @@ from joblib import parallel_backend
 from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
@@ -163,3 +164,51 @@ def test_one_class_and_bad_weights_are_refused_in_a_sentence() -> None:
         DDAGClassifier(SVC()).fit(X, y, sample_weight=np.linspace(-1, 1, 150))
     with pytest.raises(ValueError, match="NaN"):
         DDAGClassifier(SVC()).fit(np.where(X.max() > X, X, np.nan), y)
+
+
+@pytest.mark.parametrize("inner", [SVC(kernel="rbf"), LogisticRegression(), svm.SVC(), Counting()])
+def test_the_largest_score_is_that_of_the_class_predicted(inner: Any) -> None:
+    X, y = digits()
+    model = DDAGClassifier(inner).fit(X[:150], y[:150])
+    scores = model.decision_function(X)
+    assert scores.shape == (240, 6)
+    np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
+    assert ((scores > 0).sum(axis=1) == 1).all()  # of all others it is known by how much they lost
+    names = np.array(list("abcdef"))[y]
+    named = DDAGClassifier(inner).fit(X[:150], names[:150])
+    np.testing.assert_array_equal(named.decision_function(X), scores)
+
+
+def test_the_scores_are_the_margins_on_the_way() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = DDAGClassifier(SVC()).fit(X, y)
+    first, second, third = (judge.decision_function(X) for judge in model.estimators_)
+    assert model.pairs_ == [(0, 1), (0, 2), (1, 2)]
+    scores, kept = model.decision_function(X), second > 0  # 2 against 0 is asked of everyone
+    np.testing.assert_allclose(scores[kept, 0], -second[kept])
+    np.testing.assert_allclose(scores[~kept, 2], second[~kept])
+    np.testing.assert_allclose(scores[kept, 1], -third[kept])
+    np.testing.assert_allclose(scores[~kept, 1], first[~kept])
+    np.testing.assert_allclose(scores[kept, 2], np.minimum(second, third)[kept])
+    assert cross_val_score(DDAGClassifier(), X, y == 1, scoring="roc_auc").mean() > 0.6
+
+
+def test_two_classes_have_one_score() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    graph, alone = DDAGClassifier().fit(X, y), SVC().fit(X, y)
+    np.testing.assert_array_equal(graph.decision_function(X), alone.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sentence"),
+    [
+        (SVC, r"estimator must be a classifier, got the class SVC: SVC\(\) is one"),
+        (LinearRegression(), r"estimator must be a classifier, got LinearRegression\(\)"),
+        ("svc", "estimator must be a classifier, got 'svc'"),
+    ],
+)
+def test_what_is_no_classifier_is_refused_in_a_sentence(estimator: Any, sentence: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=sentence):
+        DDAGClassifier(estimator).fit(X, y)

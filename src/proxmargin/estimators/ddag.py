@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.estimators.regularized import SVC
 from proxmargin.estimators.validation import validated, validated_features
 
 __all__ = ["DDAGClassifier"]
 
+Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
@@ -31,8 +34,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     Parameters
     ----------
-    estimator : a binary classifier
-        Is cloned for each pair.
+    estimator : a binary classifier, optional
+        Is cloned for each pair; `SVC` by default.
     n_jobs : int, optional
         Pairs fitted at the same time; see `joblib.Parallel`.
 
@@ -56,7 +59,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     3
     """
 
-    def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
+    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
 
@@ -73,8 +76,9 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         Raises
         ------
         ValueError
-            Fewer than two classes, or what the binary classifier raises.
+            Fewer than two classes, an estimator that is no classifier, or what it raises.
         """
+        estimator = self._checked_estimator()
         X, y = validated(self, X, y)
         check_classification_targets(y)
         weights = None
@@ -91,7 +95,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(self.estimator, X, y, weights, self.classes_[[i, j]])
+            delayed(_fit_pair)(estimator, X, y, weights, self.classes_[[i, j]])
             for i, j in self.pairs_
         )
         self._note_certificates()
@@ -99,25 +103,65 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that is left, (n_samples,)."""
+        return np.asarray(self.classes_[self._walked(X, _side)[0]])
+
+    def decision_function(self, X: Any) -> Array:
+        """How clearly each class was kept or dropped on the way through the graph.
+
+        The class that is left has the least of the margins by which it won, and every other class
+        minus the margin by which it was dropped: the largest score is that of `predict`. A margin
+        is the size of the binary classifier's ``decision_function``, or one where it has none.
+
+        Returns
+        -------
+        (n_samples, n_classes), or (n_samples,) for two classes: positive for ``classes_[1]``
+        """
+        scores = self._walked(X, _margin)[1]
+        return scores[:, 1] if scores.shape[1] == 2 else scores
+
+    def _walked(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
+        """The class that is left for each sample, by index, and the scores of all classes.
+
+        Parameters
+        ----------
+        margin : callable
+            ``margin(model, rows, later)`` is positive where a classifier is for ``later``.
+        """
         check_is_fitted(self)
         X = validated_features(self, X)
         classes = self.classes_.size
         model_of = dict(zip(self.pairs_, self.estimators_, strict=True))
         first = np.zeros(_num_samples(X), dtype=np.intp)
         last = np.full_like(first, classes - 1)
+        scores = np.full((first.size, classes), np.inf)
         for _ in range(classes - 1):
             nodes = first * classes + last
             for node in np.unique(nodes):
                 i, j = divmod(int(node), classes)
                 here, model = np.flatnonzero(nodes == node), model_of[i, j]
-                is_later = model.predict(self._rows(X, here, model)) == self.classes_[j]
+                margins = margin(model, self._rows(X, here, model), self.classes_[j])
+                is_later = margins > 0
+                scores[here, j] = np.minimum(scores[here, j], margins)
+                scores[here, i] = np.minimum(scores[here, i], -margins)
                 first[here] += is_later
                 last[here] -= ~is_later
-        return np.asarray(self.classes_[first])
+        return first, scores
+
+    def _checked_estimator(self) -> Any:
+        if self.estimator is None:
+            return SVC()
+        if isinstance(self.estimator, type):
+            name = self.estimator.__name__
+            raise ValueError(
+                f"estimator must be a classifier, got the class {name}: {name}() is one"
+            )
+        if not (hasattr(self.estimator, "get_params") and is_classifier(self.estimator)):
+            raise ValueError(f"estimator must be a classifier, got {self.estimator!r}")
+        return self.estimator
 
     def _rows(self, X: Any, index: Index, model: Any) -> Any:
         rows = _safe_indexing(X, index)
-        if get_tags(self.estimator).input_tags.pairwise:
+        if get_tags(model).input_tags.pairwise:
             return rows[:, model.training_rows_]
         return rows
 
@@ -132,10 +176,25 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
+        inner = get_tags(SVC() if self.estimator is None else self.estimator).input_tags
         tags.input_tags.sparse = inner.sparse
         tags.input_tags.pairwise = inner.pairwise
         return tags
+
+
+def _side(model: Any, rows: Any, later: Any) -> Array:
+    """Plus one where a classifier is for the later of its classes, else minus one."""
+    return np.where(model.predict(rows) == later, 1.0, -1.0)
+
+
+def _margin(model: Any, rows: Any, later: Any) -> Array:
+    """`_side` with the size of the decision function, where there is one."""
+    side = _side(model, rows, later)
+    if not hasattr(model, "decision_function"):
+        return side
+    # a decision of exactly zero still has a side
+    size = np.abs(np.asarray(model.decision_function(rows), dtype=np.float64).ravel())
+    return side * np.maximum(size, np.finfo(float).tiny)
 
 
 def _fit_pair(estimator: Any, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.admissible import KERNEL_SAMPLES, evenly, largest_nu, smallest_nu
+from proxmargin.admissible import KERNEL_RANK, largest_nu, smallest_nu
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design
 from proxmargin.designs.kernel_design import KernelDesign
@@ -186,7 +186,7 @@ class NuSVC(_NuMachine):
         def least() -> str:
             design = problem.design
             is_kernel = isinstance(design, KernelDesign)
-            most = KERNEL_SAMPLES**2 if is_kernel else LARGEST_PROGRAMME
+            most = KERNEL_RANK**2 if is_kernel else LARGEST_PROGRAMME
             if design.n_samples * design.n_features > most:
                 return "the reduced hulls of the classes meet"
             assert isinstance(problem.loss, TailMean)
@@ -256,7 +256,8 @@ def _median_distance(design: Design, signs: Array, shares: Array) -> float:
 
     Over at most a thousand samples of each class, evenly taken in their order.
     """
-    index = evenly(signs, shares, DISTANCE_SAMPLES)
+    classes = (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
+    index = np.concatenate([rows[:: -(-rows.size // DISTANCE_SAMPLES)] for rows in classes])
     first = int(np.count_nonzero(signs[index] > 0))
     gram = design.rows(index).outer_gram()
     squares = np.diag(gram)

@@ -55,9 +55,6 @@ __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 
 Array = NDArray[np.float64]
 
-# up to this many samples a factor of full rank and the interior point method are as quick as a
-# decomposition, and end with more digits
-FACTORED_SAMPLES = 300
 # from this many samples on, a decomposition starts from the solution on a factor of this rank
 ROUGH_SAMPLES, ROUGH_RANK, ROUGH_TOL = 10_000, 500, 1e-3
 # what only a fit with a nonlinear kernel leaves behind
@@ -325,9 +322,9 @@ class KernelMachine(MarginEstimator):
 
     def _decomposes(self, problems: Sequence[Problem]) -> bool:
         """Whether the problems are to be solved over the kernel itself."""
-        large = problems[0].design.n_samples > FACTORED_SAMPLES and self.rank is None
+        chosen = self._has_sparse_dual and self.solver == "auto" and self.rank is None
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
-        if not asked and not (self._has_sparse_dual and self.solver == "auto" and large):
+        if not (chosen or asked):
             return False
         solver = BlockDecomposition()
         return not any(solver.objection(problem) for problem in problems)

@@ -139,8 +139,8 @@ _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
         where that is infinite or beyond 100, a share f means ``f / (1 - f)``. With a nonlinear
-        kernel the largest kappa is that of its values at 500 samples of each class, evenly taken,
-        or at all where there are fewer: exact up to a thousand samples, an estimate beyond.
+        kernel the largest kappa is that of models with 500 support vectors, picked for the kernel
+        alone: exact up to 500 samples, on the safe side beyond, and the same for any ``rank``.
     bias : {'training_error', 'minimax'}
         The model leaves the intercept open: the one with the least weighted training error, or
         the one at which both classes have the same worst-case margin."""

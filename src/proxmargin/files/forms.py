@@ -149,6 +149,9 @@ def _check_features(fitted: Fitted, width: int | None, known_from: str) -> None:
             f"'feature_names_in_' must be {width} different names",
         )
     _check_iterations(fitted.get("n_iter_", 0))
+    for name in _CHOSEN:
+        chosen = np.asarray(fitted.get(name, 0.0))
+        _demand(bool(np.all(chosen >= 0)), f"{name!r} must be numbers >= 0")
 
 
 def _check_gamma(fitted: Fitted, *, wanted: bool) -> None:

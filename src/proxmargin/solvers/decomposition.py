@@ -34,6 +34,10 @@ __all__ = ["BlockDecomposition", "Blocks"]
 
 # pairs that are moved in a block before the gradients outside are looked at again, per coordinate
 PAIRS = 200
+# what a step leaves of the violation where the whole problem is one block
+WHOLE = 1e-4
+# and steps there that did not halve the violation, after which rounding is all that is left
+PATIENCE = 5
 # the scores are computed afresh when what was added to them is this many times what they hold
 TRAVEL = 30.0
 # a violation of this many units in the last place of the gradients is rounding
@@ -78,6 +82,10 @@ class Blocks(State):
         Sum of the absolute changes of beta since the product was computed afresh.
     pairs : int
         Pairs of coordinates moved so far.
+    violation : float
+        The least there was.
+    idle : int
+        Steps over the whole problem that did not halve it.
     """
 
     weights: Array = None  # type: ignore[assignment]
@@ -85,6 +93,8 @@ class Blocks(State):
     block: Index = None  # type: ignore[assignment]
     travel: float = 0.0
     pairs: int = 0
+    violation: float = np.inf
+    idle: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,8 @@ class BlockDecomposition(Solver[Blocks]):
     block : int
         Coordinates of a block; a square of this many kernel values is held.
     forcing : float in (0, 1)
-        A block is solved until its violation is this share of that of the whole problem.
+        A block is solved until its violation is this share of that of the whole problem; a block
+        that is the whole problem further.
     """
 
     block: int = 1000
@@ -104,6 +115,7 @@ class BlockDecomposition(Solver[Blocks]):
 
     name: ClassVar[str] = "decomposition"
     check_every: ClassVar[int] = 1
+    polishing: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require(self.block >= 2, "block must be at least 2", self.block)
@@ -135,6 +147,7 @@ class BlockDecomposition(Solver[Blocks]):
         rounding = ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
         if worst <= rounding:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
+        idle = state.idle + 1 if worst > 0.5 * state.violation else 0
         block = self._chosen(terms, state, gradient)
         inside, pairs = self._solved(terms, matrix, state, gradient, block, worst)
         change = np.zeros_like(state.weights)
@@ -157,12 +170,14 @@ class BlockDecomposition(Solver[Blocks]):
             n_iter=state.n_iter + 1,
             objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
             point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
-            finished=pairs == 0,
+            finished=pairs == 0 or (block.size == weights.size and idle >= PATIENCE),
             weights=weights,
             product=product,
             block=block,
             travel=0.0 if fresh else travel,
             pairs=state.pairs + pairs,
+            violation=min(worst, state.violation),
+            idle=idle,
         )
 
     def point(self, problem: Problem, state: Blocks) -> Point:
@@ -189,6 +204,7 @@ class BlockDecomposition(Solver[Blocks]):
         square = matrix.block(order, order)
         square.flat[:: order.size + 1] += terms.bends[order]
         value, slope = state.weights[order], gradient[order]
+        forcing = self.forcing if order.size < gradient.size else min(self.forcing, WHOLE)
         pairs, _ = pairwise(
             square,
             value,
@@ -196,7 +212,7 @@ class BlockDecomposition(Solver[Blocks]):
             terms.low[order],
             terms.high[order],
             int(np.count_nonzero(first)),
-            self.forcing * worst,
+            forcing * worst,
             PAIRS * order.size,
         )
         return value[np.argsort(order)], int(pairs)
