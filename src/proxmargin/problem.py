@@ -21,8 +21,6 @@ __all__ = ["Point", "Problem"]
 SMALLEST_OBJECTIVE = 1e-12
 # the least margin that counts as one, as a share of the root mean square distance from the mean
 SMALLEST_MARGIN = 3e-4
-# a step so short that a prox only moves what is outside the domain
-TINY_STEP = 1e-300
 
 
 class Point(NamedTuple):
@@ -83,8 +81,8 @@ class Problem:
     def projected(self, point: Point) -> Point:
         """The nearest point on which penalty and intercept are finite."""
         return Point(
-            self.penalty.prox(point.coef, TINY_STEP),
-            self.intercept.prox(point.intercept[None, :], TINY_STEP)[0],
+            self.penalty.into_domain(point.coef),
+            self.intercept.into_domain(point.intercept[None, :])[0],
             point.dual,
         )
 

@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 from proxmargin.compiled import margins, newton, products, sweeps
 from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.losses import MarginLoss
-from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
 from tests.cases import COMPILED_LOSSES, kinks, small_matrix
 
 every_smooth_loss = pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_slope_and_curvature_equal_their_formula(phi: MarginLoss, outputs: int, 
     threshold=st.one_of(st.just(0.0), st.floats(0.0, 20.0)),
 )
 def test_sum_to_zero_rows_equal_the_soft_threshold_at_the_shift(rows, threshold) -> None:
-    moved = rows - sum_to_zero_shift(rows, threshold)
+    moved = rows - sum_to_zero_shifts(rows, threshold)
     plain = np.sign(moved) * np.maximum(np.abs(moved) - threshold, 0.0)
     before = rows.copy()
     found = sum_to_zero_rows(rows, np.full((len(rows), 1), threshold))

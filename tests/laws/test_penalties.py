@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
+from proxmargin.compiled.rows import sum_to_zero_shifts
 from proxmargin.penalties import Ball, ElasticNet, GroupNorm, Penalty, Pinned, SumToZero
-from proxmargin.penalties.sum_to_zero import sum_to_zero_shift
 from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
 
@@ -290,7 +290,7 @@ def test_pinned_coefficients_are_zero_or_infinitely_bad() -> None:
 
 @given(rows=arrays(float, (4, 5), elements=entries), threshold=st.floats(0.0, 10.0))
 def test_the_shift_of_a_row_makes_its_soft_threshold_sum_to_zero(rows, threshold) -> None:
-    moved = rows - sum_to_zero_shift(rows, threshold)
+    moved = rows - sum_to_zero_shifts(rows, threshold)
     soft = np.sign(moved) * np.maximum(np.abs(moved) - threshold, 0)
     np.testing.assert_allclose(soft.sum(axis=1), 0, atol=1e-12)
 

@@ -57,11 +57,6 @@ class LowRankFactor:
     rng: np.random.Generator
 
     @property
-    def trace_error(self) -> float:
-        """The trace of R."""
-        return float(self.residual.sum())
-
-    @property
     def is_complete(self) -> bool:
         """R is within the tolerance."""
         return self._target().is_met(self.residual)

@@ -24,7 +24,6 @@ ROUNDING = 1e-12
 # proximal steps for the intercept: at most, the first length in units of the largest share, and
 # the factor from one to the next; a gap of this share of the value is rounding
 PROXIMAL_STEPS, FIRST_STEP, GROWTH, PROVEN = 8, 8.0, 8.0, 1e-14
-TINY_STEP = 1e-300
 
 
 class CrammerSinger(Loss):
@@ -217,7 +216,7 @@ class CrammerSinger(Loss):
     @staticmethod
     def _projected(shift: Array, intercept: Penalty) -> Array:
         """The nearest shift that the intercept's penalty allows; of free ones the centred one."""
-        return intercept.prox((shift - shift.mean())[None, :], TINY_STEP)[0]
+        return intercept.into_domain((shift - shift.mean())[None, :])[0]
 
     def _moved(self, dual: Array, factor: float) -> Array:
         moved = dual.copy()

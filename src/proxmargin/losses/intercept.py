@@ -23,7 +23,6 @@ NEWTON_STEPS = 200
 SHORTER = 10.0
 # enough to bracket by doubling and then to bisect down to neighbouring floats
 SEARCH_STEPS = 120
-TINY_STEP = 1e-300
 TINY_SLOPE = 1e-28
 
 
@@ -88,7 +87,7 @@ def minimise_shift(
     found by doubling while the slope is still negative, then bisection. Piecewise quadratic
     losses end after finitely many steps.
     """
-    at = intercept.prox(start[None, :], TINY_STEP)[0]  # into the domain, otherwise unmoved
+    at = intercept.into_domain(start[None, :])[0]
     gradient, curvature = derivatives(at)
     residual = _residual(intercept, at, gradient)
     for step in range(NEWTON_STEPS):
@@ -111,7 +110,7 @@ def minimise_shift(
             break  # what is left is the rounding of the sums over the samples
         at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
     # steps keep to the domain up to rounding, which would add up
-    return intercept.prox(at[None, :], TINY_STEP)[0]
+    return intercept.into_domain(at[None, :])[0]
 
 
 def _residual(intercept: Penalty, at: Array, gradient: Array) -> float:

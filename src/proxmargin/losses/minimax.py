@@ -13,7 +13,6 @@ from proxmargin.penalties.base import Penalty
 
 __all__ = ["MinimaxFisher", "MinimaxProbability"]
 
-TINY_STEP = 1e-300
 
 Index = NDArray[np.intp]
 

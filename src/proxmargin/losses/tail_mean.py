@@ -18,7 +18,6 @@ __all__ = ["TailMean", "largest_nu"]
 SAME_MASS = 1e-12
 # margins that differ by less, relative to the largest, are tied: the rounding of adding b
 TIE = 8.0 * float(np.finfo(np.float64).eps)
-TINY_STEP = 1e-300
 
 
 def largest_nu(signs: ArrayLike, shares: ArrayLike) -> float:
@@ -150,7 +149,7 @@ class TailMean(SupportLoss):
                 (t[up], self.caps[up]), (t[down], self.caps[down]), intercept.l2
             )
             return np.array([(2.0 * share - 1.0) / intercept.l2])
-        return intercept.prox(start[None, :], TINY_STEP)[0]
+        return intercept.into_domain(start[None, :])[0]
 
     def threshold(self, scores: Array) -> float:
         """The rho of the definition: the margin that the tail ends at.

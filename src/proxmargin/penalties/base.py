@@ -16,6 +16,9 @@ __all__ = ["Array", "Penalty", "Step"]
 Array = NDArray[np.float64]
 Step = float | NDArray[np.float64]
 
+# a step so short that a prox only moves what is outside the domain
+TINY_STEP = 1e-300
+
 
 class Penalty(ABC):
     """A convex function G of coefficients of shape (n_features, n_outputs).
@@ -44,6 +47,10 @@ class Penalty(ABC):
 
         ``step`` is a number, or one number a feature, (n_features, 1).
         """
+
+    def into_domain(self, coef: Array) -> Array:
+        """The nearest coefficients at which the penalty is finite."""
+        return self.prox(coef, TINY_STEP)
 
     def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """An element of the generalised Jacobian of ``prox(., step)`` at ``coef``."""

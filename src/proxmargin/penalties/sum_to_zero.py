@@ -12,47 +12,10 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
 
-__all__ = ["SumToZero", "sum_to_zero_shift"]
+__all__ = ["SumToZero"]
 
 # rows that sum to less than this share of the largest entry sum to zero
 ROUNDING = 1e-9
-
-
-def sum_to_zero_shift(rows: Array, threshold: float) -> Array:
-    """A root sigma of ``sum_k soft(z_k - sigma, threshold) = 0`` for each row z.
-
-    The function is non-increasing and piecewise linear with breakpoints ``z_k +- threshold``
-    (Xu et al. 2015, Algorithm 2). Where it is flat at zero the root is an interval: the row's
-    solution is zero and the midrange is returned.
-
-    Parameters
-    ----------
-    rows : (n_rows, n_classes)
-    threshold : float >= 0
-
-    Returns
-    -------
-    (n_rows, 1)
-    """
-    breaks = np.sort(np.concatenate([rows - threshold, rows + threshold], axis=1), axis=1)
-    low, high = breaks[:, :1], breaks[:, -1:]
-    for column in range(breaks.shape[1]):
-        candidate = breaks[:, column : column + 1]
-        total = _soft_sum(rows, candidate, threshold)
-        low = np.where(total > 0, np.maximum(low, candidate), low)
-        high = np.where(total < 0, np.minimum(high, candidate), high)
-    at_low, at_high = _soft_sum(rows, low, threshold), _soft_sum(rows, high, threshold)
-    share = np.divide(at_low, at_low - at_high, out=np.full_like(low, 0.5), where=at_low > at_high)
-    inside = low + share * (high - low)
-    midrange = 0.5 * (rows.max(axis=1, keepdims=True) + rows.min(axis=1, keepdims=True))
-    spread = rows.max(axis=1, keepdims=True) - rows.min(axis=1, keepdims=True)
-    return np.where(spread <= 2.0 * threshold, midrange, inside)
-
-
-def _soft_sum(rows: Array, shift: Array, threshold: float) -> Array:
-    shifted = rows - shift
-    total: Array = (shifted - np.clip(shifted, -threshold, threshold)).sum(axis=1, keepdims=True)
-    return total
 
 
 @dataclass(frozen=True)
