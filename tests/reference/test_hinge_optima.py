@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import ElasticNetSVC
 from tests.data import load_instance, needs_data, reference_instances
@@ -59,3 +61,21 @@ def test_the_default_solver_reaches_the_reference_optimum(
     # of the features that the reference has, none is missing
     if tol < 1e-9:
         assert np.count_nonzero(np.abs(estimator.coef_) > 1e-6) == instance["nonzeros"]
+
+
+@every_instance
+@pytest.mark.parametrize("solver", ["isvm2", "admm"])
+def test_the_solvers_of_papers_reach_it_or_say_how_far_they_got(
+    instance: dict[str, Any], solver: str
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator, value = fitted(instance, solver=solver, tol=1e-3, time_limit=2.0)
+    optimum, accuracy = instance["optimum"], instance["accuracy"]
+    certificate = estimator.certificate_
+    assert certificate.solver == solver
+    assert certificate.primal == pytest.approx(value, rel=1e-11)
+    # the gap is never less than the error
+    assert certificate.dual <= optimum * (1 + accuracy)
+    if certificate.converged:
+        assert abs(value - optimum) <= (1e-3 + accuracy) * optimum

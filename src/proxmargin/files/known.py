@@ -44,6 +44,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
     # the table of solvers, which knows them all
     "proxmargin.solvers.names": (
         "AcceleratedProximalGradient",
+        "AlternatingDirections",
         "BallInteriorPoint",
         "BallNewton",
         "BlockDecomposition",
@@ -54,6 +55,9 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "GuaranteedProximalGradient",
         "HingeNewton",
         "InteriorPoint",
+        "Isvm1",
+        "Isvm2",
+        "Isvm3",
         "MulticlassProximalGradient",
         "MulticlassTwoStage",
         "ProbabilityNewton",

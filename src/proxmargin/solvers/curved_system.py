@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ class Curved:
     bends : (n_samples,) > 0
         Curvatures of the samples.
     diagonal : (n_features,) > 0
-    lift : float > 0, or None
+    lift : float >= 0, or None
         Curvature of the intercept besides that of the samples; None without intercept.
     """
 
@@ -58,8 +59,15 @@ class Curved:
 class System(ABC):
     """A way to solve the system, for all of its features or for some of them."""
 
+    matrix: Array
+
     def __init__(self, curved: Curved) -> None:
         self.curved = curved
+
+    @cached_property
+    def _whole(self) -> Callable[[Array], Array]:
+        """Solves with the matrix of all features; factorised once."""
+        return _factorised(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
         """What a step of coefficients and intercept adds to r and to s."""
@@ -118,9 +126,8 @@ class OverFeatures(System):
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         cross = self.cross[keep]
         whole = keep.size == self.cross.size
-        matrix = self.matrix if whole else self.matrix[np.ix_(keep, keep)]
-        right = -slope + cross * (lean / self.pivot)
-        coef = _solved(matrix, right)
+        solve = self._whole if whole else _factorised(self.matrix[np.ix_(keep, keep)])
+        coef = solve(-slope + cross * (lean / self.pivot))
         return coef, -(lean + float(cross @ coef)) / self.pivot
 
 
@@ -138,15 +145,12 @@ class OverSamples(System):
         np.einsum("ii->i", self.matrix)[:] += 1.0 / curved.bends
 
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
-        design, diagonal, matrix = self.curved.design, self.curved.diagonal, self.matrix
-        if keep.size < diagonal.size:
-            dropped = np.setdiff1d(np.arange(diagonal.size), keep)
-            part = design.columns(dropped)
-            matrix = matrix - part.inner_products(1.0 / diagonal[dropped])
+        design, diagonal = self.curved.design, self.curved.diagonal
+        solve = self._whole if keep.size == diagonal.size else _factorised(self._on(keep))
         spread = np.zeros((diagonal.size, 1))
         spread[keep, 0] = slope / diagonal[keep]
         columns = np.column_stack([-design.scores(spread)[:, 0], np.ones(design.n_samples)])
-        solved = _solved(matrix, columns)
+        solved = solve(columns)
         shift = 0.0
         if self.curved.lift is not None:
             sums = solved.sum(axis=0)
@@ -154,6 +158,13 @@ class OverSamples(System):
         change = solved[:, 0] + shift * solved[:, 1]
         pulled = design.adjoint(change[:, None])[keep, 0]
         return -(slope + pulled) / diagonal[keep], shift
+
+    def _on(self, keep: NDArray[np.intp]) -> Array:
+        """The matrix without the features that do not move."""
+        diagonal = self.curved.diagonal
+        dropped = np.setdiff1d(np.arange(diagonal.size), keep)
+        part = self.curved.design.columns(dropped)
+        return self.matrix - part.inner_products(1.0 / diagonal[dropped])
 
 
 class ConjugateGradients(System):
@@ -201,10 +212,10 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array, scale:
     return at
 
 
-def _solved(matrix: Array, right: Array) -> Array:
+def _factorised(matrix: Array) -> Callable[[Array], Array]:
     """Cholesky, with as much added to the diagonal as floating point asks for."""
     if matrix.size == 0:
-        return right
+        return lambda right: right
     diagonal = np.einsum("ii->i", matrix)
     for lift in LIFTS:
         lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
@@ -212,6 +223,5 @@ def _solved(matrix: Array, right: Array) -> Array:
             factor = cho_factor(lifted, lower=True, check_finite=False)
         except LinAlgError:
             continue
-        solved: Array = cho_solve(factor, right, check_finite=False)
-        return solved
-    return np.full_like(right, np.nan)
+        return lambda right: cho_solve(factor, right, check_finite=False)
+    return lambda right: np.full_like(right, np.nan)

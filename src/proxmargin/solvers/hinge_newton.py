@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap, certify
-from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array
-from proxmargin.losses.hinge import Hinge
-from proxmargin.losses.margin_sum import MarginSum
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.hinge_model import (
+    centre_of,
+    design_of,
+    first_multipliers,
+    hinge_objection,
+    intercept_ridge,
+    l1_of,
+    samples_of,
+)
 from proxmargin.solvers.smoothed_hinge import Centre, SmoothedHinge, minimised
 from proxmargin.stopping import Stop
 
@@ -41,8 +43,6 @@ STEPS = 60
 # features outside the working set that violate by more than this share of l1 ask for the same
 # smoothed problem again, with them; so many features are taken in at least, if as many violate
 WRONG, FEW = 0.1, 64
-# margins this close to one are on the kink, at a warm start without multipliers
-KINK = 1e-3
 # certificates without progress, at the largest sharpness, after which rounding is all that is left
 PATIENCE, PROGRESS = 4, 0.9
 
@@ -55,7 +55,7 @@ class Multiplied(State):
     ----------
     at, centre : Centre
         The solution of the last smoothed problem, and the point it was built around. Intercepts
-        are those of centred features, where they are (`_design`).
+        are those of centred features, where they are (`design_of`).
     scores : (n_samples,)
         Of ``at``.
     members : integers
@@ -120,22 +120,13 @@ class HingeNewton(Solver[Multiplied]):
     max_iter: ClassVar[int] = 3000
 
     def objection(self, problem: Problem) -> str | None:
-        loss = problem.loss
-        if not (isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge)):
-            return "it needs the hinge loss"
-        if loss.n_outputs > 1:
-            return "it needs a binary problem (or multi_class='ovr')"
-        if not isinstance(problem.penalty, ElasticNet | Ridge):
-            return "it needs an elastic net or a ridge"
-        if not isinstance(problem.intercept, Ridge | Pinned):
-            return "it needs an intercept with a ridge, a free one or none"
-        return None
+        return hinge_objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
         coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
-        intercept = float((start.intercept + _centre(problem) @ start.coef)[0])
-        scores = _design(problem).scores(coef[:, None])[:, 0] + intercept
-        at = Centre(coef, intercept, _first_multipliers(problem, start, scores))
+        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
+        scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        at = Centre(coef, intercept, first_multipliers(problem, start, scores))
         return Multiplied(
             at=at,
             centre=at,
@@ -182,13 +173,13 @@ class HingeNewton(Solver[Multiplied]):
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
-        return Point(coef, np.array([state.at.intercept]) - _centre(problem) @ coef)
+        return Point(coef, np.array([state.at.intercept]) - centre_of(problem) @ coef)
 
     def scores(self, problem: Problem, state: Multiplied) -> Array:
         return state.scores[:, None]
 
     def dual(self, problem: Problem, state: Multiplied) -> Array:
-        signs, _ = _samples(problem)
+        signs, _ = samples_of(problem)
         return (-signs * state.at.dual)[:, None]
 
     def _prepared(self, problem: Problem, state: Multiplied) -> Multiplied:
@@ -199,7 +190,7 @@ class HingeNewton(Solver[Multiplied]):
         assert state.violations is not None
         outside = state.violations.copy()
         outside[state.members] = 0.0
-        if state.solved and float(outside.max(initial=0.0)) <= WRONG * _l1(problem):
+        if state.solved and float(outside.max(initial=0.0)) <= WRONG * l1_of(problem):
             state = replace(
                 state,
                 centre=state.at,
@@ -222,10 +213,10 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
 
 
 def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
-    design, members, centre = _design(problem), state.members, state.centre
-    signs, caps = _samples(problem)
-    l1, l2 = _l1(problem), problem.penalty.l2
-    free = not isinstance(problem.intercept, Pinned)
+    design, members, centre = design_of(problem), state.members, state.centre
+    signs, caps = samples_of(problem)
+    l1, l2 = l1_of(problem), problem.penalty.l2
+    ridge = intercept_ridge(problem)
     return SmoothedHinge(
         design=design if members.size == design.n_features else design.columns(members),
         signs=signs,
@@ -235,14 +226,14 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         l2=l2,
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
         proximal=state.proximal * (max(l1, l2) or BARE_PROXIMAL),
-        ridge=problem.intercept.l2,
-        lift=INTERCEPT_PROXIMAL * float(caps.mean()) if free else None,
+        ridge=ridge or 0.0,
+        lift=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
     )
 
 
 def _sharpness_unit(problem: Problem) -> float:
     """One; more where the ridge alone keeps the scores within less than one of the intercept."""
-    reach = float(problem.loss.shares @ _design(problem).row_norms())
+    reach = float(problem.loss.shares @ design_of(problem).row_norms())
     return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
 
 
@@ -251,47 +242,3 @@ def _limit(state: Multiplied) -> int:
     if state.stop.max_iter is None:
         return STEPS
     return min(STEPS, state.stop.max_iter - state.n_iter)
-
-
-def _first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
-    """Multipliers to start from: given ones, or what the margins tell.
-
-    Without coefficients, those of the smaller class are at their caps, and those of the larger
-    have the same sum; with coefficients they are at the caps where margins are below one, zero
-    where they are above, and half the caps on the kink.
-    """
-    signs, caps = _samples(problem)
-    if start.dual is not None:
-        return np.clip(-signs * start.dual[:, 0], 0.0, caps)
-    if start.coef.any():
-        missing = 1.0 - signs * scores
-        return caps * np.where(np.abs(missing) <= KINK, 0.5, missing > 0)
-    up, down = float(caps[signs > 0].sum()), float(caps[signs < 0].sum())
-    least = min(up, down)
-    return caps * np.where(signs > 0, least / (up or 1.0), least / (down or 1.0))
-
-
-def _samples(problem: Problem) -> tuple[Array, Array]:
-    """Signs and caps, (n_samples,) each."""
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss.signs[:, 0], problem.loss.weights[:, 0]
-
-
-def _l1(problem: Problem) -> float:
-    return problem.penalty.l1 if isinstance(problem.penalty, ElasticNet) else 0.0
-
-
-def _design(problem: Problem) -> Design:
-    """The data, centred where the intercept is free, which only moves the intercept.
-
-    Systems formed from data with large means would have lost their digits.
-    """
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
-def _centre(problem: Problem) -> Array:
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares).centre
-    return np.zeros(problem.design.n_features)

@@ -13,6 +13,7 @@ from proxmargin.solvers.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )
+from proxmargin.solvers.admm import AlternatingDirections
 from proxmargin.solvers.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.ball_newton import BallNewton
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
@@ -22,6 +23,7 @@ from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.solvers.fisher_secular import FisherSecular
 from proxmargin.solvers.hinge_newton import HingeNewton
 from proxmargin.solvers.interior_point import InteriorPoint
+from proxmargin.solvers.iterated_svm import Isvm1, Isvm2, Isvm3
 from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.solvers.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.newton import ProximalNewton
@@ -61,6 +63,10 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "newton": ProximalNewton,
     "tall-newton": TallNewton,
     "hinge-newton": HingeNewton,
+    "isvm1": Isvm1,
+    "isvm2": Isvm2,
+    "isvm3": Isvm3,
+    "admm": AlternatingDirections,
     "ridge-newton": RidgeNewton,
     "fbpd": PrimalDual,
     "cutting-planes": CuttingPlanes,
