@@ -18,6 +18,7 @@ NEWTON_STEPS, SEARCH_STEPS = 60, 60
 ROUNDING, NEARLY = 4.0 * float(np.finfo(np.float64).eps), 1e3
 # damping of the Jacobian relative to its mean diagonal: the least, and that of a residual of one
 FLAT, DAMPING = 1e-12, 0.1
+# a step is good when the slope along it has fallen to this share
 FALL = 0.5
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ from proxmargin.solvers.row_span import in_short_coordinates
 __all__ = ["Block", "Coordinates", "Live", "Pairs", "coordinates_of"]
 
 Ids = NDArray[np.intp]
+
+# supports of more than this share of the classes make few zeros, which are not worth skipping
+CROWDED = 0.4
 
 
 class Live(NamedTuple):
@@ -98,6 +102,10 @@ class Block(ABC):
         """``[X, 1] @ stacked``, (n_samples, n_classes)."""
 
     @abstractmethod
+    def part_scores(self, columns: Ids, coef: Array) -> Array:
+        """``X[:, columns] @ coef``, for a few columns of the data."""
+
+    @abstractmethod
     def adjoint(self, dual: Array) -> Array:
         """``[X, 1].T @ dual``, (n_columns + 1, n_classes)."""
 
@@ -128,15 +136,33 @@ class DenseBlock(Block):
     def scores(self, stacked: Array) -> Array:
         return self.matrix @ stacked[:-1] + stacked[-1]
 
+    def part_scores(self, columns: Ids, coef: Array) -> Array:
+        return self.matrix[:, columns] @ coef
+
     def adjoint(self, dual: Array) -> Array:
         return np.vstack([self.matrix.T @ dual, dual.sum(axis=0)])
 
     def curvature(self, live: Live, pairs: Pairs) -> Array:
         hessian = np.zeros((pairs.size, pairs.size))
+        if live.contrasts > CROWDED * live.samples.size * live.masses.shape[1]:
+            return self._crowded_curvature(live, pairs, hessian)
         compiled.add_dense_curvature(
             self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
             hessian,
         )  # fmt: skip
+        return hessian
+
+    def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
+        """Where supports are large, by products of whole matrices."""
+        inside = live.masses[live.samples] > 0
+        rows = np.column_stack([self.matrix[live.samples], np.ones(live.samples.size)])
+        spread = rows[:, pairs.columns]
+        spread *= np.sqrt(live.weights[live.samples, None]) * inside[:, pairs.classes]
+        for first, last in itertools.pairwise(pairs.starts.tolist()):
+            part = spread[:, first:last]
+            hessian[first:last, first:last] = part.T @ part
+        spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
+        hessian -= spread.T @ spread
         return hessian
 
     def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
@@ -168,6 +194,11 @@ class SparseBlock(Block):
         out = np.zeros((self.n_samples, stacked.shape[1]))
         products.gather(*self.parts, stacked, out)
         return out + stacked[-1]
+
+    def part_scores(self, columns: Ids, coef: Array) -> Array:
+        stacked = np.zeros((self.n_columns + 1, coef.shape[1]))
+        stacked[columns] = coef
+        return self.scores(stacked)
 
     def adjoint(self, dual: Array) -> Array:
         out = np.zeros((self.n_columns + 1, dual.shape[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
@@ -91,8 +92,10 @@ class Smoothed:
     sharpness: float
     movable: NDArray[np.bool_]
 
-    def at(self, stacked: Array) -> Here:
-        scores = self.block.scores(stacked)
+    def at(self, stacked: Array, scores: Array | None = None) -> Here:
+        """The smoothed problem at a point; ``scores`` where they are known."""
+        if scores is None:
+            scores = self.block.scores(stacked)
         masses = np.empty_like(scores)
         value, live = smoothed_classes(
             scores, self.loss.codes, self.loss.shares, self.masses, self.sharpness, masses
@@ -102,11 +105,35 @@ class Smoothed:
         value += 0.5 * float((self.proximal * (stacked - self.stacked) ** 2).sum())
         return Here(stacked, scores, masses, live, value)
 
+    def along(self, here: Here, direction: Array, side: Array) -> Callable[[float], Here]:
+        """The points at some length of a step, kept in the orthant ``side``.
+
+        Scores are linear in the step but for coefficients that are put to zero, mostly few.
+        """
+        ahead = self.block.scores(direction)
+
+        def point(length: float) -> Here:
+            moved = here.stacked + length * direction
+            beyond = moved * side < 0
+            scores = here.scores + length * ahead
+            rows = np.flatnonzero(beyond.any(axis=1))
+            if rows.size:
+                scores -= self.block.part_scores(rows, np.where(beyond, moved, 0.0)[rows])
+                moved[beyond] = 0.0
+            return self.at(moved, scores)
+
+        return point
+
     def slope(self, here: Here) -> Array:
         """The derivative of all but the l1 part."""
         pulled = self.block.adjoint(self.loss.dual_of(here.masses))
         proximal = self.proximal * (here.stacked - self.stacked)
         return np.where(self.movable, pulled + self.l2 * here.stacked + proximal, 0.0)
+
+    @property
+    def weights(self) -> Array:
+        """Curvatures of the samples."""
+        return self.sharpness * self.loss.shares
 
     def residual(self, here: Here, slope: Array) -> float:
         """The largest violation of the optimality conditions, relative to what is in balance."""
@@ -119,8 +146,7 @@ class Smoothed:
     def direction(self, here: Here, slope: Array, side: Array) -> Array:
         """The Newton step in the orthant ``side``; pairs at zero that would leave it stay."""
         free = (side != 0) | (self.l1 == 0) & self.movable
-        weights = self.sharpness * self.loss.shares
-        live = Live(here.live, here.masses, weights)
+        live = Live(here.live, here.masses, self.weights)
         diagonal = (self.l2 + self.proximal)[:, 0]
         system = system_of(self.block, live, free, diagonal, bool(self.l1.any()))
         towards = system.pairs.gathered(side)
@@ -166,12 +192,10 @@ def _stepped(smoothed: Smoothed, here: Here, slope: Array) -> Here | None:
     side = smoothed.side(here, slope)
     pull = slope + smoothed.l1 * side
     direction = smoothed.direction(here, slope, side)
-    length = 1.0
+    along, length = smoothed.along(here, direction, side), 1.0
     for _ in range(HALVINGS):
-        moved = here.stacked + length * direction
-        moved[moved * side < 0] = 0.0
-        change = moved - here.stacked
-        there = smoothed.at(moved)
+        there = along(length)
+        change = there.stacked - here.stacked
         fall = float(np.vdot(pull, change))
         slack = ROUNDING * abs(here.value)
         if there.value <= here.value + DESCENT * fall and fall < -slack:

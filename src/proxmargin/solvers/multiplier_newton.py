@@ -23,11 +23,11 @@ from proxmargin.stopping import Stop
 __all__ = ["ClassMultipliers", "MultiplierNewton"]
 
 # sharpness: how far a multiplier in the unit simplex moves where its margin is missed by one
-FIRST_SHARPNESS, WARM_SHARPNESS, LARGEST_SHARPNESS = 0.2, 10.0, 3e4
-# its growth after a multiplier update, after an easy one, and what an easy one is
-GROWTH, FAST_GROWTH, EASY = 2.0, 4.0, 8
+FIRST_SHARPNESS, WARM_SHARPNESS, LARGEST_SHARPNESS = 0.2, 10.0, 3e5
+# its growth after a multiplier update: the least, the most, and this over the Newton steps taken
+GROWTH, FAST_GROWTH, EFFORT = 1.5, 8.0, 6.0
 # the smoothed problem is solved to this residual first, and to less from update to update
-FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.3, 1e-13
+FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.5, 1e-13
 # Newton steps on one smoothed problem
 MOST_STEPS = 60
 # features outside the working set that violate by more than this share of l1 ask for the same
@@ -197,7 +197,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
             outside[state.members] = 0.0
         complete = float(outside.max(initial=0.0)) <= WRONG * _l1(problem)
         if state.n_iter > 0 and state.solved and complete:
-            growth = FAST_GROWTH if state.steps <= EASY else GROWTH
+            growth = min(max(EFFORT / max(state.steps, 1), GROWTH), FAST_GROWTH)
             state = replace(
                 state,
                 centre=state.stacked,
