@@ -179,12 +179,14 @@ def _method(runs: Runs, arguments: argparse.Namespace) -> str:
   kappa {KAPPA}; data: {", ".join(sorted(shapes))}, scaled as in the paper.
 - Cells: iterations (passes over the data) to a relative gap, here by the library's own certificate,
   which is made every ten iterations; the passes of certificates are not counted. A fit has at most
-  {arguments.iterations} iterations and {arguments.limit:g} s.
+  {arguments.iterations} iterations and {arguments.limit:g} s by the wall clock: a busy machine
+  ends it early.
 - "violation": L |T_L(u) - u|, what the paper stops by at 1e-6, at the point with that gap.
 - Switches of 'fapg', Algorithm 4, which tests L every tenth time; 'fapg-guaranteed' is Algorithm 3,
   'fapg-star' the same with the conjugate of the loss whole and a test that keeps its digits.
 - Times are {arguments.clock} times by timers around the side's `image` and `response` (a product
-  with the data each, f and its gradient), its `prox`, and the certificate; milliseconds a call."""
+  with the data each, f and its gradient), its `prox`, and the certificate; milliseconds a call.
+  Wider data, ({arguments.wide}), are timed only."""
 
 
 def _line(run: Run) -> list[str]:
