@@ -326,7 +326,9 @@ KERNEL_MACHINES: dict[str, Callable[..., Any]] = {
     "MarginFDA": proxmargin.MarginFDA,
     "MarginMPM": proxmargin.MarginMPM,
 }
-ESTIMATORS: dict[str, Callable[..., Any]] = {**PENALISED, **KERNEL_MACHINES}
+# of all classes together
+MULTICLASS: dict[str, Callable[..., Any]] = {"MulticlassSVC": proxmargin.MulticlassSVC}
+ESTIMATORS: dict[str, Callable[..., Any]] = {**PENALISED, **KERNEL_MACHINES, **MULTICLASS}
 # of other classifiers, whatever they are
 META_ESTIMATORS: dict[str, Callable[..., Any]] = {"DDAGClassifier": proxmargin.DDAGClassifier}
 
@@ -529,7 +531,6 @@ def class_problem(
     )
 
 
-# solvers of losses and penalties of their own: what makes them, and what makes a problem they take
 def level_set_problem(rng: np.random.Generator) -> Problem:
     """`ridge_problem` with the huberized hinge within a budget."""
     inner = ridge_problem(rng)
@@ -537,6 +538,7 @@ def level_set_problem(rng: np.random.Generator) -> Problem:
     return replace(inner, loss=LevelSet(inner.loss, 0.6 * inner.loss.value(scores), 1.0))
 
 
+# solvers of losses and penalties of their own: what makes them, and what makes a problem they take
 SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd": (NAMED["fbpd"], hinge_problem),
     "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),

@@ -14,12 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of, unmet
+from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.estimators.validation import check_number
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.critical import critical_strength
 
-__all__ = ["Path", "alpha_grid", "alpha_max", "margin_path"]
+__all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "margin_path"]
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
@@ -93,6 +94,34 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
     """
     template = _unfitted(estimator)
     return _alpha_max(template, template._assemble(X, y, sample_weight))
+
+
+def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The largest ``C`` for which all coefficients are zero, exactly.
+
+    Hinges have many gradients where nothing but the intercepts is fitted; the least dual norm
+    among them is the value of a linear program (`proxmargin.solvers.critical`).
+
+    Parameters
+    ----------
+    estimator : MulticlassSVC
+        Is not changed; its ``C`` (or ``eta``) does not matter.
+    X, y, sample_weight
+        As for ``estimator.fit``.
+
+    Returns
+    -------
+    float
+        Zero for penalties that never make a coefficient zero, infinite where the features do not
+        matter.
+    """
+    template = type(estimator)(**{**estimator.get_params(deep=False), "C": 1.0, "eta": None})
+    assembly = template._assemble(X, y, sample_weight)
+    if template.norm_share == 0:
+        return 0.0
+    (problem,) = assembly.problems
+    strength = critical_strength(problem) * assembly.targets.total
+    return template.norm_share / strength if strength > 0 else np.inf
 
 
 def alpha_grid(

@@ -29,7 +29,7 @@ LAYERS = (
     ("outcome", "stopping", "solvers.base"),
     ("minimize",),
     ("solvers", "callbacks"),
-    ("targets", "estimators", "admissible", "paths"),
+    ("targets", "estimators", "admissible", "budgets", "paths"),
     ("comparing", "compare", "files"),
     ("cli", "__main__"),
 )

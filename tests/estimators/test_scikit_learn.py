@@ -23,6 +23,7 @@ from proxmargin import (
     MarginClassifier,
     MarginFDA,
     MarginMPM,
+    MulticlassSVC,
     NuSVC,
     SparseLogisticRegression,
     SquaredHingeSVC,
@@ -57,6 +58,10 @@ EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression,
         # gamma='scale' would see repeated rows, and not weights
         L2SVC(kernel="rbf", gamma=0.3),
         DDAGClassifier(SVC()),
+        MulticlassSVC(),
+        # weights and repeated rows are compared to 1e-7
+        MulticlassSVC(penalty="l2", loss="lee", tol=1e-13),
+        MulticlassSVC(penalty="group_l2", groups="features", loss="squared_hinge"),
     ]
 )
 def test_scikit_learn_check(estimator, check) -> None:

@@ -183,7 +183,7 @@ class TestWhatCannotBeStored:
         [
             ({"random_state": np.random.RandomState(0)}, "random_state"),
             ({"random_state": np.random.default_rng(0)}, "random_state"),
-            ({"tol": np.zeros(3)}, "tol"),
+            ({"tol": np.zeros((3, 1))}, "tol"),
             ({"tol": 1j}, "tol"),
             ({"loss": print}, "loss"),
             ({"loss": type("HuberizedHinge", (HuberizedHinge,), {})()}, "loss"),

@@ -36,6 +36,9 @@ OPTIONS = (
     Option("--delta", "delta", float, "width of the quadratic zone of the huberized hinge"),
     Option("--intercept-ridge", "intercept_ridge", float, "ridge penalty of the intercept"),
     Option("--C", "C", float, "weight of the losses against the penalty"),
+    Option("--eta", "eta", float, "of MulticlassSVC: the most its losses may sum to, without C"),
+    Option("--penalty", "penalty", str, "of MulticlassSVC: 'l1', 'l2', 'elasticnet' or a group"),
+    Option("--loss", "loss", str, "of MulticlassSVC: 'hinge', 'squared_hinge', 'logistic', 'lee'"),
     Option("--nu", "nu", _number_or_word, "of NuSVC and DWD: a number, 'auto' or '0.3max'"),
     Option("--kappa", "kappa", _number_or_word, "of MarginFDA and MarginMPM, or '0.5max'"),
     Option("--kernel", "kernel", str, "'linear', 'rbf', 'poly' or 'sigmoid'"),
@@ -121,10 +124,10 @@ def shown_settings(model: Any) -> str:
     names = [
         name
         for name in (
-            *("alpha", "l1_ratio", "delta", "C", "nu", "kappa", "kernel"),
+            *("alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel"),
             *("standardize", "solver"),
         )
-        if hasattr(model, name)
+        if getattr(model, name, None) is not None
     ]
     return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)
 
@@ -140,7 +143,9 @@ def name_features(model: Any, names: list[str] | None) -> None:
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     options = {option.parameter: getattr(arguments, option.parameter) for option in OPTIONS}
     named_ones = {name: value for name, value in options.items() if value is not None}
-    return {**named_ones, **dict(arguments.more)}
+    given = {**named_ones, **dict(arguments.more)}
+    # a budget takes the place of a weight
+    return {"C": None, **given} if "eta" in given else given
 
 
 def _assignment(text: str) -> tuple[str, Any]:

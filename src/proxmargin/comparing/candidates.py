@@ -152,6 +152,7 @@ CANDIDATES: dict[str, Candidate] = {
         _sparse("ElasticNetSVC"),
         _sparse("SquaredHingeSVC"),
         _sparse("SparseLogisticRegression"),
+        _tried("MulticlassSVC", C=(0.01, 0.1, 1.0)),
         _tried("SVC", C=STRENGTHS),
         _tried("L2SVC", C=STRENGTHS),
         _tried("LogisticRegression", C=STRENGTHS),

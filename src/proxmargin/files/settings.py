@@ -2,6 +2,7 @@
 
 JSON has no tuples, no keys but strings, no infinities and no objects. Each is an object with one
 tag: ``{"tuple": [...]}``, ``{"entries": [[key, value], ...]}``, ``{"float": "nan"}``,
+``{"array": [...], "type": "<i8"}`` for one row of numbers or strings,
 ``{"part": "Ridge", "settings": {...}}``.
 """
 
@@ -18,6 +19,9 @@ import numpy as np
 
 from proxmargin.files import known
 from proxmargin.files.errors import ModelFileError
+
+# kinds of arrays that are stored, and the most bytes of an entry
+_ARRAYS, _LARGEST_ITEM = frozenset("biufU"), 4096
 
 
 @singledispatch
@@ -70,6 +74,16 @@ def _(value: np.bool_ | np.integer | np.floating, where: str) -> Any:
 
 
 @to_plain.register
+def _(value: np.ndarray, where: str) -> Any:
+    if value.ndim != 1 or value.dtype.kind not in _ARRAYS:
+        raise ModelFileError(
+            f"The parameter {where!r} cannot be stored: it is an array of {value.dtype} with "
+            f"{value.ndim} dimensions; one row of numbers or strings can."
+        )
+    return {"array": to_plain(value.tolist(), where), "type": value.dtype.str}
+
+
+@to_plain.register
 def _(value: list, where: str) -> Any:  # type: ignore[type-arg]
     return [to_plain(item, f"{where}[{j}]") for j, item in enumerate(value)]
 
@@ -115,6 +129,21 @@ def _entries(plain: dict[str, Any], where: str) -> dict[Any, Any]:
         raise ModelFileError(f"{where!r} is no dictionary ({error})") from error
 
 
+def _array(plain: dict[str, Any], where: str) -> Any:
+    entries = from_plain(_expect(plain["array"], list, where), where)
+    word = _expect(plain["type"], str, where)
+    try:
+        dtype = np.dtype(word)
+        if dtype.kind not in _ARRAYS or dtype.itemsize > _LARGEST_ITEM:
+            raise TypeError("numbers and strings can be stored")
+        found = np.array(entries, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelFileError(f"{where!r} is no array of {word!r} ({error})") from error
+    if found.ndim != 1:
+        raise ModelFileError(f"{where!r} is no row of numbers or strings")
+    return found
+
+
 def _float(plain: dict[str, Any], where: str) -> float:
     word = plain["float"]
     if word not in ("nan", "inf", "-inf"):
@@ -137,6 +166,7 @@ def _part(plain: dict[str, Any], where: str) -> Any:
 _DECODERS: dict[frozenset[str], Callable[[dict[str, Any], str], Any]] = {
     frozenset({"tuple"}): _tuple,
     frozenset({"entries"}): _entries,
+    frozenset({"array", "type"}): _array,
     frozenset({"float"}): _float,
     frozenset({"part", "settings"}): _part,
 }

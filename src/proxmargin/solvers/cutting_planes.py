@@ -113,7 +113,9 @@ class CuttingPlanes(Solver[Bracket]):
         loss = _loss(problem)
         multiplier = self._next(state, loss.price)
         solution = _solved(problem, multiplier, state)
-        cut = _cut(problem, multiplier, solution.point)
+        # the gradient of the loss does not depend on units: solvers of multipliers start from it
+        point = solution.point._replace(dual=solution.gap.dual_point)
+        cut = _cut(problem, multiplier, point)
         state = _proved(problem, multiplier, solution, state)
         state = replace(
             state,
@@ -128,7 +130,7 @@ class CuttingPlanes(Solver[Bracket]):
         """The convex combination that meets the budget; without one, the nearest to it."""
         over, under = state.over, state.under
         if under is None:
-            return over.point
+            return Point(*over.point[:2])
         share = over.excess / (over.excess - under.excess) if over.excess > 0 else 1.0
         pairs = zip(over.point[:2], under.point[:2], strict=True)
         return Point(*(a + share * (b - a) for a, b in pairs))

@@ -1,0 +1,100 @@
+"""Losses within a budget: the price of an exact penalty, and budgets that cannot be met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from proxmargin.losses.level_set import LevelSet
+from proxmargin.outcome import Solution
+from proxmargin.problem import Point, Problem
+
+__all__ = ["UnattainableError", "at_sufficient_price", "budgeted"]
+
+# the first price, in units of the multiplier at which coefficients appear, and how it is raised
+FIRST, RAISE = 1e3, 1e3
+# after so many times a loss that still falls does so towards what no coefficients attain
+RAISES = 5
+# a loss that falls by less than this share when the price rises is at its least
+SETTLED = 1e-6
+
+
+class UnattainableError(ValueError):
+    """The budget is below the least loss.
+
+    Attributes
+    ----------
+    least : float
+        The least loss that was found, in units of the budget.
+    """
+
+    def __init__(self, budget: float, least: float) -> None:
+        super().__init__(f"the budget {budget:g} is less than the least loss, {least:.8g}")
+        self.least = least
+
+
+def budgeted(problem: Problem, budget: float) -> Problem:
+    """Minimise the penalty of ``problem`` with its loss within ``budget``, by an exact penalty.
+
+    The price is far above the multiplier at which coefficients first appear;
+    `at_sufficient_price` raises it where that is not enough.
+    """
+    null = problem.null_point()
+    scores = np.broadcast_to(null.intercept, (problem.design.n_samples, null.intercept.size))
+    _, dual = problem.loss.value_and_gradient(np.ascontiguousarray(scores))
+    dual = problem.loss.balanced(dual, problem.intercept)
+    critical = problem.penalty.critical_strength(problem.design.adjoint(dual))
+    price = FIRST / critical if critical > 0 else FIRST
+    return replace(problem, loss=LevelSet(problem.loss, budget, price))
+
+
+def at_sufficient_price(
+    problem: Problem, solve: Callable[[Problem, Point | None], Solution], tol: float
+) -> Solution:
+    """The solution within the budget, at a price that is raised until it is one.
+
+    A solution that ended before its gap met the tolerance is returned as it is.
+
+    Parameters
+    ----------
+    problem : Problem
+        As `budgeted` returns it.
+    solve : callable
+        Solves a problem from a point, or from where it sees fit.
+    tol : float
+        The relative gap that is asked for.
+
+    Raises
+    ------
+    UnattainableError
+        The loss is above the budget and does not fall any more.
+    """
+    solution = solve(problem, None)
+    for raised in range(RAISES + 1):
+        loss, above = _loss(problem), _excess(problem, solution)
+        spent = loss.price * above
+        if not solution.certificate.converged or spent <= tol * abs(solution.gap.primal):
+            return solution
+        if raised == RAISES:
+            break
+        problem = replace(problem, loss=replace(loss, price=RAISE * loss.price))
+        further = solve(problem, solution.point)
+        if not further.certificate.converged:
+            return further
+        settled = _excess(problem, further) + loss.budget
+        if settled >= (above + loss.budget) * (1.0 - SETTLED):
+            break
+        solution = further
+    raise UnattainableError(loss.budget, loss.budget + above)
+
+
+def _loss(problem: Problem) -> LevelSet:
+    assert isinstance(problem.loss, LevelSet)
+    return problem.loss
+
+
+def _excess(problem: Problem, solution: Solution) -> float:
+    point = solution.point
+    return _loss(problem).excess(problem.design.scores(point.coef) + point.intercept)

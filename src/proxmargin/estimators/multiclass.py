@@ -1,0 +1,279 @@
+"""Sparse multiclass support vector machines, all classes together (Chierchia et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from proxmargin.budgets import UnattainableError, at_sufficient_price, budgeted
+from proxmargin.certificate import certify
+from proxmargin.designs import Design
+from proxmargin.estimators.base import Assembly, MarginEstimator, joined
+from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
+from proxmargin.estimators.validation import check_choice, check_number
+from proxmargin.losses import (
+    CrammerSinger,
+    Hinge,
+    Loss,
+    Multinomial,
+    PairwiseSquaredHinge,
+    wrong_classes,
+)
+from proxmargin.minimize import Certify, Report
+from proxmargin.outcome import Solution
+from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
+from proxmargin.problem import Point, Problem
+from proxmargin.stopping import Stop
+from proxmargin.targets import Targets
+
+__all__ = ["MulticlassSVC"]
+
+_SOLVERS = (
+    "'linear-program', 'multiplier-newton', 'fbpd', for the smooth losses 'm-pgh', 'm-pgh-2', "
+    "'fapg', 'fapg-ws', with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
+)
+
+
+def _crammer_singer(targets: Targets) -> Loss:
+    return CrammerSinger(targets.codes, targets.shares, targets.classes.size, targets.total)
+
+
+def _pairwise(targets: Targets) -> Loss:
+    return PairwiseSquaredHinge(targets.codes, targets.shares, targets.classes.size, targets.total)
+
+
+def _logistic(targets: Targets) -> Loss:
+    count = targets.classes.size
+    return Multinomial(targets.codes, targets.shares, count, targets.total, margin=1.0)
+
+
+def _lee(targets: Targets) -> Loss:
+    count = targets.classes.size
+    return wrong_classes(Hinge(), targets.codes, targets.shares, count, targets.total)
+
+
+LOSSES: Mapping[str, Callable[[Targets], Loss]] = {
+    "hinge": _crammer_singer,
+    "squared_hinge": _pairwise,
+    "logistic": _logistic,
+    "lee": _lee,
+}
+NETS = ("l1", "l2", "elasticnet")
+GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
+
+
+@documented(solvers=_SOLVERS, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+class MulticlassSVC(MarginEstimator):
+    """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).
+
+    ``minimise  C sum_i s_i loss_i + g(W)`` over W (n_classes, n_features) and free intercepts
+    b, with scores ``z_i = W x_i + b``; or, with ``C=None`` and ``eta``, ``minimise  g(W)`` subject
+    to ``sum_i s_i loss_i <= eta``. Two classes are fitted in the same way: ``coef_`` is then the
+    difference of the two rows.
+
+    Parameters
+    ----------
+    penalty : {'l1', 'l2', 'elasticnet', 'group_l2', 'group_linf'}
+        g: ``|W|_1``; ``|W|^2 / 2``; ``l1_ratio |W|_1 + (1 - l1_ratio) |W|^2 / 2``; the sum of the
+        Euclidean, or largest absolute, entries over the groups.
+    C : float > 0 or None, default 1.0
+        `proxmargin.critical_C` is the largest one with all-zero coefficients.
+    eta : float >= 0, optional
+        The most that the weighted losses may sum to; an error names the least that can be reached
+        where that is more. Needs ``C=None``.
+    l1_ratio : float in [0, 1], default 0.5
+        Of 'elasticnet'.
+    groups : (n_features,) labels, list of index arrays, or 'features'
+        Of the group penalties: features with the same label (or listed together) form one group
+        in each class; 'features' makes one group of the coefficients of a feature in all classes.
+        Every feature has to be in exactly one group.
+    loss : {'hinge', 'squared_hinge', 'logistic', 'lee'}
+        ``max(0, max_{k != y} 1 + z_k - z_y)``, the hinge of Crammer and Singer;
+        ``sum_{k != y} [1 + z_k - z_y]_+^2``; ``log(1 + sum_{k != y} exp(1 + z_k - z_y))``; or
+        ``sum_{k != y} [1 + z_k]_+``, that of Lee, Lin and Wahba, with coefficients and intercepts
+        that sum to zero over the classes ('l1', 'l2' and 'elasticnet' only).
+    <shared>
+
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from proxmargin import MulticlassSVC
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MulticlassSVC(penalty="l1", C=0.05, standardize=True).fit(X, y)
+    >>> model.certificate_.converged
+    True
+    """
+
+    multi_class = "joint"
+
+    def __init__(
+        self,
+        penalty: str = "l1",
+        C: float | None = 1.0,
+        eta: float | None = None,
+        l1_ratio: float = 0.5,
+        groups: Any = None,
+        loss: str = "hinge",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.eta = eta
+        self.l1_ratio = l1_ratio
+        self.groups = groups
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.solver = solver
+        self.solver_options = solver_options
+        self.stopping = stopping
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_model(self) -> None:
+        check_choice("penalty", self.penalty, (*NETS, *GROUP_NORMS))
+        check_choice("loss", self.loss, LOSSES)
+        check_number("C", self.C, low=0.0, low_open=True, optional=True)
+        check_number("eta", self.eta, low=0.0, optional=True)
+        check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
+        if (self.C is None) == (self.eta is None):
+            raise ValueError(
+                "give C (the losses as a penalty) or eta (the losses within a budget, with "
+                f"C=None), got C={self.C!r} and eta={self.eta!r}"
+            )
+        if self.loss == "lee" and self.penalty in GROUP_NORMS:
+            raise ValueError(
+                "loss='lee' has coefficients that sum to zero over the classes, which is known "
+                f"with penalty 'l1', 'l2' and 'elasticnet' only, got {self.penalty!r}"
+            )
+        if (self.groups is not None) != (self.penalty in GROUP_NORMS):
+            wanted = "needs groups" if self.groups is None else "takes no groups"
+            raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={self.groups!r}")
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        return [LOSSES[self.loss](targets)]
+
+    @property
+    def norm_share(self) -> float:
+        """The share of the penalty that is a norm, and not half a square."""
+        shares = {"l2": 0.0, "elasticnet": float(self.l1_ratio)}
+        return shares.get(self.penalty, 1.0)
+
+    def _penalty(self, targets: Targets) -> Penalty:
+        strength = 1.0 if self.C is None else 1.0 / (float(self.C) * targets.total)
+        if self.penalty in GROUP_NORMS:
+            return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), strength)
+        return ElasticNet.from_mixture(strength, self.norm_share)
+
+    def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
+        (loss,) = self._losses(targets, design, joint=True)
+        penalty = joined(self._penalty(targets), loss)
+        problem = Problem(loss, penalty, design, self._intercept(joint=True))
+        if self.eta is None:
+            return (problem,)
+        return (budgeted(problem, float(self.eta) / targets.total),)
+
+    def _objective_scale(self, problem: Problem) -> float:
+        return 1.0 if self.C is None else float(self.C) * problem.loss.sample_count
+
+    def _starts(self, assembly: Assembly) -> list[Point | None]:
+        (problem,) = assembly.problems
+        if problem.loss.n_outputs == 2 and getattr(self, "coef_", np.empty((0, 0))).shape[0] == 1:
+            known = self.warm_start and self.coef_.shape[1] == assembly.scale.size
+            (point,) = assembly.points(self.coef_, self.intercept_) if known else (None,)
+            start = None if point is None else problem.better_start(self._both(point))
+        else:
+            (start,) = super()._starts(assembly)
+        # the null model meets a large budget at no cost, and knows of classes without weight
+        return [problem.null_point() if start is None else start]
+
+    def _solve(
+        self,
+        assembly: Assembly,
+        starts: Sequence[Point | None],
+        certify: Certify = certify,
+        stop: Stop | None = None,
+    ) -> list[Solution]:
+        limits = (stop or self._stop(self.time_limit)).started(perf_counter(), ())
+        again = super()._solve
+
+        def solve(problem: Problem, start: Point | None) -> Solution:
+            one = replace(assembly, problems=(problem,))
+            begin = starts if start is None else [start]
+            return again(one, begin, certify, replace(limits, time_limit=None))[0]
+
+        (problem,) = assembly.problems
+        if self.eta is None:
+            return [solve(problem, None)]
+        try:
+            return [at_sufficient_price(problem, solve, self.tol)]
+        except UnattainableError as error:
+            least = error.least * assembly.targets.total
+            raise ValueError(
+                f"eta={self.eta!r} is less than the weighted losses can sum to: the least is "
+                f"{least:.8g}"
+            ) from error
+
+    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        if assembly.targets.classes.size == 2:
+            solutions = [replace(s, point=self._difference(s.point)) for s in solutions]
+        super()._publish(assembly, solutions)
+
+    def _difference(self, point: Point) -> Point:
+        """Of two classes, what decides between them: its margin is one where the loss is zero."""
+        share = 0.5 if self.loss == "lee" else 1.0
+        return Point(
+            share * (point.coef[:, 1:] - point.coef[:, :1]),
+            share * (point.intercept[1:] - point.intercept[:1]),
+        )
+
+    def _both(self, point: Point) -> Point:
+        """The inverse of `_difference`, with rows that sum to zero."""
+        share = 1.0 if self.loss == "lee" else 0.5
+        signs = share * np.array([-1.0, 1.0])
+        return Point(point.coef * signs, point.intercept * signs)
+
+
+def _partition(groups: Any, n_features: int) -> Groups:
+    """The groups that labels, lists of features, or the word 'features' stand for."""
+    if isinstance(groups, str):
+        check_choice("groups", groups, ("features",))
+        return Groups.features(n_features)
+    if isinstance(groups, list | tuple) and groups and all(map(_is_listing, groups)):
+        return Groups.of_members(groups, n_features)
+    found = Groups.within_classes(groups)
+    if found.n_features != n_features:
+        raise ValueError(
+            f"groups has {found.n_features} labels, but X has {n_features} features: give one "
+            "label a feature, a list of index arrays, or 'features'"
+        )
+    return found
+
+
+def _is_listing(group: Any) -> bool:
+    return not isinstance(group, str) and np.ndim(group) == 1
