@@ -69,6 +69,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "ProximalGradient",
         "ProximalNewton",
         "RidgeNewton",
+        "TallNewton",
         "SemismoothNewton",
         "TwoStage",
         "WorkingSet",
