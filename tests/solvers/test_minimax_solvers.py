@@ -9,7 +9,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
 
+from proxmargin import MarginFDA, MarginMPM
 from proxmargin.designs import as_design
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
 from proxmargin.minimize import minimize
@@ -17,6 +19,7 @@ from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers import ellipsoids
+from proxmargin.solvers.ellipsoids import spectrum
 from proxmargin.solvers.fisher_secular import FisherSecular
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.stopping import Stop
@@ -187,3 +190,65 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
     value = -margin(model, X, y, kappa, weights, found.point.coef[:, 0])
     assert found.certificate.converged
     assert abs(value - instance["optimum"]) <= (1e-6 + 1e-8) * abs(instance["optimum"])
+
+
+def with_a_huge_feature(
+    n: int, p: int, factor: float, column: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, and one feature in units of its own."""
+    y = np.arange(n) % 5 < 2
+    X = rng.standard_normal((n, p)) + 0.3 * (2.0 * y[:, None] - 1.0)
+    X[:, column] *= factor
+    return X, y
+
+
+@pytest.mark.parametrize("make", [MarginFDA, MarginMPM])
+@pytest.mark.parametrize("shape", [(60, 5), (300, 20), (40, 100)], ids=str)
+@pytest.mark.parametrize("kappa", ["0.1max", "0.5max", "0.9max"])
+@pytest.mark.parametrize("factor", [1e4, 1e6])
+@pytest.mark.parametrize("column", [0, 3])
+def test_homogeneous_models_with_one_huge_feature(make, shape, kappa, factor, column, rng) -> None:
+    X, y = with_a_huge_feature(*shape, factor, column, rng)
+    model = make(kappa=kappa, tol=1e-8).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.primal < 0
+    assert "went on" not in model.certificate_.because
+    # its coefficient is small as its unit is large: a unit ten times as large changes nothing else
+    X[:, column] *= 10.0
+    again = make(kappa=kappa, tol=1e-8).fit(X, y)
+    rest = np.arange(X.shape[1]) != column
+    if kappa != "0.1max":
+        np.testing.assert_allclose(
+            again.coef_[0, rest],
+            model.coef_[0, rest],
+            rtol=1e-2,
+            atol=1e-3 * abs(model.coef_).max(),
+        )
+
+
+@pytest.mark.parametrize("make", [MarginFDA, MarginMPM])
+@pytest.mark.parametrize("kappa", ["0.3max", "0.9max"])
+def test_real_data_with_one_huge_feature(make, kappa) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X.copy()
+    X[:, 0] *= 1e6
+    assert make(kappa=kappa).fit(X, y).certificate_.converged
+
+
+def test_a_spectrum_keeps_the_digits_of_small_eigenvalues(rng) -> None:
+    units = 10.0 ** np.arange(-6, 6, 2.0)
+    Z = rng.standard_normal((50, 6))
+    exact = np.linalg.svd(Z * units, compute_uv=False) ** 2
+    S = (Z * units).T @ (Z * units)
+    values, vectors = spectrum(S.copy(), np.diag(S))
+    # the singular values of a matrix of several units are themselves known to 1e-16 of the largest
+    near = 1e-9 + 1e-14 * np.sqrt(exact[0] / exact)
+    assert (np.abs(np.sort(values)[::-1] / exact - 1.0) <= near).all()
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-14)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, S, rtol=1e-10, atol=1e-12)
+    # a feature without variance inside the classes
+    S[2], S[:, 2] = 0.0, 0.0
+    S[2, 2] = 1e-17
+    values, vectors = spectrum(S, np.ones(6))
+    assert np.count_nonzero(values) == 5
+    assert np.abs(vectors[2, values == 0]) == pytest.approx(1.0)

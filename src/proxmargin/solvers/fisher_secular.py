@@ -6,29 +6,33 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, eigh_tridiagonal
+from scipy.linalg import eigh_tridiagonal
 
-from proxmargin.designs.base import Array
+from proxmargin.designs.base import Array, Design
 from proxmargin.losses.minimax import MinimaxFisher
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
 from proxmargin.solvers.ellipsoids import (
+    ROUNDING,
     coordinates_of,
     covariances,
     ellipsoid_loss,
     forms_covariances,
     is_ridge,
+    spectrum,
+    variances_of,
 )
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["FisherSecular", "FisherState"]
 
-# variances below this share of the largest, times the number of them, are rounding; and so is
-# what the difference of the means has outside the range of the covariance, below that share
-ROUNDING, OUTSIDE = 1e-15, 1e-11
+# what the difference of the means has outside the range of the covariance is rounding below this
+OUTSIDE = 1e-11
 # the secular equation converges quadratically, from the left
 SECULAR_STEPS, SECULAR = 200, 1e-15
+# iterative refinement of the one linear system
+REFINEMENTS = 2
 # vectors that a Lanczos step adds, and the loss of norm that ends it
 LANCZOS_BLOCK, BREAKDOWN = 8, 1e-13
 
@@ -65,10 +69,20 @@ class _Secular(NamedTuple):
         ``mu (Lambda + mu)^-1 d``: l2 times the coefficients.
     regression : (k,)
         ``(Lambda + mu)^-1 d``: its scores are the free part of the dual point.
+    mu : float
     """
 
     direction: Array
     regression: Array
+    mu: float
+
+    def solved(self, values: Array, right: Array) -> Array:
+        """``(Lambda + mu)^-1 right`` in the range of Lambda, (k,)."""
+        real = values > 0
+        return np.divide(right, values + self.mu, out=np.zeros_like(right), where=real)
+
+    def refined(self, step: Array) -> _Secular:
+        return _Secular(self.direction + self.mu * step, self.regression + step, self.mu)
 
 
 @dataclass(frozen=True)
@@ -114,11 +128,19 @@ class FisherSecular(Solver[FisherState]):
         design = coordinates.design
         apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
         first, second = covariances(loss, design)
-        values, vectors = eigh(first + second, overwrite_a=True, check_finite=False)
+        values, vectors = spectrum(first + second, variances_of(problem))
         found = _secular(values, vectors.T @ apart, loss.kappa)
+        regression = vectors @ found.regression
+        dual = _dual_of(problem, design, regression)
+        for _ in range(
+            REFINEMENTS if np.isfinite(found.mu) else 0
+        ):  # products with the data know more than their covariance
+            rest = -design.adjoint(dual[:, None])[:, 0] - vectors @ found.direction
+            step = found.solved(values, vectors.T @ rest)
+            regression = regression + vectors @ step
+            found = found.refined(step)
+            dual = _dual_of(problem, design, regression)
         coef = coordinates.coef(vectors @ found.direction) / problem.penalty.l2
-        scores = design.scores((vectors @ found.regression)[:, None])
-        dual = loss.form.offset + loss.form.roots * loss.form.deviations(scores[:, 0])
         return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual, finished=True)
 
     def _extended(self, problem: Problem, state: FisherState) -> FisherState:
@@ -127,17 +149,27 @@ class FisherSecular(Solver[FisherState]):
         if size == 0.0:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         state = _lanczos(problem, state)
-        values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
-        found = _secular(np.asarray(values, np.float64), size * vectors[0], loss.kappa)
+        found_values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
+        values: Array = np.array(found_values, np.float64)
+        values[values <= ROUNDING * values.size * values[-1]] = 0.0
+        found = _secular(values, size * vectors[0], loss.kappa)
         coef = _combined(state.basis, vectors @ found.direction) / problem.penalty.l2
-        scores = problem.design.scores(_combined(state.basis, vectors @ found.regression)[:, None])
-        dual = loss.form.offset + loss.form.roots * loss.form.deviations(scores[:, 0])
+        regression = _combined(state.basis, vectors @ found.regression)
+        dual = _dual_of(problem, problem.design, regression)
         return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual)
 
 
 def _means_apart(problem: Problem) -> Array:
     """Difference of the means of the classes, (n_features,)."""
     return -problem.design.adjoint(ellipsoid_loss(problem).form.offset[:, None])[:, 0]
+
+
+def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
+    """The dual point whose free part are the scores of some coefficients, (n_samples,)."""
+    form = ellipsoid_loss(problem).form
+    scores = design.scores(regression[:, None])[:, 0]
+    dual: Array = form.offset + form.roots * form.deviations(scores)
+    return dual
 
 
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
@@ -149,12 +181,11 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     Parameters
     ----------
     values, apart : (k,)
-        Eigenvalues lambda, and the difference of the means d in the eigenvectors.
+        Eigenvalues lambda, zero or real, and the difference of the means d in the eigenvectors.
     """
-    top = float(values.max(initial=0.0))
-    real = values > ROUNDING * values.size * top
+    real = values > 0
     if kappa == 0 or not real.any():
-        return _Secular(apart.copy(), np.zeros_like(apart))
+        return _Secular(apart.copy(), np.zeros_like(apart), np.inf)
     heavy, part = values[real], apart[real]
     mu, found = 0.0, False
     for _ in range(SECULAR_STEPS):
@@ -174,7 +205,7 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
         direction[real] = mu * regression[real]
     if found or np.linalg.norm(apart[~real]) > OUTSIDE * np.linalg.norm(apart):
         direction[~real] = apart[~real]
-    return _Secular(direction, regression)
+    return _Secular(direction, regression, mu)
 
 
 def _lanczos(problem: Problem, state: FisherState) -> FisherState:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from proxmargin.designs.base import Array, subtract_outer
 from proxmargin.losses.minimax import MinimaxProbability
@@ -20,6 +20,8 @@ from proxmargin.solvers.ellipsoids import (
     ellipsoid_loss,
     forms_covariances,
     is_ridge,
+    spectrum,
+    variances_of,
 )
 from proxmargin.solvers.ridge_newton import cholesky, conjugate_gradients
 from proxmargin.stopping import Stop
@@ -30,19 +32,20 @@ __all__ = ["ProbabilityNewton", "ProbabilityState"]
 # Newton's method: the lift of the reweighted system, and when the search for a margin gives up;
 # a proof that there is none leaves this share of what the difference of the means could gain
 SEARCH_LIFT, SEARCH_LIMIT, NOTHING = 1e-14, 100, 1e-14
-# variances below this share of the largest, times the number of them, are rounding
-ROUNDING = 1e-15
 # conjugate gradients: iterations, and relative residuals, loosest and tightest
 CG_LIMIT, LOOSEST, TIGHTEST = 50, 0.1, 1e-8
+# iterative refinement of linear systems; Newton steps for a level where another one is zero
+REFINEMENTS, LIMIT_STEPS = 2, 3
 # the search along a step ends when the slope has fallen to this share of its first value
 RAY_STEPS, RAY_SHARE = 100, 1e-6
 # steps without a smaller gap after which rounding is all that is left
 PATIENCE, FALL = 6, 0.8
 # the gap that did not halve this often is that of a class whose scores all but coincide
 STUCK = 2
-# a level moves by factors in this range; in units of the largest variance over l2 it is low below
-# the second number, and as good as zero, but harmless to a Cholesky factor, at the third
-LEVEL_FALL, LEVEL_RISE, LOW, LEAST, LEVEL_PATIENCE = 1e-3, 10.0, 1e-5, 1e-11, 8
+# a level moves by factors in this range, and is on its way where it moves by this share; in units
+# of the variance over l2 it is low below the fourth number, and as good as zero, but harmless to a
+# Cholesky factor, at the fifth
+LEVEL_FALL, LEVEL_RISE, MOVING, LOW, LEAST, LEVEL_PATIENCE = 1e-3, 10.0, 0.5, 1e-5, 1e-10, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +173,10 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     ) -> ProbabilityState:
         """A Newton step in the levels, from what the coefficients are at these."""
         at, l2 = _Spread(problem, state), problem.penalty.l2
-        unit = float(at.variances().max()) / l2
+        unit = at.variance() / l2
         levels = np.maximum(levels, LEAST * unit)
         solve = cholesky(at.matrix(l2, 1.0 / levels))
-        coef = solve(-at.pull(at.form.offset))
+        coef = at.refined(solve, l2, 1.0 / levels, -at.pull(at.form.offset))
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, coef=coef, scores=scores)
         found = _Spread(problem, reached)
@@ -188,12 +191,15 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             limit_gap = _gap(problem, limit, limit_dual)
             if limit_gap < gap:
                 reached, dual, gap = limit, limit_dual, limit_gap
-        idle = 0 if gap < FALL * state.gap else state.idle + 1
+        following = _next_levels(levels, slope, bend, LOW * unit)
+        moved = np.abs(np.maximum(following, LEAST * unit) - levels)
+        on_the_way = bool((moved > MOVING * levels).any())
+        idle = 0 if on_the_way or gap < FALL * state.gap else state.idle + 1
         return replace(
             reached,
             n_iter=state.n_iter + 1,
             dual=dual,
-            levels=_next_levels(levels, slope, bend, LOW * unit),
+            levels=following,
             gap=min(gap, state.gap),
             idle=idle,
             finished=idle >= LEVEL_PATIENCE,
@@ -209,29 +215,60 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         ``S g = d - l2 w - sum of the others of S_o w / mu_o``.
         """
         at, l2 = _Spread(problem, state), problem.penalty.l2
-        others = np.where(collapsed, 0.0, 1.0 / levels)
-        values, vectors = eigh(at.matrix(0.0, collapsed.astype(float)), check_finite=False)
-        real = values > ROUNDING * values.size * values[-1]
+        values, vectors = spectrum(at.matrix(0.0, collapsed.astype(float)), variances_of(problem))
+        real = values > 0
         outside, inside = vectors[:, ~real], vectors[:, real]
-        apart, rest = -at.pull(at.form.offset), at.matrix(l2, others)
-        coef = np.zeros_like(apart)
-        if outside.shape[1]:
-            coef = outside @ cholesky(outside.T @ rest @ outside)(outside.T @ apart)
-        regression = inside @ ((inside.T @ (apart - rest @ coef)) / values[real])
-        both = at.design.scores(np.column_stack([coef, regression]))
-        reached = replace(state, coef=coef, scores=both[:, 0])
-        u = at.form.deviations(both[:, 1]) / at.kappa
-        v = at.form.deviations(both[:, 0]) / at.kappa
+        reached, levels = self._outside(problem, state, levels, collapsed, outside)
+        coef = reached.coef
+        u = at.form.deviations(reached.scores) / at.kappa
         for one, level, gone in zip(at.form.classes, levels, collapsed, strict=True):
-            if not gone:
-                u[one] = v[one] / level
+            u[one] = 0.0 if gone else u[one] / level
+        for _ in range(1 + REFINEMENTS):
+            left = -at.pull(at.form.dual_point(u)) - l2 * coef
+            regression = inside @ ((inside.T @ left) / values[real])
+            change = at.form.deviations(at.design.scores(regression[:, None])[:, 0]) / at.kappa
+            for one, gone in zip(at.form.classes, collapsed, strict=True):
+                u[one] += change[one] if gone else 0.0
         return reached, at.form.dual_point(at.form.project(u))
+
+    def _outside(
+        self,
+        problem: Problem,
+        state: ProbabilityState,
+        levels: Array,
+        collapsed: NDArray[np.bool_],
+        outside: Array,
+    ) -> tuple[ProbabilityState, Array]:
+        """The coefficients outside the range of some classes, and the level of another class.
+
+        That level was found with coefficients that had a small part inside: it is corrected.
+        """
+        at, l2 = _Spread(problem, state), problem.penalty.l2
+        apart = -at.pull(at.form.offset)
+        if not outside.shape[1]:
+            return replace(state, coef=0.0 * apart, scores=0.0 * state.scores), levels
+        for _ in range(LIMIT_STEPS):
+            others = np.where(collapsed, 0.0, 1.0 / levels)
+            inner = cholesky(outside.T @ at.matrix(l2, others) @ outside)
+            solve = partial(_between, outside, inner)
+            coef = at.refined(solve, l2, others, apart)
+            state = replace(state, coef=coef, scores=at.design.scores(coef[:, None])[:, 0])
+            found, changed = _Spread(problem, state), levels.copy()
+            for k in np.flatnonzero(~collapsed).tolist():
+                size, level = found.sizes[k], levels[k]
+                pull = found.image(k) / level**2
+                bend = size**2 / level**3 - float(pull @ solve(pull))
+                slope = 0.5 * (at.kappa**2 - (size / level) ** 2)
+                if bend > 0:
+                    changed[k] = np.clip(level - slope / bend, 0.5 * level, 2.0 * level)
+            levels = changed
+        return state, levels
 
     def _without_margin(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
         """Look for a direction with a margin, or for a proof that there is none."""
         at = _Spread(problem, state)
         apart = -at.pull(at.form.offset)
-        coef = at.solved(SEARCH_LIFT * at.curvature(), at.weighed, apart)
+        coef = at.solved(SEARCH_LIFT * at.curvatures(), at.weighed, apart)
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, n_iter=state.n_iter + 1, coef=coef, scores=scores)
         u = at.weighed(at.form.deviations(scores)) / at.kappa
@@ -247,6 +284,12 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             if _gap(problem, nothing, nothing.dual) <= NOTHING * most:
                 return nothing
         return replace(reached, idle=state.idle + 1, finished=state.idle >= SEARCH_LIMIT)
+
+
+def _between(outer: Array, inner: Callable[[Array], Array], right: Array) -> Array:
+    """``outer inner(outer' right)``."""
+    between: Array = outer @ inner(outer.T @ right)
+    return between
 
 
 class _Spread:
@@ -293,15 +336,15 @@ class _Spread:
         u = (self.weighed(self.v) + self.bent(self.form.deviations(moved))) / self.kappa
         return self.form.dual_point(self.form.project(u))
 
-    def curvature(self) -> float:
-        """A mean curvature of ``kappa sum_o S_o / n_o`` over the coordinates."""
+    def curvatures(self) -> Array:
+        """Curvatures of ``kappa sum_o S_o / n_o`` along the coordinates; or one for all of them."""
         if self.covariances is None:
             bend = self.kappa * float((self.sizes**2).sum() / self.sizes.max())
-            return bend / float(self.coef @ self.coef)
-        matrix = self._hessian(0.0, self.weighed)
-        return float(np.trace(matrix)) / len(matrix)
+            return np.full(self.coef.size, bend / float(self.coef @ self.coef))
+        curvatures = np.diag(self._hessian(0.0, self.weighed)).copy()
+        return np.where(curvatures > 0, curvatures, curvatures.mean())
 
-    def solved(self, l2: float, rate: Callable[[Array], Array], right: Array) -> Array:
+    def solved(self, l2: float | Array, rate: Callable[[Array], Array], right: Array) -> Array:
         """Solve ``(l2 I + X' r rate(v of .)) d = right``, rate being `bent` or `weighed`."""
         if self.covariances is not None:
             return cholesky(self._hessian(l2, rate))(right)
@@ -310,11 +353,11 @@ class _Spread:
             e = self.form.deviations(self.design.scores(direction[:, None])[:, 0])
             return l2 * direction + self.pull(self.form.roots * rate(e))
 
-        share = float(np.linalg.norm(right) / (l2 * np.linalg.norm(self.coef)))
+        share = float(np.linalg.norm(right) / np.linalg.norm(l2 * self.coef))
         share = min(LOOSEST, max(TIGHTEST, share))
         return conjugate_gradients(product, np.ones_like(right), right, share, CG_LIMIT)
 
-    def _hessian(self, l2: float, rate: Callable[[Array], Array]) -> Array:
+    def _hessian(self, l2: float | Array, rate: Callable[[Array], Array]) -> Array:
         matrix = self.matrix(l2, self._factors())
         if rate == self.bent:
             for k in range(2):
@@ -324,12 +367,27 @@ class _Spread:
                 subtract_outer(matrix, unit * (self.kappa / self.sizes[k]), unit)
         return matrix
 
-    def matrix(self, l2: float, factors: Array) -> Array:
+    def matrix(self, l2: float | Array, factors: Array) -> Array:
         """``l2 I + sum_o factors_o S_o``."""
         assert self.covariances is not None
         matrix: Array = np.tensordot(factors, self.covariances, axes=1)
         np.einsum("ii->i", matrix)[:] += l2
         return matrix
+
+    def refined(
+        self, solve: Callable[[Array], Array], l2: float, factors: Array, right: Array
+    ) -> Array:
+        """Solve ``(l2 I + sum_o factors_o S_o) x = right`` with an approximate inverse.
+
+        Residuals are of products with the data, which know more than their covariance.
+        """
+        solution = solve(right)
+        for _ in range(REFINEMENTS):
+            e = self.form.deviations(self.design.scores(solution[:, None])[:, 0])
+            for one, factor in zip(self.form.classes, factors, strict=True):
+                e[one] *= factor
+            solution += solve(right - l2 * solution - self.pull(self.form.roots * e))
+        return solution
 
     def image(self, k: int) -> Array:
         """``S_o w`` of one class."""
@@ -337,10 +395,11 @@ class _Spread:
         image: Array = self.covariances[k] @ self.coef
         return image
 
-    def variances(self) -> Array:
-        """The total variance of each class, (2,)."""
+    def variance(self) -> float:
+        """The mean variance of the features, as far as the coefficients use them, in total."""
         assert self.covariances is not None
-        return np.array([np.trace(covariance) for covariance in self.covariances])
+        variances, squares = np.einsum("oii->i", self.covariances), self.coef**2
+        return self.coef.size * float(variances @ squares) / float(squares.sum())
 
     def at_levels(self, levels: Array) -> Array:
         """The dual point ``u_o = v_o / (kappa mu_o)``, made feasible."""
