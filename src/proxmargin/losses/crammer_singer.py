@@ -7,9 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxmargin.compiled import class_flows
 from proxmargin.compiled import crammer_singer as compiled
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.projections.simplex import column_shift, simplex_rows, transport
 from proxmargin.traits import Trait
@@ -21,7 +24,6 @@ ROUNDING = 1e-12
 # proximal steps for the intercept: at most, the first length in units of the largest share, and
 # the factor from one to the next; a gap of this share of the value is rounding
 PROXIMAL_STEPS, FIRST_STEP, GROWTH, PROVEN = 8, 32.0, 8.0, 1e-14
-TINY_STEP = 1e-300
 
 
 class CrammerSinger(Loss):
@@ -103,6 +105,9 @@ class CrammerSinger(Loss):
             return np.inf
         return -float(np.vdot(self.margins, dual))
 
+    def domain_gauge(self, dual: Array) -> float:
+        return float(class_flows.largest_rate(dual, self.codes, self.shares))
+
     def masses(self, dual: Array) -> Array:
         """``q_i + shares_i e_y``: non-negative with row sums ``shares`` for dual points q."""
         return self._moved(dual, 1.0)
@@ -137,8 +142,13 @@ class CrammerSinger(Loss):
 
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """``argmin_q L*(q) + |q - dual|^2 / (2 step)``: one simplex projection a sample."""
-        moved = self.masses(dual) + step * self.margins
-        return self._dual_of(simplex_rows(moved, self.shares))
+        return self._dual_of(self._nearest_masses(dual, step))
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        """``diag(A) - A A' / |A|`` for each sample, A the support of its masses."""
+        live = (self._nearest_masses(dual, step) > 0).astype(np.float64)
+        vectors = live / np.sqrt(np.maximum(live.sum(axis=1, keepdims=True), 1.0))
+        return ProxJacobian(live, vectors, Groups.features(len(live)), sign=-1.0)
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         """``argmin_b L(scores + b) + intercept(b)``; never worse than ``start``.
@@ -175,6 +185,10 @@ class CrammerSinger(Loss):
             sigma *= GROWTH
         return best
 
+    def _nearest_masses(self, dual: Array, step: float) -> Array:
+        """The masses of the prox of the conjugate."""
+        return simplex_rows(self.masses(dual) + step * self.margins, self.shares)
+
     def _null_intercept(self) -> Array:
         """For zero scores: one for a class with more than half of the weight, zero for others.
 
@@ -202,7 +216,7 @@ class CrammerSinger(Loss):
     @staticmethod
     def _projected(shift: Array, intercept: Penalty) -> Array:
         """The nearest shift that the intercept's penalty allows; of free ones the centred one."""
-        return intercept.prox((shift - shift.mean())[None, :], TINY_STEP)[0]
+        return intercept.into_domain((shift - shift.mean())[None, :])[0]
 
     def _moved(self, dual: Array, factor: float) -> Array:
         moved = dual.copy()
