@@ -210,12 +210,12 @@ def _huberized(arguments: argparse.Namespace, ridge: float = 0.0) -> tuple[Any, 
     return model, {"alpha": [0.003, 0.01, 0.03, 0.1], "l1_ratio": [0.1, 0.5, 0.9]}
 
 
-def _lee(penalty: str, arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+def _hinge(loss: str, penalty: str, arguments: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     from proxmargin import MulticlassSVC
 
     groups = "features" if penalty == "group_linf" else None
     model = MulticlassSVC(
-        loss="lee", penalty=penalty, groups=groups, tol=arguments.tol, time_limit=arguments.limit
+        loss=loss, penalty=penalty, groups=groups, tol=arguments.tol, time_limit=arguments.limit
     )
     return model, {"C": [0.01, 0.03, 0.1, 0.3, 1.0]}
 
@@ -254,8 +254,8 @@ def _synthetic(arguments: argparse.Namespace) -> str:
     for rho in (0.0, 0.8):
         recipes: Recipes = {
             "(3), huberized": _huberized(arguments),
-            "l1, exact hinge": _lee("l1", arguments),
-            "l_inf, exact hinge": _lee("group_linf", arguments),
+            "l1, hinge of Lee et al.": _hinge("lee", "l1", arguments),
+            "l_inf of rows, Crammer-Singer": _hinge("hinge", "group_linf", arguments),
         }
         rows = []
         for name, recipe in recipes.items():
@@ -347,8 +347,8 @@ def _microarray(arguments: argparse.Namespace) -> str:
     def recipes() -> Recipes:
         return {
             "(3), huberized": _huberized(arguments, ridge=1.0),
-            "l1, exact hinge": _lee("l1", arguments),
-            "l_inf, exact hinge": _lee("group_linf", arguments),
+            "l1, hinge of Lee et al.": _hinge("lee", "l1", arguments),
+            "l_inf of rows, Crammer-Singer": _hinge("hinge", "group_linf", arguments),
             "one-vs-rest": _ova(arguments),
             "DDAG": _ddag(arguments),
         }
