@@ -30,10 +30,13 @@ class HingeRows(ABC):
     ----------
     n_outputs : int
     costs : (n_hinges,)
+    share_hinges : bool
+        A hinge has several rows, of which few matter.
     """
 
     n_outputs: int
     costs: Array
+    share_hinges: bool = False
 
     @abstractmethod
     def hinges(self, rows: Ids) -> Ids:
@@ -106,6 +109,7 @@ class _WorstClass(HingeRows):
     """One hinge a sample: that of the wrong class with the largest score."""
 
     loss: CrammerSinger
+    share_hinges = True
 
     @property
     def n_samples(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
@@ -21,12 +22,12 @@ from proxmargin.stopping import Stop
 __all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
 
 Ids = NDArray[np.intp]
-# rows up to this number are all taken in at once
-FEW_ROWS = 600
+# pieces of hinges with several up to which all are taken in at once
+FEW_ROWS = 1000
 # columns that enter in a round: this many, or this many for each sample
 COLUMNS, COLUMNS_A_SAMPLE = 20, 2
-# pivots of the simplex method between two certificates
-PIVOTS = 20_000
+# pivots of the simplex method in a round at most, and in the rounds between two certificates
+PIVOTS, BUDGET = 20_000, 1000
 # of a start: pieces this near to their hinge are taken in, and columns whose dual norms are this
 # large
 NEAR, NEARLY = 0.02, 0.98
@@ -52,6 +53,8 @@ class Generated(State):
         Of the budget for the loss, where there is one (`LevelSet`).
     pivots : int
         Of the simplex method so far.
+    limit : int
+        Rounds at most.
     deadline : float
     """
 
@@ -63,7 +66,14 @@ class Generated(State):
     basis: Basis | None = None
     multiplier: float = 1.0
     pivots: int = 0
+    limit: int = 0
     deadline: float = np.inf
+
+    @property
+    def goes_on(self) -> bool:
+        """Nothing asks for a certificate before the next round."""
+        ended = self.finished or self.exact or self.n_iter >= self.limit
+        return not ended and perf_counter() < self.deadline
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class LinearProgram(Solver[Generated]):
     """Column and row generation.
 
     With a hinge loss and an l1 or group l_inf norm the problem is a linear program, of which an
-    optimal vertex uses few columns (coefficients) and few rows (wrong classes). Each iteration
+    optimal vertex uses few columns (coefficients) and few rows (wrong classes). Each round
     solves the program of those generated so far, from the last basis, and takes in what the
     solution violates: of each sample the wrong class that is furthest above its hinge, and the
     columns whose dual constraints are violated most. Where nothing is, the vertex solves the
@@ -114,26 +124,22 @@ class LinearProgram(Solver[Generated]):
             limit = columns.parts.size + columns_a_round(len(scores))
             columns = columns.joined(program.gauge.entering(pulled / NEARLY, columns, limit))
         return Generated(
-            at=start, scores=scores, rows=rows, columns=columns, deadline=stop.deadline
+            at=start,
+            scores=scores,
+            rows=rows,
+            columns=columns,
+            limit=self.max_iter if stop.max_iter is None else stop.max_iter,
+            deadline=stop.deadline,
         )
 
     def step(self, problem: Problem, state: Generated) -> Generated:
+        """Rounds until nothing is violated, or as many as `BUDGET` pivots allow, but one."""
         program = _program_of(problem)
-        vertex = _vertex(program, state)
-        point = program.point(state.columns, vertex)
-        reached = replace(
-            state,
-            n_iter=state.n_iter + 1,
-            at=point,
-            scores=problem.design.scores(point.coef) + point.intercept,
-            dual=program.dual(state.rows, vertex),
-            multiplier=program.multiplier(vertex),
-            basis=vertex.basis,
-            pivots=state.pivots + vertex.pivots,
-        )
-        if not vertex.optimal:
-            return replace(reached, finished=not vertex.limited)
-        return _grown(program, reached)
+        pivots = state.pivots + BUDGET
+        state = _round(program, state)
+        while state.pivots < pivots and state.goes_on:
+            state = _round(program, state)
+        return state
 
     def point(self, problem: Problem, state: Generated) -> Point:
         return state.at
@@ -157,12 +163,31 @@ def _program_of(problem: Problem) -> HingeProgram:
 
 
 def first_rows(rows: HingeRows, scores: Array) -> Ids:
-    """All rows where they are few, else one of each sample, of the worst."""
-    if rows.all_rows.size <= FEW_ROWS:
+    """All rows where they are few, or each a hinge; else one of each sample, of the worst."""
+    if rows.all_rows.size <= FEW_ROWS or not rows.share_hinges:
         return rows.all_rows
     # at the null model all wrong classes are as bad: each is to be the first of some samples
     broken_ties = scores + SLACK * np.random.default_rng(0).random(scores.shape)
     return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
+
+
+def _round(program: HingeProgram, state: Generated) -> Generated:
+    """Solve the restricted program, and take in what its vertex violates."""
+    vertex = _vertex(program, state)
+    point = program.point(state.columns, vertex)
+    reached = replace(
+        state,
+        n_iter=state.n_iter + 1,
+        at=point,
+        scores=program.problem.design.scores(point.coef) + point.intercept,
+        dual=program.dual(state.rows, vertex),
+        multiplier=program.multiplier(vertex),
+        basis=vertex.basis,
+        pivots=state.pivots + vertex.pivots,
+    )
+    if not vertex.optimal:
+        return replace(reached, finished=not vertex.limited)
+    return _grown(program, reached)
 
 
 def _vertex(program: HingeProgram, state: Generated) -> Vertex:
