@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
 from threadpoolctl import threadpool_limits
 
+# what it remembers between runs stays out of the checkout
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "proxmargin-hypothesis")
 # the same examples every time: a failure found here is a failure everywhere
 settings.register_profile(
     "house",
