@@ -428,17 +428,6 @@ def hinge_net_problem(
     return binary_problem(rng, Hinge(), penalty, intercept, **shape)
 
 
-def hinge_l1_problem(
-    rng: np.random.Generator,
-    phi: MarginLoss | None = None,
-    penalty: Penalty | None = None,
-    intercept: Penalty | None = None,
-    **shape: Any,
-) -> Problem:
-    """`binary_problem` with the hinge and an l1 norm, whatever the penalty."""
-    return binary_problem(rng, Hinge(), ElasticNet(0.02), intercept, **shape)
-
-
 def tail_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -531,6 +520,11 @@ def class_problem(
     )
 
 
+def class_l1_problem(rng: np.random.Generator) -> Problem:
+    """`class_problem` with an l1 norm."""
+    return replace(class_problem(rng), penalty=ElasticNet(0.02))
+
+
 def level_set_problem(rng: np.random.Generator) -> Problem:
     """`ridge_problem` with the huberized hinge within a budget."""
     inner = ridge_problem(rng)
@@ -554,7 +548,6 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
     "ball-interior-point": (NAMED["ball-interior-point"], hinge_ball_problem),
     "ball-interior-point, tail mean": (NAMED["ball-interior-point"], tail_ball_problem),
-    "linear-program": (NAMED["linear-program"], hinge_l1_problem),
     "fisher-secular": (NAMED["fisher-secular"], fisher_problem),
     "probability-newton": (NAMED["probability-newton"], probability_problem),
     # the accelerated methods on the dual side
@@ -569,6 +562,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
 # solvers of losses that couple the classes of a sample
 CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "multiplier-newton": (NAMED["multiplier-newton"], class_problem),
+    "linear-program": (NAMED["linear-program"], class_l1_problem),
     "ssnal": (NAMED["ssnal"], class_problem),
 }
 
