@@ -135,8 +135,8 @@ def certify(
     )
     return Gap(
         point=Point(coef, intercept, scale * dual),
-        primal=primal,
-        gap=gap,
+        primal=float(primal),
+        gap=float(gap),
         kkt_residual=residual,
         violations=violations,
         dual_point=scale * dual,

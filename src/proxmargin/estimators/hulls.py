@@ -109,8 +109,8 @@ class _NuMachine(KernelMachine):
 
 @documented(
     solvers=(
-        "'interior-point', 'decomposition' (other kernels than 'linear'), 'apg', "
-        "'fapg-guaranteed', 'fapg', 'fapg-star'"
+        "'interior-point', 'ball-interior-point' (other norms), "
+        "'decomposition' (other kernels than 'linear'), 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
     ),
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,

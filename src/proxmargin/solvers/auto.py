@@ -160,12 +160,12 @@ RULES: tuple[Rule, ...] = (
         "a budget for the loss: problems without one, at multipliers that close in on its own",
     ),
     Rule(
-        lambda facts: facts.wide,
+        lambda facts: facts.wide and not facts.single,
         "fapg-ws",
         "more features than samples: accelerated steps on a working set of features",
     ),
     Rule(
-        _always,
+        lambda facts: not facts.single,
         "fapg",
         "at least as many samples as features: accelerated steps at unit feature scale",
     ),
