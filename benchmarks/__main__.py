@@ -12,6 +12,7 @@ from benchmarks import (
     accuracy,
     check,
     comparison,
+    drsvm,
     hinge,
     multiclass,
     projections,
@@ -31,6 +32,7 @@ COMMANDS = {
     "accuracy": accuracy,
     "multiclass": multiclass,
     "hinge": hinge,
+    "drsvm": drsvm,
 }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+SEED = 2017
 Floats = NDArray[np.float64]
 Design = Any  # (n, p): a float64 ndarray or a SciPy sparse matrix of float64
 
@@ -44,7 +45,10 @@ def data_root() -> Path:
 
 
 def load(name: str) -> DataSet:
-    """The data set called `name`, or `synthetic:n,p,s,rho[,seed]`."""
+    """The data set called `name`, `name@rows` of it, or `synthetic:n,p,s,rho[,seed]`."""
+    bare, _, rows = name.partition("@")
+    if rows:
+        return subsample(load(bare), int(rows))
     if name.startswith("synthetic:"):
         return _synthetic_from_name(name)
     if name not in READERS:
@@ -52,6 +56,20 @@ def load(name: str) -> DataSet:
         raise ValueError(f"no data set is called {name!r}; there are {known}")
     design, labels = READERS[name]()
     return DataSet(name, design, labels)
+
+
+def subsample(data: DataSet, rows: int) -> DataSet:
+    """So many samples without replacement, each class in its proportion; all if there are fewer."""
+    if data.labels.size <= rows:
+        return data
+    rng = np.random.default_rng([SEED, rows])
+    parts = []
+    for sign in (1.0, -1.0):
+        members = np.flatnonzero(data.labels == sign)
+        share = max(round(rows * members.size / data.labels.size), 2)
+        parts.append(rng.choice(members, min(share, members.size), replace=False))
+    chosen = np.sort(np.concatenate(parts))
+    return DataSet(f"{data.name}@{rows}", data.design[chosen], data.labels[chosen])
 
 
 def synthetic(n: int, p: int, s: int, rho: float, rng: np.random.Generator) -> DataSet:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import DataSet, Floats, _signs, _stored
+from benchmarks.datasets import SEED, DataSet, Floats, _signs, _stored, subsample
 
 AS_STORED = (
     *("a9a", "australian", "covtype", "fourclass", "german", "heart", "ionosphere", "liver"),
@@ -26,7 +26,6 @@ TO_UNIT = ("colon", "leukemia", "skin", "svmguide1")  # [0, 1], by the paper's o
 TRAINING_ONLY = ("a9a", "leukemia", "svmguide1")
 NAMES = tuple(sorted((*AS_STORED, *TO_SIGNED, *TO_UNIT)))
 POSITIVE = {"covtype": 2}  # elsewhere the largest of the labels
-SEED = 2017
 
 
 @lru_cache(maxsize=2)
@@ -49,20 +48,6 @@ def artificial(m: int, n: int, seed: int = 0) -> DataSet:
     negative = labels < 0
     design[negative] = design[negative] @ spread.T + 10.0 / np.sqrt(n)
     return DataSet(f"artificial ({m}, {n})", ranged(design, -1.0), labels)
-
-
-def subsample(data: DataSet, rows: int) -> DataSet:
-    """So many samples without replacement, each class in its proportion; all if there are fewer."""
-    if data.labels.size <= rows:
-        return data
-    rng = np.random.default_rng([SEED, rows])
-    parts = []
-    for sign in (1.0, -1.0):
-        members = np.flatnonzero(data.labels == sign)
-        share = max(round(rows * members.size / data.labels.size), 2)
-        parts.append(rng.choice(members, min(share, members.size), replace=False))
-    chosen = np.sort(np.concatenate(parts))
-    return DataSet(f"{data.name}@{rows}", data.design[chosen], data.labels[chosen])
 
 
 def ranged(design: Floats, low: float) -> Floats:

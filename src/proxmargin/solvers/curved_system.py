@@ -161,10 +161,11 @@ class OverSamples(System):
 
     def _on(self, keep: NDArray[np.intp]) -> Array:
         """The matrix without the features that do not move."""
-        diagonal = self.curved.diagonal
-        dropped = np.setdiff1d(np.arange(diagonal.size), keep)
+        weights = 1.0 / self.curved.diagonal
+        weights[keep] = 0.0
+        dropped = np.flatnonzero(weights)
         part = self.curved.design.columns(dropped)
-        return self.matrix - part.inner_products(1.0 / diagonal[dropped])
+        return self.matrix - part.inner_products(weights[dropped])
 
 
 class ConjugateGradients(System):

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap, certify
+from proxmargin.designs.base import Design
+from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State
@@ -43,6 +45,8 @@ STEPS = 60
 # features outside the working set that violate by more than this share of l1 ask for the same
 # smoothed problem again, with them; so many features are taken in at least, if as many violate
 WRONG, FEW = 0.1, 64
+# features, and entries, of the largest working set that is copied into a plain matrix
+PLAIN, PLAIN_ENTRIES = 512, 1 << 21
 # certificates without progress, at the largest sharpness, after which rounding is all that is left
 PATIENCE, PROGRESS = 4, 0.9
 
@@ -218,7 +222,7 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
     l1, l2 = l1_of(problem), problem.penalty.l2
     ridge = intercept_ridge(problem)
     return SmoothedHinge(
-        design=design if members.size == design.n_features else design.columns(members),
+        design=_working_set(design, members),
         signs=signs,
         caps=caps,
         widths=state.sharpness * caps,
@@ -229,6 +233,19 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         ridge=ridge or 0.0,
         lift=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
     )
+
+
+def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
+    """The features of the working set; a plain matrix where they are few, read again and again."""
+    part = design if members.size == design.n_features else design.columns(members)
+    if not part.is_dense or members.size > PLAIN or part.n_samples * members.size > PLAIN_ENTRIES:
+        return part
+    known = part.__dict__.get("_plain")
+    if known is None:
+        matrix = np.asfortranarray(part.scores(np.eye(members.size)))
+        known = part.__dict__["_plain"] = DenseDesign(matrix, part.ledger, part.share)
+    plain: Design = known
+    return plain
 
 
 def _sharpness_unit(problem: Problem) -> float:
