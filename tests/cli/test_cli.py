@@ -135,6 +135,16 @@ class TestPredict:
         head = capsys.readouterr().out.splitlines()[0]
         assert head == "prediction,score_setosa,score_versicolor,score_virginica"
 
+    def test_a_budget_takes_the_place_of_a_weight(self, tmp_path, capsys):
+        path = str(tmp_path / "iris.pmz")
+        model = ["--model", "MulticlassSVC", "--eta", "20", "--loss", "squared_hinge"]
+        assert main(["fit", "iris", *model, "--penalty", "l2", "-o", path]) == OK
+        shown = capsys.readouterr().out
+        assert "eta=20" in shown
+        assert "C=" not in shown
+        assert main(["predict", path, "iris", "--json"]) == OK
+        assert json.loads(capsys.readouterr().out)["accuracy"] > 0.9
+
 
 class TestPath:
     def test_it_lists_alphas_from_the_largest(self, capsys):
