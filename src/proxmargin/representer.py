@@ -114,31 +114,52 @@ def represented(
         product = kernel.matvec(-dual)
     else:
         off = float(np.abs(dual - given).sum())
-    size = np.array([[np.sqrt(max(-float(np.vdot(dual, product)), 0.0))]])
-    length = penalty.conjugate_gradient(size)
-    factor = float(length[0, 0] / size[0, 0]) if size[0, 0] > 0 else 0.0
+    square = max(-float(np.vdot(dual, product)), 0.0)
+    size = np.array([[np.sqrt(square)]])
+    length = float(penalty.conjugate_gradient(size)[0, 0])
+    found = _multiple(problem, kernel, dual, product, size, length, off)
+    if 0.0 < square <= _rounding(kernel, dual, dual, off):
+        # |v| is rounding, and w with a length of its own may be: no w at all is the other choice
+        nothing = _multiple(problem, kernel, dual, product, size, 0.0, off)
+        return min(found, nothing, key=lambda model: model.gap.gap)
+    return found
+
+
+def _multiple(
+    problem: Problem,
+    kernel: KernelMatrix,
+    dual: Array,
+    product: Array,
+    size: Array,
+    length: float,
+    off: float,
+) -> Representer:
+    """The model whose w has the direction of v, whose ``size`` is (1, 1), and a given length."""
+    loss, penalty = problem.loss, problem.penalty
+    factor = length / float(size[0, 0]) if size[0, 0] > 0 else 0.0
+    w = np.array([[length]])
     scores = factor * product
     intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
     scores += intercept
     value = loss.value(scores)
     if loss.is_homogeneous:
-        multiple = problem.best_multiple(Point(length, intercept), value)
-        factor, length, value = multiple * factor, multiple * length, multiple * value
+        multiple = problem.best_multiple(Point(w, intercept), value)
+        factor, w, value = multiple * factor, multiple * w, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
     weights = -factor * dual
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
     rounding = _rounding(kernel, dual, weights, off)
     gap = (
         loss.fenchel_young(scores, dual)
-        + float(penalty.fenchel_young(length, size).sum())
+        + float(penalty.fenchel_young(w, size).sum())
         + float(problem.intercept.fenchel_young(b, c).sum())
         + rounding
     )
     found = ScoredGap(
         point=Point(weights, intercept),
-        primal=value + penalty.value(length) + problem.intercept.value(b),
-        gap=gap,
-        kkt_residual=float(penalty.violations(length, size).max()),
+        primal=float(value + penalty.value(w) + problem.intercept.value(b)),
+        gap=float(gap),
+        kkt_residual=float(penalty.violations(w, size).max()),
         violations=np.zeros(0),
         dual_point=dual,
         negligible=problem.negligible,
@@ -149,11 +170,11 @@ def represented(
 
 
 def _rounding(kernel: KernelMatrix, dual: Array, weights: Array, off: float) -> float:
-    """What the products with the kernel matrix may have rounded.
+    """What the kernel's values and the products with its matrix may have rounded.
 
     ``off`` is the sum of the absolute differences between the dual point and what the product was
     computed from.
     """
     largest = float(np.abs(kernel.diagonal()).max(initial=0.0))
-    moved = np.finfo(float).eps * float(np.abs(dual).sum()) + off
+    moved = kernel.rounding * float(np.abs(dual).sum()) + off
     return 2.0 * largest * moved * float(np.abs(weights).sum())

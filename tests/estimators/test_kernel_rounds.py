@@ -15,7 +15,7 @@ from proxmargin.minimize import Report
 
 SMOOTH = (
     (LogisticRegression, {"C": 5.0}),
-    (L2SVC, {"C": 2.0}),
+    (L2SVC, {"C": 2.0, "solver": "ridge-newton"}),
     (DWD, {}),
     (MarginFDA, {"kappa": 0.6}),
     (MarginMPM, {"kappa": 0.4}),

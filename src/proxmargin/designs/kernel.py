@@ -112,6 +112,11 @@ class KernelMatrix(ABC):
         """The matrix of some of the samples; shares this one's ledger."""
 
     @property
+    def rounding(self) -> float:
+        """Error of an entry on average, as a share of the largest; those given are exact."""
+        return float(np.finfo(float).eps)
+
+    @property
     def negative(self) -> float:
         """What rounding explains of a negative eigenvalue, as a share of the diagonal."""
         return self.precision ** (2 / 3)
@@ -198,6 +203,10 @@ class ComputedKernel(KernelMatrix):
     @cached_property
     def precision(self) -> float:  # type: ignore[override]
         return float(np.finfo(float).eps) * self.kernel.rounding(self.X)
+
+    @cached_property
+    def rounding(self) -> float:
+        return float(np.finfo(float).eps) * self.kernel.mean_rounding(self.X)
 
     def matvec(self, right: Array) -> Array:
         live = np.flatnonzero(right.any(axis=1))

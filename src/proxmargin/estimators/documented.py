@@ -47,7 +47,9 @@ SPARSE_PARAMETERS = (
 KERNEL_PARAMETERS = (
     """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
         A callable takes two data sets and returns the matrix of their kernel. Definitions and
-        ``gamma`` as in scikit-learn.
+        ``gamma`` as in scikit-learn. Kernels must be positive semidefinite on the data: 'sigmoid'
+        mostly is not, and is refused then, as are 'poly' with ``coef0 < 0``, callables and given
+        matrices where they are not.
     gamma : {{'scale', 'auto'}} or float > 0
     degree : int, default 3
         Of 'poly'.
@@ -65,10 +67,9 @@ KERNEL_PARAMETERS = (
         again when needed.
     rank : int, optional
         The most columns of the factor that stands in for a nonlinear kernel while solving. By
-        default as many as the kernel has up to a few thousand samples, fewer beyond; where there
-        are more than a few hundred, hinge, squared hinge and nu-SVM losses with an intercept take
-        the kernel itself unless a rank is given. What the factor leaves out is part of the
-        certificate, never hidden.
+        default a thousand, and more where the certificate, which is for the kernel itself, asks
+        for them; the SVM and the nu-SVM with an intercept take the kernel itself unless a rank is
+        given. What the factor leaves out is part of the certificate, never hidden.
     """
     + _SOLVING
 )

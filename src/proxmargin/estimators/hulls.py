@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ from proxmargin.admissible import KERNEL_RANK, largest_nu, smallest_nu
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design
 from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.estimators.base import each_class, margin_sums
+from proxmargin.estimators.base import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import report_no_margin
 from proxmargin.estimators.validation import check_number
-from proxmargin.losses import DistanceWeighted, Loss, MarginSum, TailMean
+from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge
-from proxmargin.problem import Problem
+from proxmargin.problem import Point, Problem
 from proxmargin.targets import Targets
 
 __all__ = ["DWD", "NuSVC"]
@@ -33,6 +34,8 @@ Array = NDArray[np.float64]
 MARRON_SHARE = 0.1
 # samples of a class whose distances are measured
 DISTANCE_SAMPLES = 1000
+# squares of products of smaller ones with their inverses would leave the range of float64
+SMALLEST_DISTANCE = 1e-60
 # rounding of a sum of weights that is half of all
 HALF = 1e-12
 # entries of a linear programme that is still solved to name the least nu
@@ -110,7 +113,8 @@ class _NuMachine(KernelMachine):
 @documented(
     solvers=(
         "'interior-point', 'ball-interior-point' (other norms), "
-        "'decomposition' (other kernels than 'linear'), 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
+        "'decomposition' (other kernels than 'linear'), 'apg', 'fapg-guaranteed', 'fapg', "
+        "'fapg-star'"
     ),
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
@@ -139,7 +143,7 @@ class NuSVC(_NuMachine):
         The nu of each problem.
     """
 
-    _has_sparse_dual = True
+    _most_decomposed = np.inf
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -229,26 +233,62 @@ class DWD(_NuMachine):
             check_number("nu", self.nu, low=0.0, low_open=True)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
-        if self.nu != "auto":
-            threshold = float(np.sqrt(targets.total * float(self.nu)))
-            return margin_sums(DistanceWeighted(threshold), targets, joint=False)
-        losses: list[Loss] = []
-        for index, positive in enumerate(each_class(targets)):
-            distance = _median_distance(design, targets.signs(positive)[:, 0], targets.shares)
-            phi = DistanceWeighted(MARRON_SHARE * distance if distance > 0 else 1.0)
-            losses.append(margin_sums(phi, targets, joint=False)[index])
-        return losses
+        return margin_sums(DistanceWeighted(1.0), targets, joint=False)
 
     def _penalty(self, targets: Targets) -> Penalty:
         return Ball(float(self.norm), 1.0)
 
+    def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
+        """In units of q: scores are ``f / q``, and ``|w| <= 1 / q``, in any units of the data."""
+        return tuple(
+            replace(problem, penalty=Ball(float(self.norm), 1.0 / threshold))
+            for problem, threshold in zip(
+                super()._problems(targets, design),
+                self._thresholds(targets, design),
+                strict=True,
+            )
+        )
+
+    def _thresholds(self, targets: Targets, design: Design) -> list[float]:
+        """The q of each problem."""
+        classes = each_class(targets)
+        if self.nu != "auto":
+            return [float(np.sqrt(targets.total * float(self.nu)))] * len(classes)
+        found = []
+        for positive in classes:
+            distance = _median_distance(design, targets.signs(positive)[:, 0], targets.shares)
+            if 0 < distance < SMALLEST_DISTANCE:
+                raise ValueError(
+                    f"the samples of different classes are {distance:.3g} apart: rescale the "
+                    f"features, so that it is at least {SMALLEST_DISTANCE:g}"
+                )
+            found.append(MARRON_SHARE * distance if distance > 0 else 1.0)
+        return found
+
+    def _starts(self, assembly: Assembly) -> list[Point | None]:
+        coef, intercept = (getattr(self, name, None) for name in ("coef_", "intercept_"))
+        if coef is None or intercept is None:
+            return super()._starts(assembly)
+        units = np.array([[_threshold(problem)] for problem in assembly.problems])
+        if not self.warm_start or coef.shape != (units.size, assembly.scale.size):
+            return [None] * units.size
+        points = assembly.points(coef / units, intercept / units[:, 0])
+        return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
+
+    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+        return Finish(_threshold(problem), intercept)
+
     def _objective_scale(self, problem: Problem) -> float:
-        return problem.loss.sample_count
+        return problem.loss.sample_count / _threshold(problem)
 
     def _chosen(self, problem: Problem) -> float:
-        assert isinstance(problem.loss, MarginSum)
-        assert isinstance(problem.loss.phi, DistanceWeighted)
-        return problem.loss.phi.threshold**2 / problem.loss.sample_count
+        return _threshold(problem) ** 2 / problem.loss.sample_count
+
+
+def _threshold(problem: Problem) -> float:
+    """q, the unit of the scores of a problem."""
+    assert isinstance(problem.penalty, Ball)
+    return 1.0 / problem.penalty.radius
 
 
 def _median_distance(design: Design, signs: Array, shares: Array) -> float:

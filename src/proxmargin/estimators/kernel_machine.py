@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,9 @@ from proxmargin.estimators.kernel_rounds import (
     CUTS,
     Meter,
     Rounds,
+    better,
     is_interior,
+    is_stuck,
     on_factor,
     samples_of,
     with_work,
@@ -55,6 +57,8 @@ __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 
 Array = NDArray[np.float64]
 
+# up to this many samples an interior point method on a factor goes on where a decomposition stalls
+FACTORED_SAMPLES = 2000
 # from this many samples on, a decomposition starts from the solution on a factor of this rank
 ROUGH_SAMPLES, ROUGH_RANK, ROUGH_TOL = 10_000, 500, 1e-3
 # what only a fit with a nonlinear kernel leaves behind
@@ -87,7 +91,7 @@ class KernelMachine(MarginEstimator):
     Subclasses say which losses and which penalty, and may have a rule for the length and the
     intercept of the model (`_finish`).
 
-    Where the loss leaves most samples out of the model (`_has_sparse_dual`), blocks of the exact
+    Where the loss leaves most samples out of the model (`_most_decomposed`), blocks of the exact
     kernel are solved one after the other. For other losses, and for a few hundred samples,
     a nonlinear kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the
     linear model on G solved; the result is turned into weights of samples and certified for the
@@ -96,9 +100,9 @@ class KernelMachine(MarginEstimator):
     """
 
     _joint_allowed = False
-    # the loss lets most dual coordinates end at a bound, where a decomposition leaves them alone,
-    # and has no curvature, which would make factors of low rank do
-    _has_sparse_dual = False
+    # up to how many samples a kernel is decomposed: for all of them where the loss lets most dual
+    # coordinates end at a bound and has no curvature, which would make factors of low rank do
+    _most_decomposed: ClassVar[float] = 0
 
     def __init__(
         self,
@@ -277,21 +281,31 @@ class KernelMachine(MarginEstimator):
         self.gamma_ = getattr(kernel, "gamma", None)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         problems = self._problems(targets, KernelDesign(matrix))
-        if self._decomposes(problems):
-            if not matrix.is_definite:
-                check_definite(matrix, np.random.default_rng(0))
-            solutions = self._decomposed(targets, problems, matrix, stop)
-            return _Kernelized(X, kernel, solutions, [_model(s) for s in solutions], problems)
 
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
             return self._solve(_assembly(targets, problems), starts, stop=stop)
 
-        rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
-        found = rounds.run()
-        solutions = [one.solution for one in found]
-        return _Kernelized(X, kernel, solutions, [one.model for one in found], problems)
+        def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
+            rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
+            return [(one.solution, one.model) for one in rounds.run()]
+
+        if self._decomposes(problems):
+            if not matrix.is_definite:
+                check_definite(matrix, np.random.default_rng(0))
+            solutions = self._decomposed(targets, problems, matrix, stop)
+            found = [(solution, _model(solution)) for solution in solutions]
+            if self.solver == "auto" and matrix.n_samples <= FACTORED_SAMPLES:
+                found = [
+                    better(one, fitted([problem])[0]) if is_stuck(one[0]) else one
+                    for one, problem in zip(found, problems, strict=True)
+                ]
+        else:
+            found = fitted(problems)
+        return _Kernelized(
+            X, kernel, [one for one, _ in found], [one for _, one in found], problems
+        )
 
     def _decomposed(
         self,
@@ -322,7 +336,8 @@ class KernelMachine(MarginEstimator):
 
     def _decomposes(self, problems: Sequence[Problem]) -> bool:
         """Whether the problems are to be solved over the kernel itself."""
-        chosen = self._has_sparse_dual and self.solver == "auto" and self.rank is None
+        fits = problems[0].design.n_samples <= self._most_decomposed
+        chosen = fits and self.solver == "auto" and self.rank is None
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
         if not (chosen or asked):
             return False

@@ -247,6 +247,35 @@ def samples_of(problem: Problem, solution: Solution) -> Point:
     return Point(weights, solution.gap.point.intercept)
 
 
+def is_stuck(solution: Solution) -> bool:
+    """Whether its solver gave up before the tolerance was met."""
+    return solution.status is Status.STALLED and not solution.certificate.converged
+
+
+def better(
+    before: tuple[Solution, Representer], now: tuple[Solution, Representer]
+) -> tuple[Solution, Representer]:
+    """Of a solution whose solver gave up and what another one made of the problem, with both works.
+
+    What is told of the end is told of the second.
+    """
+    solution, model = now if now[1].gap.gap <= before[1].gap.gap else before
+    first, second = before[0].certificate, now[0].certificate
+    certificate = replace(
+        solution.certificate,
+        stop_reason=second.stop_reason,
+        solver=second.solver,
+        n_iter=first.n_iter + second.n_iter,
+        n_passes=first.n_passes + second.n_passes,
+        seconds=first.seconds + second.seconds,
+        because=(
+            f"{first.because}; it stalled at a relative gap of {first.relative_gap:.1e}, "
+            f"and {second.solver!r} went on: {second.because}"
+        ),
+    )
+    return replace(solution, certificate=certificate, status=now[0].status), model
+
+
 def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
     """On a refined factor: what the samples' weights are there, or the last point, if better."""
     if known is None:
@@ -262,10 +291,10 @@ def _joined(before: Fitted | None, now: Fitted) -> Fitted:
     """The better of two, for the work of both."""
     if before is None:
         return now
-    better = now if now.model.gap.gap <= before.model.gap.gap else before
+    best = now if now.model.gap.gap <= before.model.gap.gap else before
     last = now.solution.certificate
     kept = replace(
-        better.solution.certificate,
+        best.solution.certificate,
         stop_reason=last.stop_reason,
         because=last.because,
         solver=last.solver,
@@ -273,10 +302,10 @@ def _joined(before: Fitted | None, now: Fitted) -> Fitted:
         n_passes=0.0,
         seconds=0.0,
     )
-    solution = replace(better.solution, certificate=kept, status=now.solution.status)
+    solution = replace(best.solution, certificate=kept, status=now.solution.status)
     for part in (before.solution, now.solution):
         solution = with_work(solution, *work_of(part))
-    return replace(now, solution=solution, model=better.model)
+    return replace(now, solution=solution, model=best.model)
 
 
 def work_of(solution: Solution) -> tuple[int, float, float]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.kernel_machine import RegularizedMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.losses import Hinge, Logistic, MarginLoss, SquaredHinge
+from proxmargin.solvers.decomposition import BlockDecomposition
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
 
@@ -41,7 +44,7 @@ class SVC(RegularizedMachine):
     True
     """
 
-    _has_sparse_dual = True
+    _most_decomposed = np.inf
 
     def _margin_loss(self) -> MarginLoss:
         return Hinge()
@@ -66,6 +69,8 @@ class L2SVC(RegularizedMachine):
 
     <attributes>
     """
+
+    _most_decomposed = BlockDecomposition.block
 
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()
