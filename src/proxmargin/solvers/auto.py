@@ -160,6 +160,12 @@ RULES: tuple[Rule, ...] = (
         "a budget for the loss: problems without one, at multipliers that close in on its own",
     ),
     Rule(
+        lambda facts: facts.wide,
+        "fapg-ssnal-ws",
+        "more features than samples: accelerated, then Newton steps on a working set of features",
+    ),
+    Rule(_always, "fapg-ssnal", "accelerated steps, then Newton steps on the dual where quicker"),
+    Rule(
         lambda facts: facts.wide and not facts.single,
         "fapg-ws",
         "more features than samples: accelerated steps on a working set of features",

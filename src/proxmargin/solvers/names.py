@@ -30,6 +30,7 @@ from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.primal_dual import PrimalDual
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
+from proxmargin.solvers.relay import Relay
 from proxmargin.solvers.ridge_newton import RidgeNewton
 from proxmargin.solvers.ssnal import SemismoothNewton
 from proxmargin.solvers.tall_newton import TallNewton
@@ -47,6 +48,11 @@ def _coordinate_descent(smallest: int = 64, forcing: float = 0.03) -> Solver[Any
 def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
     """FAPG on a working set of features."""
     return WorkingSet(FastProximalGradient(), smallest, forcing)
+
+
+def _relay(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+    """FAPG, then Newton steps on the dual, on a working set of features."""
+    return WorkingSet(Relay(), smallest, forcing)
 
 
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
@@ -76,6 +82,8 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "ssnal": SemismoothNewton,
+    "fapg-ssnal": Relay,
+    "fapg-ssnal-ws": _relay,
     "decomposition": BlockDecomposition,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,

@@ -27,6 +27,7 @@ FIRST_SCORES, CLOSE, CLOSE_GAIN = 2.0, 2e-2, 30.0
 GROWTH, FEW, MANY, SHRINK = 3.0, 3, 12, 5.0
 # the first subproblem is solved to this residual of a score, each further one to a share of that
 FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.3, 1e-14
+RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)
 NEWTON_STEPS = 50
 # of the loss where its conjugate has no curvature, relative to the step of the scores
 LEAST_DAMPING, MOST_DAMPING = 1e-9, 0.5
@@ -126,8 +127,9 @@ class SemismoothNewton(Solver[Multipliers]):
         shares = problem.loss.shares
         samples = float(np.count_nonzero(shares))
         square = float(shares @ design.row_norms())
-        known = start.dual is not None and start.dual.shape == scores.shape
-        near = start.dual if known else problem.loss.value_and_gradient(scores)[1]
+        near = start.dual
+        if near is None:
+            _, near = problem.loss.value_and_gradient(scores)
         dual = problem.loss.balanced(near, problem.intercept)
         return Multipliers(
             coef=start.coef,
@@ -217,7 +219,10 @@ class _Subproblem:
         self.problem, self.state = problem, state
         self.design = _design(problem)
         self.support = problem.loss.dual_support
-        self.target = state.residual * float(np.sqrt(self.support.sum()))
+        # scores and coefficients are differences of terms of the size of their steps
+        lengths = state.ts + state.tau * float(self.design.row_norms().max())
+        rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
+        self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
     def solved(self, limit: int) -> tuple[_Trial, Array, int, bool]:
         """The solution, its ``X W + 1 b``, Newton steps taken, and whether it is one."""

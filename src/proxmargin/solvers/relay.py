@@ -1,0 +1,169 @@
+"""First-order steps while they are quick, second-order ones for what they would take long for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from proxmargin.certificate import Gap
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.accelerated import FastProximalGradient
+from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.dual_newton_systems import LARGEST, SMALL
+from proxmargin.solvers.ssnal import SemismoothNewton
+from proxmargin.stopping import Stop
+
+__all__ = ["Leg", "Relay"]
+
+# Newton steps that the second method takes, from near the solution and from anywhere
+NEAR, NEAR_STEPS, FAR_STEPS = 2e-2, 25, 60
+# what matrix products and factors gain over products with the data, in operations a second; and
+# what a Newton step costs at least, in first-order iterations
+GAIN, OVERHEAD = 6.0, 5.0
+# certificates that rates are taken over, as a share of all; and what the first method has to have
+# spent before, as a share of the work of the second: a wrong guess then costs no more than that
+RECENT, SPENT = 0.5, 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Leg(State):
+    """The state of a relay.
+
+    Attributes
+    ----------
+    inner : State
+        Of the method that runs now.
+    leg : int
+        0 before the baton changed hands, 1 after, 2 when it had to be given back.
+    base : int
+        Iterations of the methods that ran before.
+    seen : (n_certificates, 2)
+        Iterations and relative gaps of the first method.
+    """
+
+    inner: State = field(default_factory=State)
+    leg: int = 0
+    base: int = 0
+    seen: Array = field(default_factory=lambda: np.empty((0, 2)))
+    stop: Stop = field(default_factory=Stop)
+
+
+def _quickly_growing() -> Solver[Any]:
+    """FAPG whose step constant soon leaves its small first guess, which costs a product a trial."""
+    return FastProximalGradient(growth=2.0)
+
+
+@dataclass(frozen=True)
+class Relay(Solver[Leg]):
+    """Accelerated steps, then Newton steps on the dual from where they got to.
+
+    After each certificate the iterations that the first method still needs are told from the
+    digits that it gained lately, and the work of the second from the coefficients that are live.
+    The baton changes hands when the second promises to be there first; should it give up, the
+    first goes on from there to the end.
+    """
+
+    first: Solver[Any] = field(default_factory=_quickly_growing)
+    second: Solver[Any] = field(default_factory=SemismoothNewton)
+
+    name: ClassVar[str] = "fapg-ssnal"
+    check_every: ClassVar[int] = 1
+
+    def objection(self, problem: Problem) -> str | None:
+        return self.first.objection(problem) or self.second.objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Leg:
+        if _dual_size(problem) <= SMALL:
+            return Leg(inner=self.second.init(problem, start, stop), leg=1, stop=stop)
+        return Leg(inner=self.first.init(problem, start, stop), stop=stop)
+
+    def step(self, problem: Problem, state: Leg) -> Leg:
+        solver, inner = self._runner(state), state.inner
+        if inner.finished and state.leg == 1:
+            return self._handed(problem, state, self.point(problem, state), leg=2)
+        end = inner.n_iter + solver.check_every
+        if state.stop.max_iter is not None:
+            end = min(end, state.stop.max_iter - state.base)
+        while inner.n_iter < end and not (inner.finished or inner.interrupted):
+            inner = solver.step(problem, inner)
+            if perf_counter() >= state.stop.deadline:
+                break
+        return self._wrapped(state, inner)
+
+    def observe(self, problem: Problem, state: Leg, gap: Gap) -> Leg:
+        state = self._wrapped(state, self._runner(state).observe(problem, state.inner, gap))
+        if state.leg != 0:
+            return state
+        seen = np.vstack([state.seen, [[state.n_iter, gap.relative_gap]]])
+        state = replace(state, seen=seen)
+        work = _newton_work(problem, gap)
+        if state.n_iter <= SPENT * work or self._left(state) <= work:
+            return state
+        handed = self._handed(problem, state, gap.point._replace(dual=gap.dual_point), leg=1)
+        return self._wrapped(handed, self.second.observe(problem, handed.inner, gap))
+
+    def point(self, problem: Problem, state: Leg) -> Point:
+        return self._runner(state).point(problem, state.inner)
+
+    def scores(self, problem: Problem, state: Leg) -> Array | None:
+        return self._runner(state).scores(problem, state.inner)
+
+    def dual(self, problem: Problem, state: Leg) -> Array | None:
+        return self._runner(state).dual(problem, state.inner)
+
+    def _runner(self, state: Leg) -> Solver[Any]:
+        return self.second if state.leg == 1 else self.first
+
+    def _handed(self, problem: Problem, state: Leg, point: Point, leg: int) -> Leg:
+        """The state after the baton changed hands at ``point``."""
+        left = state.stop.max_iter
+        stop = state.stop if left is None else replace(state.stop, max_iter=left - state.n_iter)
+        runner = self.second if leg == 1 else self.first
+        handed = replace(state, inner=runner.init(problem, point, stop), leg=leg, base=state.n_iter)
+        return self._wrapped(handed, handed.inner)
+
+    def _wrapped(self, state: Leg, inner: State) -> Leg:
+        return replace(
+            state,
+            inner=inner,
+            n_iter=state.base + inner.n_iter,
+            objective_change=inner.objective_change,
+            point_change=inner.point_change,
+            finished=inner.finished and state.leg == 2,
+            exact=inner.exact,
+            interrupted=inner.interrupted,
+        )
+
+    def _left(self, state: Leg) -> float:
+        """Iterations that the first method needs to gain the digits that are missing."""
+        earlier = state.seen[int(RECENT * (len(state.seen) - 1))]
+        now = state.seen[-1]
+        gained = np.log10(earlier[1] / max(now[1], np.finfo(float).tiny))
+        missing = np.log10(max(now[1] / max(state.stop.tol, np.finfo(float).eps), 1.0))
+        if missing == 0:
+            return 0.0
+        return float(missing * (now[0] - earlier[0]) / gained) if gained > 0 else np.inf
+
+
+def _dual_size(problem: Problem) -> int:
+    return int(np.count_nonzero(problem.loss.dual_support))
+
+
+def _newton_work(problem: Problem, gap: Gap) -> float:
+    """Work of the second method to the end, in iterations of the first; infinite if too large."""
+    design, live = problem.design, gap.point.coef != 0
+    n, p, outputs = design.n_samples, design.n_features, problem.loss.n_outputs
+    ranks = live.sum(axis=0).astype(float)
+    rows = float(np.count_nonzero(live.any(axis=1)))
+    size = float(_dual_size(problem))
+    if min(rows, size) > LARGEST:
+        return np.inf
+    by_samples = 2.0 * outputs * n**2 * rows + size**3 / 3.0
+    by_features = float((2.0 * n * ranks**2 + 3.0 * ranks**3).sum()) + rows**3
+    iteration = 4.0 * n * p * outputs * design.density
+    steps = NEAR_STEPS if gap.relative_gap <= NEAR else FAR_STEPS
+    return steps * (OVERHEAD + min(by_samples, by_features) / (GAIN * iteration))
