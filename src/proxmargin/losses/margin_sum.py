@@ -125,12 +125,12 @@ class MarginSum(Loss):
             lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor, size
         )
 
+    def domain_gauge(self, dual: Array) -> float:
+        return float(self._coordinates(dual).max(initial=0.0)) / self.phi.dual_bound
+
     @property
     def dual_support(self) -> NDArray[np.bool_]:
         return self.weights > 0
-
-    def domain_gauge(self, dual: Array) -> float:
-        return float(self._coordinates(dual).max(initial=0.0)) / self.phi.dual_bound
 
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """For conjugates that are quadratic in their box: a line, clipped."""
