@@ -63,6 +63,7 @@ class _Run:
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
         self.best: Gap | None = None
         self.highest = known
+        self.first: Array | None = None
         self.last_progress = 0
         self.settled = 0
         self.met = False
@@ -79,6 +80,8 @@ class _Run:
     def check(self, state: State) -> Gap:
         """Certify the current point; remember the best one and the highest lower bound."""
         point = self.solver.point(self.problem, state)
+        if self.first is None:
+            self.first = point.coef
         gap = self.certify(
             self.problem,
             point,
@@ -99,7 +102,12 @@ class _Run:
     def compare(self, start: Point | None) -> None:
         """Fall back on the start where that is better: a run that fails has made nothing worse."""
         first = self.problem.origin() if start is None else self.problem.projected(start)
-        gap = _tightened(self.certify(self.problem, first), self.highest)
+        if self.first is not None and np.array_equal(self.first, first.coef):
+            return  # it began there
+        scores = None
+        if not first.coef.any():
+            scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
+        gap = _tightened(self.certify(self.problem, first, scores=scores), self.highest)
         if self.best is None or gap.gap < self.best.gap:
             self.best = gap
 

@@ -103,7 +103,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that is left, (n_samples,)."""
-        return np.asarray(self.classes_[self._walked(X, _side)[0]])
+        left, _ = self._walked(X, _side)
+        return np.asarray(self.classes_[left])
 
     def decision_function(self, X: Any) -> Array:
         """How clearly each class was kept or dropped on the way through the graph.

@@ -150,14 +150,14 @@ RULES: tuple[Rule, ...] = (
         "hinges and a norm with flat faces: the simplex method on some samples and features",
     ),
     Rule(
-        lambda facts: facts.single,
-        "fapg-star",
-        "too large for second-order steps: accelerated steps on the dual",
-    ),
-    Rule(
         _always,
         "cutting-planes",
         "a budget for the loss: problems without one, at multipliers that close in on its own",
+    ),
+    Rule(
+        lambda facts: facts.single,
+        "fapg-star",
+        "too large for second-order steps: accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.wide,

@@ -28,7 +28,7 @@ from proxmargin.stopping import Stop
 __all__ = ["Bracket", "CuttingPlanes"]
 
 # the first multiplier is this share of the price, and the next ones grow by this factor
-FIRST, GROWTH = 1e-4, 10.0
+FIRST, GROWTH = 3e-3, 10.0
 # problems at one multiplier are solved to this share of the gap so far, or of that asked for;
 # and to a relative gap between these two
 SHARE, LOOSEST, TIGHTEST = 0.1, 1e-2, 1e-13
@@ -132,6 +132,7 @@ class CuttingPlanes(Solver[Bracket]):
         if under is None:
             return Point(*over.point[:2])
         share = over.excess / (over.excess - under.excess) if over.excess > 0 else 1.0
+        share = share if under.penalty > over.penalty else 1.0
         pairs = zip(over.point[:2], under.point[:2], strict=True)
         return Point(*(a + share * (b - a) for a, b in pairs))
 
@@ -144,11 +145,12 @@ class CuttingPlanes(Solver[Bracket]):
         if under is None:
             return min(max(FIRST * price, GROWTH * over.multiplier), price)
         low, high = over.multiplier, under.multiplier
-        if state.turn % 2 and low < high:
+        crossing = _crossing(over, under)
+        if (state.turn % 2 and low < high) or crossing == 0:
             margin = INSIDE * (high - low)
             secant = low + (high - low) * over.excess / (over.excess - under.excess)
             return float(np.clip(secant, low + margin, high - margin))
-        return _crossing(over, under)
+        return crossing
 
 
 def _loss(problem: Problem) -> LevelSet:
@@ -187,8 +189,11 @@ def _proved(problem: Problem, multiplier: float, solution: Solution, state: Brac
 
 
 def _crossing(over: Cut, under: Cut) -> float:
-    """Where the two lines meet: the rising one is below the falling one up to there."""
-    return (under.penalty - over.penalty) / (over.excess - under.excess)
+    """Where the two lines meet: the rising one is below the falling one up to there.
+
+    Not above zero where a solution within the budget has the smaller penalty too.
+    """
+    return max(under.penalty - over.penalty, 0.0) / (over.excess - under.excess)
 
 
 def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
@@ -201,7 +206,7 @@ def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
     if under is None and over.multiplier < loss.price:
         return state
     at = loss.price if under is None else _crossing(over, under)
-    upper = over.value(at)
+    upper = over.value(at) if under is None or at > 0 else under.penalty
     still_open = max(upper - state.lower, 0.0)
     idle = 0 if still_open <= FALL * state.open else state.idle + 1
     size = max(abs(upper) + at * loss.budget, np.finfo(float).tiny)

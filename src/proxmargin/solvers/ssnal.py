@@ -323,12 +323,11 @@ def _centre(problem: Problem) -> Array:
 
 def _unknown(problem: Problem) -> str | None:
     """The part of the problem whose proximal map or Jacobian is not known, in a sentence."""
-    outputs = problem.loss.n_outputs
-    scores, coef = np.zeros((problem.design.n_samples, outputs)), problem.origin().coef
+    scores, row = np.zeros(problem.loss.dual_support.shape), np.zeros((1, problem.loss.n_outputs))
     attempts: tuple[Callable[[], object], ...] = (
+        lambda: problem.penalty.restricted(np.arange(1)).prox_jacobian(row, 1.0),
+        lambda: problem.intercept.prox_jacobian(row, 1.0),
         lambda: problem.loss.conjugate_prox_jacobian(scores, 1.0),
-        lambda: problem.penalty.prox_jacobian(coef, 1.0),
-        lambda: problem.intercept.prox_jacobian(np.zeros((1, outputs)), 1.0),
     )
     for attempt in attempts:
         try:
