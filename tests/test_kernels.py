@@ -139,6 +139,18 @@ def test_distances_are_never_negative() -> None:
     assert Rbf(1e3)(X, X).max() <= 1.0
 
 
+def test_rounding_is_what_distances_pass_on_and_none_where_nothing_is_left_of_them() -> None:
+    X = np.random.default_rng(0).standard_normal((90, 3)) @ np.diag([1.0, 1.0, 1e-4])
+    assert Rbf(0.3).mean_rounding(X) == 1.0 == Linear().mean_rounding(X)
+    apart = X + 1e6 * (np.arange(90) % 2)[:, None]  # two clouds, far from the point between them
+    assert Rbf(0.3).mean_rounding(apart) > 1e10
+    assert Rbf(1e9).mean_rounding(apart) == 1.0
+    small = apart.astype(np.longdouble)
+    exact = np.exp(-0.3 * ((small[:, None] - small) ** 2).sum(axis=2))
+    allowed = np.finfo(float).eps * Rbf(0.3).mean_rounding(apart)
+    assert np.abs(Rbf(0.3)(apart, apart) - exact).mean() <= allowed
+
+
 def test_values_are_written_where_asked() -> None:
     X = data(5, 3)
     out = np.empty((5, 5))

@@ -11,6 +11,7 @@ from joblib import parallel_backend
 from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -212,3 +213,9 @@ def test_what_is_no_classifier_is_refused_in_a_sentence(estimator: Any, sentence
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=sentence):
         DDAGClassifier(estimator).fit(X, y)
+
+
+def test_a_graph_that_is_not_fitted_says_so() -> None:
+    for ask in (DDAGClassifier().predict, DDAGClassifier().decision_function):
+        with pytest.raises(NotFittedError):
+            ask(np.ones((2, 2)))
