@@ -39,6 +39,7 @@ __all__ = [
     "largest_nu",
     "nu_range",
     "smallest_nu",
+    "with_features",
 ]
 
 MODELS = ("fda", "mpm")
@@ -152,7 +153,7 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 # -- in the space of a kernel -------------------------------------------------------------------
 
 
-def _with_features(design: Design) -> Design:
+def with_features(design: Design) -> Design:
     """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
     A factor stands for the models that are combinations of its pivots. With fewer models kappa_max
@@ -187,7 +188,7 @@ def smallest_nu(design: Design, signs: Array, shares: Array) -> float:
     RuntimeError
         Where the linear program could not be solved.
     """
-    design = _with_features(design)
+    design = with_features(design)
     if _separates(standardized(design, shares), signs, shares):
         return 0.0
     equalities = _balance(design, shares)
@@ -266,7 +267,7 @@ def largest_kappa(
     infinite : float
         Larger values count as infinite; beyond the default rounding decides.
     """
-    design = _with_features(design)
+    design = with_features(design)
     spread = Spread(standardized(design, shares), signs, shares)
     size = min(design.n_samples, design.n_features)
     lengths = _direct(spread) if size <= DIRECT else _iterative(spread, infinite)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.admissible import largest_kappa
+from proxmargin.admissible import largest_kappa, with_features
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design
 from proxmargin.estimators.base import each_class
@@ -96,6 +96,8 @@ class _MinimaxMachine(KernelMachine):
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
+        if isinstance(kappa, OfMax):
+            design = with_features(design)  # once for all classes
         losses = []
         for positive in each_class(targets):
             signs = targets.signs(positive)[:, 0]
