@@ -32,6 +32,7 @@ __all__ = [
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 HINGE = "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'linear-program' (l1_ratio=1)"
 EVERY = BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
+HUBERIZED = EVERY + ", 'fapg-ssnal', 'fapg-ssnal-ws', 'ssnal'"
 
 
 class ElasticNetEstimator(MarginEstimator):
@@ -55,7 +56,7 @@ class ElasticNetEstimator(MarginEstimator):
         return ElasticNet.from_mixture(float(self.alpha), float(self.l1_ratio))
 
 
-@documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(solvers=HUBERIZED, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
 class HuberizedSVC(ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
 
