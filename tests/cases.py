@@ -428,6 +428,17 @@ def hinge_net_problem(
     return binary_problem(rng, Hinge(), penalty, intercept, **shape)
 
 
+def tall_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`binary_problem` of many samples of few features."""
+    return binary_problem(rng, phi, penalty, intercept, **{"n": 400, **shape})
+
+
 def tail_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -537,6 +548,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd": (NAMED["fbpd"], hinge_problem),
     "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
+    "tall-newton": (NAMED["tall-newton"], tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "hinge-newton": (NAMED["hinge-newton"], hinge_net_problem),
     "hinge-newton, ridge": (NAMED["hinge-newton"], hinge_problem),

@@ -98,9 +98,7 @@ def certify(
         little where the loss has kinks.
     """
     coef = point.coef
-    if scores is None:
-        scores = problem.design.scores(coef) + point.intercept
-    scores = scores - point.intercept
+    scores = problem.design.scores(coef) if scores is None else scores - point.intercept
     intercept = problem.loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
     value, gradient = problem.loss.value_and_gradient(scores)
@@ -109,11 +107,14 @@ def certify(
         coef, intercept, scores = multiple * coef, multiple * intercept, multiple * scores
         value *= multiple
     gradient = gradient if dual is None else dual
+    slope = gradient.sum(axis=0, keepdims=True)
     dual = problem.loss.balanced(gradient, problem.intercept)
+    del gradient  # as large as the scores
     pulled = problem.design.adjoint(dual)
     np.negative(pulled, out=pulled)
     penalty = problem.penalty
     scale = penalty.domain_scale(pulled)
+    proof = scale * dual
     b = intercept[None, :]
     c = -scale * dual.sum(axis=0, keepdims=True)
     # feature by feature the work is independent: in blocks, so that temporaries stay small
@@ -121,7 +122,7 @@ def certify(
     blocks = [slice(k, k + size) for k in range(0, len(coef), size)]
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
     gap = (
-        problem.loss.fenchel_young(scores, scale * dual)
+        problem.loss.fenchel_young(scores, proof)
         + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
         + float(problem.intercept.fenchel_young(b, c).sum())
     )
@@ -131,15 +132,15 @@ def certify(
     primal = value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
     residual = max(
         float(violations.max(initial=0.0)),
-        float(problem.intercept.violations(b, -gradient.sum(axis=0, keepdims=True)).max()),
+        float(problem.intercept.violations(b, -slope).max()),
     )
     return Gap(
-        point=Point(coef, intercept, scale * dual),
+        point=Point(coef, intercept, proof),
         primal=float(primal),
         gap=float(gap),
         kkt_residual=residual,
         violations=violations,
-        dual_point=scale * dual,
+        dual_point=proof,
         negligible=problem.negligible,
         rounding=rounding,
     )

@@ -64,11 +64,11 @@ class _Run:
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
         self.best: Gap | None = None
         self.highest = known
-        self.first: Array | None = None
+        self.elsewhere = False
         self.last_progress = 0
         self.settled = 0
         self.met = False
-        self.polished = 0
+        self.polished, self.most_polishing = 0, solver.polishing_of(problem)
 
     @property
     def seconds(self) -> float:
@@ -81,8 +81,6 @@ class _Run:
     def check(self, state: State) -> Gap:
         """Certify the current point; remember the best one and the highest lower bound."""
         point = self.solver.point(self.problem, state)
-        if self.first is None:
-            self.first = point.coef
         gap = self.certify(
             self.problem,
             point,
@@ -101,10 +99,13 @@ class _Run:
         return gap
 
     def compare(self, start: Point | None) -> None:
-        """Fall back on the start where that is better: a run that fails has made nothing worse."""
+        """Fall back on the start where that is better: a run that fails has made nothing worse.
+
+        Solvers need not begin where they are told to.
+        """
+        if not self.elsewhere:
+            return
         first = self.problem.origin() if start is None else self.problem.projected(start)
-        if self.first is not None and np.array_equal(self.first, first.coef):
-            return  # it began there
         scores = None
         if not first.coef.any():
             scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
@@ -135,7 +136,7 @@ class _Run:
         """
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
         late = state.n_iter >= self.limit or perf_counter() >= self.stop.deadline
-        if ended or late or self.polished >= self.solver.polishing:
+        if ended or late or self.polished >= self.most_polishing:
             return False
         self.polished += 1
         return True
@@ -237,6 +238,7 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
     if not isinstance(start, State):
         first = problem.origin() if start is None else problem.projected(start)
         state = solver.init(problem, first, run.stop)
+        run.elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
         del first
     del start  # one set of coefficients less to keep
     last_check = -1

@@ -149,9 +149,12 @@ def _multiple(
     weights = -factor * dual
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
     rounding = _rounding(kernel, dual, weights, off)
+    # |v|^2 is that of the dual point before its repair, which matters where w is not made of v
+    largest = np.sqrt(size**2 + _slack(kernel, off, dual))
+    apart = max(float(penalty.fenchel_young(w, at).sum()) for at in (size, largest))
     gap = (
         loss.fenchel_young(scores, dual)
-        + float(penalty.fenchel_young(w, size).sum())
+        + apart
         + float(problem.intercept.fenchel_young(b, c).sum())
         + rounding
     )
@@ -175,6 +178,10 @@ def _rounding(kernel: KernelMatrix, dual: Array, weights: Array, off: float) -> 
     ``off`` is the sum of the absolute differences between the dual point and what the product was
     computed from.
     """
+    return _slack(kernel, kernel.rounding * float(np.abs(dual).sum()) + off, weights)
+
+
+def _slack(kernel: KernelMatrix, moved: float, weights: Array) -> float:
+    """The most that a dual point which moves by this sum of entries changes ``2 weights'K dual``."""
     largest = float(np.abs(kernel.diagonal()).max(initial=0.0))
-    moved = kernel.rounding * float(np.abs(dual).sum()) + off
     return 2.0 * largest * moved * float(np.abs(weights).sum())

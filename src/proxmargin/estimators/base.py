@@ -316,7 +316,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 problem, choice, stop=stop, callbacks=callbacks, start=start, certify=certify
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
-            solutions.append(replace(solution, certificate=stated))
+            # nothing of the size of the data is kept while the other classes are fitted
+            gap = replace(solution.gap, violations=np.zeros(0))
+            solutions.append(replace(solution, certificate=stated, gap=gap, state=None))
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:

@@ -105,6 +105,10 @@ class Solver(ABC, Generic[S]):
         """Take note of a certificate of the current point."""
         return state
 
+    def polishing_of(self, problem: Problem) -> int:
+        """`polishing`, where it is worth its price for ``problem``."""
+        return self.polishing
+
     def objection(self, problem: Problem) -> str | None:
         """A sentence that says why this solver cannot take the problem, or None."""
         missing = self.needs & ~problem.traits

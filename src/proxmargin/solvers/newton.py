@@ -30,6 +30,8 @@ STEPS = 25
 PATIENCE, FALL = 3, 0.9
 # a set that prices to nothing new is solved to this share of its violation
 EXHAUSTED = 1e-3
+# a point that is good enough is polished by a few steps more, to violations that are rounding
+POLISHED, POLISHING = 1e-13, 4
 # the point is offered for certification at this share of the tolerance
 SURE = 0.5
 # narrow quadratic zones are reached in stages, each solved to a gap of this share of its width
@@ -56,6 +58,8 @@ class Pursuit(State):
         Of the quadratic zone of the loss at this stage; infinite where it has none.
     tol : float
         Relative gap to reach; falls where a certificate did not confirm it.
+    limit : int
+        Iterations in all.
     idle : int
         Iterations without a smaller violation or a new member.
     """
@@ -71,6 +75,7 @@ class Pursuit(State):
     theta: float = 1.0
     width: float = np.inf
     tol: float = 0.0
+    limit: int = 0
     idle: int = 0
 
 
@@ -102,6 +107,7 @@ class ProximalNewton(Solver[Pursuit]):
     name: ClassVar[str] = "newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
     max_iter: ClassVar[int] = 2000
+    polishing: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require(self.smallest >= 0, "smallest must be >= 0", self.smallest)
@@ -125,6 +131,7 @@ class ProximalNewton(Solver[Pursuit]):
             working=ColumnSet.of(problem, members),
             width=max(_cap(loss), FIRST_WIDTH),
             tol=SURE * stop.tol,
+            limit=self.max_iter if stop.max_iter is None else stop.max_iter,
         )
         return self._priced(problem, state)
 
@@ -133,7 +140,9 @@ class ProximalNewton(Solver[Pursuit]):
         wanted, new = self._members(state, penalty.l1)
         working = state.working.changed(problem, wanted)
         share = self.forcing if new else EXHAUSTED
-        target = max(share * state.violation, 0.1 * state.tol * penalty.l1)
+        target, most = max(share * state.violation, 0.1 * state.tol * penalty.l1), STEPS
+        if state.relative_gap <= state.tol:  # solved, and to be polished
+            target, most = POLISHED * penalty.l1, POLISHING
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
         intercept, theta, steps, _ = newton_steps(
             working.kernel,
@@ -150,7 +159,7 @@ class ProximalNewton(Solver[Pursuit]):
             state.intercept + working.offset(coef),
             state.theta,
             target,
-            STEPS,
+            max(min(most, state.limit - state.n_iter), 1),
         )
         problem.design.ledger.charge(
             3

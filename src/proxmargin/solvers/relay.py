@@ -72,6 +72,11 @@ class Relay(Solver[Leg]):
 
     name: ClassVar[str] = "fapg-ssnal"
     check_every: ClassVar[int] = 1
+    polishing: ClassVar[int] = 8
+
+    def polishing_of(self, problem: Problem) -> int:
+        """Steps of the second method, where they are those of small systems."""
+        return self.polishing if _dual_size(problem) <= SMALL else 0
 
     def objection(self, problem: Problem) -> str | None:
         return self.first.objection(problem) or self.second.objection(problem)
