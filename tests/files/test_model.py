@@ -151,7 +151,7 @@ def test_every_solver_is_listed():
     listed = {known.named(known.PARTS, name) for name in known.PARTS}
     for make in SOLVERS.values():
         solver = make()
-        inner = [getattr(solver, name, None) for name in ("inner", "fallback")]
+        inner = [getattr(solver, name, None) for name in ("inner", "first", "second")]
         for part in [solver, *filter(None, inner)]:
             assert type(part) in listed
 

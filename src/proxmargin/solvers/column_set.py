@@ -36,8 +36,9 @@ class ColumnSet:
         The features, in the order of the columns.
     columns : (n_samples, k) matrix in Fortran order, or sparse by columns
     mean, unit : (k,)
-        Where the intercept is free the mean only moves it, and dense columns are centred: the
-        Hessian without the intercept is a covariance, and would lose its digits to large means.
+        Where the intercept is free the mean only moves it. Dense columns are centred: the Hessian
+        without the intercept is a covariance, and would lose its digits to large means. Sparse
+        columns are never centred: of standardised data ``mean`` brings back what they had.
     """
 
     members: NDArray[np.intp]
@@ -111,7 +112,7 @@ def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
             raw /= scale
             return raw, mean
         raw.data /= np.repeat(scale, np.diff(raw.indptr))
-        return raw, centre / scale
+        return raw, -centre / scale  # the columns are those of the data plus this
     picked: Any = design.columns(members).matrix  # type: ignore[attr-defined]
     if isinstance(design, SparseDesign):
         copied = sp.csc_array(picked, dtype=np.float64, copy=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
+from proxmargin.compiled.columns import forward
 from proxmargin.compiled.margins import Shape, value_and_gradient
 from proxmargin.compiled.proximal_newton import best_shift, newton_steps, pricing
 from proxmargin.losses.base import Array
@@ -168,6 +169,8 @@ class ProximalNewton(Solver[Pursuit]):
             * working.members.size
             / max(state.coef.size, 1)
         )
+        forward(working.kernel, coef, scores)  # without the rounding of all the steps
+        scores += intercept
         whole = np.zeros_like(state.coef)
         whole[working.members] = coef / working.unit
         change = float(np.linalg.norm(whole - state.coef))
@@ -192,9 +195,6 @@ class ProximalNewton(Solver[Pursuit]):
 
     def point(self, problem: Problem, state: Pursuit) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
-
-    def scores(self, problem: Problem, state: Pursuit) -> Array:
-        return state.scores[:, None]
 
     def _members(self, state: Pursuit, l1: float) -> tuple[NDArray[np.bool_], int]:
         """The support, members near the threshold, the worst violators; how many are new."""

@@ -171,9 +171,6 @@ class TallNewton(Solver[TallState]):
         coef = state.coef[:, None]
         return Point(coef, np.array([state.intercept]) - centre @ coef)
 
-    def scores(self, problem: Problem, state: TallState) -> Array:
-        return state.scores[:, None]
-
     def _direction(
         self, state: TallState, matrix: Array, cross: Array, total: float, penalty: ElasticNet
     ) -> Array:
