@@ -15,7 +15,6 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from proxmargin.certificate import Certificate, Gap, certify
-from proxmargin.losses.base import Array
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State, UnsuitableSolverError

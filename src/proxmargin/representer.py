@@ -22,6 +22,9 @@ from proxmargin.problem import Point, Problem
 
 __all__ = ["Representer", "ScoredGap", "certify_represented", "represented"]
 
+# repairs of a dual point up to so many times the rounding of the kernel are rounding too
+REPAIR = 8.0
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredGap(Gap):
@@ -150,7 +153,8 @@ def _multiple(
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
     rounding = _rounding(kernel, dual, weights, off)
     # |v|^2 is that of the dual point before its repair, which matters where w is not made of v
-    largest = np.sqrt(size**2 + _slack(kernel, off, dual))
+    repaired = max(off - REPAIR * kernel.rounding * float(np.abs(dual).sum()), 0.0)
+    largest = np.sqrt(size**2 + _slack(kernel, repaired, dual))
     apart = max(float(penalty.fenchel_young(w, at).sum()) for at in (size, largest))
     gap = (
         loss.fenchel_young(scores, dual)
@@ -182,6 +186,6 @@ def _rounding(kernel: KernelMatrix, dual: Array, weights: Array, off: float) -> 
 
 
 def _slack(kernel: KernelMatrix, moved: float, weights: Array) -> float:
-    """The most that a dual point which moves by this sum of entries changes ``2 weights'K dual``."""
+    """The most that a dual point moved by this sum of entries changes ``2 weights'K dual``."""
     largest = float(np.abs(kernel.diagonal()).max(initial=0.0))
     return 2.0 * largest * moved * float(np.abs(weights).sum())
