@@ -67,7 +67,8 @@ class _Run:
         self.last_progress = 0
         self.settled = 0
         self.met = False
-        self.polished, self.most_polishing = 0, solver.polishing_of(problem)
+        self.polished = 0
+        self.most_polishing = solver.polishing_of(problem) if stop.polish else 0
 
     @property
     def seconds(self) -> float:

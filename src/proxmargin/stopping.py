@@ -43,6 +43,8 @@ class Stop:
         The end of the time limit on the clock of `time.perf_counter`; set when the run starts.
     callbacks : tuple of callables
         Who is told of certificates; set when the run starts, for solvers that run others inside.
+    polish : bool
+        Whether to take the solver's polishing steps once the tolerance is met.
     """
 
     tol: float = 1e-6
@@ -51,6 +53,7 @@ class Stop:
     change: RelativeChange | None = None
     deadline: float = float("inf")
     callbacks: tuple[Callable[[Any], object], ...] = ()
+    polish: bool = True
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
         """The same limits for a run that starts ``now``."""

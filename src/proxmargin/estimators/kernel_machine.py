@@ -325,7 +325,7 @@ class KernelMachine(MarginEstimator):
         rough = self._solve(
             _assembly(targets, on_factor(problems, factor)),
             nothing,
-            stop=replace(stop, tol=max(stop.tol, ROUGH_TOL)),
+            stop=replace(stop, tol=max(stop.tol, ROUGH_TOL), polish=False),
         )
         starts = [samples_of(problem, one) for problem, one in zip(problems, rough, strict=True)]
         solutions = self._solve(exact, starts, certify_represented, stop)

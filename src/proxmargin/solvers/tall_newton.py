@@ -254,7 +254,8 @@ def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     index = np.sort(np.concatenate([side[::every] for side in sides]))
     part = MarginSum(loss.phi, loss.signs[index], loss.weights[index] / loss.weights[index].sum())
     some = replace(problem, loss=part, design=problem.design.rows(index))
-    return minimize(some, ProximalNewton(), stop=replace(stop, tol=START_TOL, callbacks=())).point
+    rough = replace(stop, tol=START_TOL, callbacks=(), polish=False)
+    return minimize(some, ProximalNewton(), stop=rough).point
 
 
 def _design(problem: Problem) -> tuple[Design, Array]:

@@ -167,7 +167,8 @@ class WorkingSet(Solver[Restricted]):
         outer = state.stop
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
         # certificates of a part of the features are of no interest to the callbacks
-        inner = replace(outer, max_iter=left, callbacks=outer.callbacks if alone else ())
+        told = outer.callbacks if alone else ()
+        inner = replace(outer, max_iter=left, callbacks=told, polish=alone)
         if alone or outer.change is not None:
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
