@@ -38,8 +38,9 @@ LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-6, 1e-3, 1e-4, 1e-3
 THETA_END, THETA_FALL = 1e-3, 0.3
 # all columns are swept each so many sweeps, the support between; then a step on the support
 FULL, SWEEPS, FEWEST, MOST, CYCLES = 5, 400, 4, 30, 40
-# steps without a smaller violation after which rounding is all that is left
-PATIENCE = 25
+# steps without a smaller violation after which rounding is all that is left; one is enough where
+# the violation is this small a share of the threshold
+PATIENCE, NEARLY = 25, 1e-9
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
 RESIDUAL = 1e-15
 
@@ -190,6 +191,8 @@ def newton_steps(  # type: ignore[no-untyped-def]
             violation = max(violation, unit[j] * off)
         idle = 0 if violation < least else idle + 1
         least = min(least, violation)
+        if idle > 0 and violation <= NEARLY * l1:
+            idle = PATIENCE
         if violation <= target or idle >= PATIENCE or steps >= limit:
             return intercept, theta, steps, violation
         far = min(1.0, violation / l1) if l1 > 0.0 else 1.0

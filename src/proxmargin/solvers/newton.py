@@ -32,7 +32,7 @@ PATIENCE, FALL = 3, 0.9
 # a set that prices to nothing new is solved to this share of its violation
 EXHAUSTED = 1e-3
 # a point that is good enough is polished by a few steps more, to violations that are rounding
-POLISHED, POLISHING = 1e-13, 4
+POLISHED, POLISHING = 1e-12, 4
 # the point is offered for certification at this share of the tolerance
 SURE = 0.5
 # narrow quadratic zones are reached in stages, each solved to a gap of this share of its width
@@ -140,10 +140,11 @@ class ProximalNewton(Solver[Pursuit]):
         loss, penalty = _parts(problem)
         wanted, new = self._members(state, penalty.l1)
         working = state.working.changed(problem, wanted)
-        share = self.forcing if new else EXHAUSTED
-        target, most = max(share * state.violation, 0.1 * state.tol * penalty.l1), STEPS
-        if state.relative_gap <= state.tol:  # solved, and to be polished
-            target, most = POLISHED * penalty.l1, POLISHING
+        last = _cap(loss) >= state.width
+        target, most = self._target(state, penalty.l1, new), STEPS
+        alone = last and working.members.size == state.coef.size
+        if alone or state.relative_gap <= state.tol:  # solved, and to be polished
+            target, most = POLISHED * penalty.l1, STEPS if alone else POLISHING
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
         intercept, theta, steps, _ = newton_steps(
             working.kernel,
@@ -182,6 +183,7 @@ class ProximalNewton(Solver[Pursuit]):
             scores=scores,
             working=working,
             theta=theta,
+            exact=alone and steps < most,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
         priced = self._priced(problem, reached)
@@ -196,12 +198,19 @@ class ProximalNewton(Solver[Pursuit]):
     def point(self, problem: Problem, state: Pursuit) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
 
+    def _target(self, state: Pursuit, l1: float, new: int) -> float:
+        """The violation at which the restricted problem is good enough."""
+        share = self.forcing if new else EXHAUSTED
+        return max(share * state.violation, 0.1 * state.tol * l1)
+
     def _members(self, state: Pursuit, l1: float) -> tuple[NDArray[np.bool_], int]:
         """The support, members near the threshold, the worst violators; how many are new."""
         p, inside = state.coef.size, state.working.members
         outside = state.violations.copy()
         outside[inside] = 0.0
         least = self.smallest or max(64, int(np.sqrt(8 * p)))
+        if p <= least:
+            return np.ones(p, np.bool_), p - inside.size
         room = max(least, int(np.count_nonzero(state.coef)))
         worst = np.flatnonzero(outside > 0)
         if worst.size > room:
