@@ -36,6 +36,7 @@ from proxmargin.penalties import (
     SumToZero,
 )
 from proxmargin.problem import Problem
+from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.ssnal import SemismoothNewton, _Subproblem
 from proxmargin.stopping import Stop
@@ -193,6 +194,18 @@ def small(loss: str, penalty: str, rng: np.random.Generator) -> Problem:
     codes = np.arange(30) % 3
     X = rng.standard_normal((30, 12)) + 1.5 * (np.arange(12) == codes[:, None])
     return Problem(loss_of(loss, codes), penalty_of(penalty, 0.03, 12), DenseDesign(X), FREE)
+
+
+@every_pair
+def test_a_working_set_of_features_finds_the_same_optimum(loss, penalty, rng) -> None:
+    n, p = 24, 150  # a working set has half of the features at first
+    codes = np.arange(n) % 3
+    X = rng.standard_normal((n, p)) + (np.arange(p) == codes[:, None])
+    problem = Problem(loss_of(loss, codes), penalty_of(penalty, 0.05, p), DenseDesign(X), FREE)
+    some = minimize(problem, SOLVERS["ssnal-ws"](smallest=8), stop=Stop(tol=1e-8))
+    assert some.status is Status.CONVERGED
+    optimum = oracle(loss, X, codes, problem.penalty, np.full(n, 1 / n))
+    assert some.certificate.primal == pytest.approx(optimum, rel=1e-7)
 
 
 @every_pair

@@ -140,6 +140,12 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
     ),
     Rule(
+        lambda facts: facts.wide and not facts.smooth,
+        "ssnal-ws",
+        "hinges of all classes together, more features than samples: few Newton steps on the dual, "
+        "on a working set of features",
+    ),
+    Rule(
         lambda facts: not facts.smooth,
         "ssnal",
         "hinges of all classes together: few Newton steps on the dual",

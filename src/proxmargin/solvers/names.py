@@ -55,6 +55,11 @@ def _relay(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
     return WorkingSet(Relay(), smallest, forcing)
 
 
+def _newton_on_the_dual(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+    """The augmented Lagrangian method on a working set of features."""
+    return WorkingSet(SemismoothNewton(), smallest, forcing)
+
+
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "b-pgh": ProximalGradient,
     "b-pgh-2": TwoStage,
@@ -82,6 +87,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "ssnal": SemismoothNewton,
+    "ssnal-ws": _newton_on_the_dual,
     "fapg-ssnal": Relay,
     "fapg-ssnal-ws": _relay,
     "decomposition": BlockDecomposition,

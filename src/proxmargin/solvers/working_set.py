@@ -20,6 +20,10 @@ from proxmargin.traits import Trait
 
 __all__ = ["Restricted", "WorkingSet"]
 
+# the inner tolerance where the restricted problem was solved before and the whole one is not: a
+# factor a time, and the last one
+TIGHTER, TIGHTEST = 0.03, 1e-5
+
 
 @dataclass(frozen=True, eq=False)
 class Restricted(State):
@@ -33,18 +37,24 @@ class Restricted(State):
         Features of the working set, sorted.
     violations : (n_features,) or None
         Of the point, on all features; None when not known.
+    dual : (n_samples, n_outputs) or None
+        What proved most on the working set, where the loss has kinks: its gradients prove little.
     relative_gap : float
         Of the point, on all features.
     objective : float
         Of the point.
+    tighter : float
+        What the inner tolerance is multiplied with: less where the inner solver had nothing to do.
     """
 
     coef: Array = None  # type: ignore[assignment]
     intercept: Array = None  # type: ignore[assignment]
     members: NDArray[np.intp] = None  # type: ignore[assignment]
     violations: Array | None = None
+    dual: Array | None = None
     relative_gap: float = np.inf
     objective: float = np.inf
+    tighter: float = 1.0
     stop: Stop = field(default_factory=Stop)
 
 
@@ -105,7 +115,7 @@ class WorkingSet(Solver[Restricted]):
         alone = members.size == state.coef.shape[0]
         whole = alone and not self.inner.reads_columns
         restricted = problem if whole else problem.on_columns(members)
-        start = Point(state.coef[members], state.intercept)
+        start = Point(state.coef[members], state.intercept, state.dual)
         stop = self._inner_stop(state, alone)
         solution = minimize(
             restricted, self.inner, stop=stop, start=start, callbacks=stop.callbacks
@@ -119,6 +129,7 @@ class WorkingSet(Solver[Restricted]):
         )
         size = np.hypot(np.linalg.norm(state.coef), np.linalg.norm(state.intercept))
         unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
+        tighter = state.tighter * (TIGHTER if unmoved else 1.0)
         return replace(
             state,
             n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
@@ -126,10 +137,12 @@ class WorkingSet(Solver[Restricted]):
             intercept=point.intercept,
             members=members,
             violations=None,
+            dual=None if Trait.SMOOTH in problem.traits else solution.gap.dual_point,
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
-            finished=bool(unmoved),
+            tighter=tighter,
+            finished=tighter < TIGHTEST or (unmoved and alone),
             interrupted=solution.status is Status.INTERRUPTED,
         )
 
@@ -144,10 +157,15 @@ class WorkingSet(Solver[Restricted]):
     def point(self, problem: Problem, state: Restricted) -> Point:
         return Point(state.coef, state.intercept)
 
+    def dual(self, problem: Problem, state: Restricted) -> Array | None:
+        return state.dual
+
     def _priced(self, problem: Problem, state: Restricted) -> Restricted:
         if state.violations is not None:
             return state
-        return self.observe(problem, state, certify(problem, self.point(problem, state)))
+        return self.observe(
+            problem, state, certify(problem, self.point(problem, state), dual=state.dual)
+        )
 
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
         """The members so far, and the worst violators."""
@@ -172,4 +190,4 @@ class WorkingSet(Solver[Restricted]):
         if alone or outer.change is not None:
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
-        return replace(inner, tol=target)
+        return replace(inner, tol=state.tighter * target)
