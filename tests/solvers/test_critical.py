@@ -14,6 +14,7 @@ from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero
 from proxmargin.penalties.groups import GroupL2, GroupLinf, Groups
 from proxmargin.problem import Problem
+from proxmargin.solvers import critical
 from proxmargin.solvers.critical import critical_strength
 from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.stopping import Stop
@@ -65,6 +66,17 @@ def test_zero_is_optimal_from_there_on(penalty: Penalty, sizes: tuple[int, int, 
     for intercept in (SumToZero(ElasticNet(0.0, 0.0)), Pinned()):
         problem = worst_class(X, y, penalty, intercept=intercept)
         assert_critical(problem, critical_strength(problem))
+
+
+@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES.keys())
+def test_ratios_find_the_value_of_the_linear_program(penalty: Penalty, monkeypatch) -> None:
+    X, y = sample(np.random.default_rng(9), 60, 30, 3)
+    for intercept in (SumToZero(ElasticNet(0.0, 0.0)), Pinned()):
+        problem = worst_class(X, y, penalty, intercept=intercept)
+        exact = critical_strength(problem)
+        with monkeypatch.context() as patch:
+            patch.setattr(critical, "LARGEST_DENSE", 0)
+            assert critical_strength(problem) == pytest.approx(exact, rel=1e-6)
 
 
 def test_weights_and_sparse_data() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.losses.base import Array
-from proxmargin.problem import Problem
+from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Penalty, SumToZero
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.gauge_columns import Columns
 from proxmargin.solvers.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.linear_program import columns_a_round
 from proxmargin.solvers.restricted_program import Program, Vertex, solved
+from proxmargin.stopping import Stop
 
 __all__ = ["critical_strength"]
 
@@ -27,10 +30,13 @@ SMALLEST, TINY = 1e-12, 1e-300
 # how far intercepts may go at first, in units of the scores of directions, and by which factor
 # further where they want to; the sums of dual points that count as zero
 REACH, FURTHER, BALANCED = 1e3, 1e2, 1e-9
-# tied pieces of which there is a program
-LARGEST = 20_000
+# tied pieces of which there is a program: of dense data, and of sparse
+LARGEST_DENSE, LARGEST_SPARSE = 2000, 20_000
 # rounds after which the least norm so far is returned
 ROUNDS = 1000
+# of ratios: the share of the first bound that is tried, the relative change at which they have
+# settled, the relative gap of each fit, and how many there are at most
+FIRST, SETTLED, RATIO_TOL, RATIOS = 0.5, 1e-6, 1e-8, 50
 
 
 def critical_strength(problem: Problem) -> float:
@@ -44,16 +50,15 @@ def critical_strength(problem: Problem) -> float:
         min  sum_c costs_c xi_c   s.t.   xi_c(r) >= -gains_r'(XW + 1b')_i(r),  norm(W) <= 1,
 
     over the pieces r that are tied with their hinge (and xi_c >= 0 where that is zero). For the
-    l2 norms of groups it is exact to `ROUND`, and for problems of more than `LARGEST` tied pieces
-    not solved: the norm of one of the gradients is returned.
+    l2 norms of groups it is exact to `ROUND`. With many tied pieces, where simplex steps are slow,
+    the same value is found as the largest ratio of what the loss falls by to the norm.
     """
     program = hinge_program(problem)
     if program is None or program.level is not None or not _has_exact_null(problem):
         return problem.critical_strength()
     descent = _Descent.of(program)
-    if np.count_nonzero(descent.tied) > LARGEST:
-        return problem.critical_strength()
-    return _steepest(descent)
+    most = LARGEST_DENSE if problem.design.density == 1.0 else LARGEST_SPARSE
+    return _steepest(descent) if np.count_nonzero(descent.tied) <= most else _by_ratios(problem)
 
 
 def _has_exact_null(problem: Problem) -> bool:
@@ -154,6 +159,46 @@ def _steepest(descent: _Descent) -> float:
         basis = vertex.basis.extended(new.parts.size, new_rows.size)
         known, columns = np.concatenate([known, new_rows]), columns.joined(new)
     return norm
+
+
+def _by_ratios(problem: Problem) -> float:
+    """The largest of ``(L(0) - L(W)) / norm(W)``, by Dinkelbach's iteration.
+
+    The optimum at the strength that is the ratio of the last W gives the next, larger one, until
+    nothing is better than zero; the loss is piecewise linear, so that this takes few steps.
+    """
+    at_null = _loss_of(problem, problem.null_point())
+    norm = _norm_alone(problem.penalty)
+    bound = problem.critical_strength()
+    strength, largest, point = FIRST * bound, 0.0, None
+    for _ in range(RATIOS):
+        if bound == 0.0 or strength <= SMALLEST * bound:
+            return 0.0
+        one = replace(problem, penalty=norm.times(strength))
+        point = solve(one, choose(one), stop=Stop(tol=RATIO_TOL), start=point).point
+        size = norm.value(point.coef)
+        ratio = (at_null - _loss_of(problem, point)) / size if size > 0.0 else 0.0
+        if ratio <= largest * (1.0 + SETTLED):
+            if largest > 0.0:
+                return largest
+            strength *= FIRST  # zero is optimal here: a smaller one
+            continue
+        strength = largest = ratio
+    return largest
+
+
+def _loss_of(problem: Problem, point: Point) -> float:
+    return problem.loss.value(problem.design.scores(point.coef) + point.intercept)
+
+
+def _norm_alone(penalty: Penalty) -> Penalty:
+    """The penalty at strength one, without a squared norm beside it, which is flat at zero."""
+    if isinstance(penalty, SumToZero):
+        return SumToZero(ElasticNet(1.0))
+    if isinstance(penalty, ElasticNet):
+        return ElasticNet(1.0)
+    assert isinstance(penalty, GroupL2 | GroupLinf)
+    return replace(penalty, strength=1.0)
 
 
 def _off_balance(program: HingeProgram, dual: Array) -> float:
