@@ -1,4 +1,4 @@
-"""Timings against other packages, and the tables of Xu et al. (2015) and of Ito et al. (2017).
+"""Timings against other packages, and the tables of the papers that the models are from.
 
 Times are compared at equal certified gap.
 
@@ -8,6 +8,11 @@ Times are compared at equal certified gap.
     python -m benchmarks strategies          FAPG's strategies, the shape of Figures 6, 8, 10 (Ito)
     python -m benchmarks unified             seven models against peers, Tables 4, 8, 10 (Ito)
     python -m benchmarks accuracy            cross-validated accuracy, Table 11 (Ito)
+    python -m benchmarks kernels             kernel machines on 50,000 samples
+    python -m benchmarks multiclass          tables of Chierchia et al. (2015) and of Xu et al. 3.2
+    python -m benchmarks hinge               exact hinges against primal-dual steps and solvers
+    python -m benchmarks drsvm               the doubly regularised SVM, tables of Liu et al. (2013)
+    python -m benchmarks rules               what `auto` chose against every named solver
     python -m benchmarks check               the certificate used here against reference optima
 
 The data sets are read from `$PROXMARGIN_DATA/data` (default: `shared` beside the checkout).

@@ -17,6 +17,7 @@ from benchmarks import (
     kernels,
     multiclass,
     projections,
+    rules,
     strategies,
     table1,
     table2,
@@ -35,6 +36,7 @@ COMMANDS = {
     "multiclass": multiclass,
     "hinge": hinge,
     "drsvm": drsvm,
+    "rules": rules,
 }
 
 

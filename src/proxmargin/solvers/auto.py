@@ -28,8 +28,9 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
-# wrong classes of all samples up to which the simplex method is faster than Newton's
-FEW_PIECES = 2000
+# wrong classes of all samples up to which the simplex method is faster than Newton's: of dense
+# data, and of data with so small a share of entries that are not zero
+FEW_PIECES, FEW_SPARSE_PIECES, SPARSE = 2000, 50_000, 0.05
 
 
 class Facts:
@@ -57,7 +58,8 @@ class Facts:
     def few_pieces(self) -> bool:
         """A loss with a kink for each wrong class has few of them."""
         wrong = max(self.problem.loss.n_outputs - 1, 1)
-        return self.problem.design.n_samples * wrong <= FEW_PIECES
+        most = FEW_SPARSE_PIECES if self.problem.design.density <= SPARSE else FEW_PIECES
+        return self.problem.design.n_samples * wrong <= most
 
 
 @dataclass(frozen=True)

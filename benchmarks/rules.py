@@ -1,0 +1,237 @@
+"""`python -m benchmarks rules`: what `solver='auto'` chose, against every named solver."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from benchmarks.multiclass import seen
+from benchmarks.multiclass_data import load_split
+from benchmarks.report import RESULTS, seconds, table, write_section
+
+TOL = 1e-6
+# auto may be slower than the best named solver by so much
+ALLOWED = 1.3
+# named solvers have so many times what auto took, and at least so many seconds
+PATIENCE, LEAST = 2.0, 0.05
+REPEATS, SHORT = 3, 0.5  # fits shorter than this are run again, and the fastest counts
+BLOCK = 5
+FAMILIES = ("smooth", "hinge", "ridge", "kernel", "multiclass", "joint")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator, its data, and what to call the two."""
+
+    model: str
+    data: str
+    estimator: Any
+    X: Any
+    y: Any
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds a fit of auto (20)")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    rows: list[Sequence[str]] = []
+    ratios: list[float] = []
+    for family in arguments.families:
+        for case in CASES[family]():
+            cells, ratio = _measured(case, arguments)
+            rows.append(cells)
+            ratios.append(ratio)
+            print(" | ".join(cells), flush=True)
+            _write(rows, ratios, arguments)
+    return 0
+
+
+def _write(rows: Sequence[Any], ratios: Sequence[float], arguments: argparse.Namespace) -> None:
+    above = sum(ratio > ALLOWED for ratio in ratios)
+    text = [
+        f"- {arguments.clock} seconds of `fit`, from data to certificate, until the relative gap is"
+        f" {TOL:g}; fits below {SHORT:g} s are run {REPEATS} times and the fastest counts. Compiled"
+        " code is loaded before.\n"
+        f"- Every named solver that takes the problem has {PATIENCE:g} times what auto took;"
+        " `second`: the best of them that is not auto's own, where one arrived. `ratio`: auto over"
+        " the best.\n"
+        f"- auto is slower than {ALLOWED:g} times the best named solver in {above} of"
+        f" {len(ratios)} cases; the geometric mean of the ratio is {_mean(ratios):.2f}.",
+        table(["model", "data", "auto chose", "auto", "second", "its time", "ratio"], rows),
+    ]
+    title = "The rules of `solver='auto'`: measured winners"
+    write_section("rules", title, "\n\n".join(text), arguments.results)
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
+# ---- measuring ----------------------------------------------------------------------------------
+
+
+def _measured(case: Case, arguments: argparse.Namespace) -> tuple[Sequence[str], float]:
+    from proxmargin.solvers.names import suitable
+
+    clock = time.process_time if arguments.clock == "cpu" else time.perf_counter
+    (own, used) = _time(case, "auto", arguments.limit, clock)
+    if own is None:
+        return [case.model, case.data, used, "-", "", "", "-"], np.inf
+    others: dict[str, float] = {}
+    assembled = case.estimator._assemble(case.X, case.y, None)
+    for name in suitable(assembled.problems[0]):
+        if name == used:
+            continue
+        found, _ = _time(case, name, max(PATIENCE * own, LEAST), clock)
+        if found is not None:
+            others[name] = found
+    if not others:
+        return [case.model, case.data, used, seconds(own), "", "", "1.00"], 1.0
+    second = min(others, key=others.__getitem__)
+    ratio = own / min(own, others[second])
+    mark = f"**{ratio:.2f}**" if ratio > ALLOWED else f"{ratio:.2f}"
+    cells = [case.model, case.data, used, seconds(own), second, seconds(others[second]), mark]
+    return cells, ratio
+
+
+def _time(
+    case: Case, solver: str, limit: float, clock: Callable[[], float]
+) -> tuple[float | None, str]:
+    """The least seconds of fits that converged, or None; and the solver that ended them."""
+    model = clone(case.estimator).set_params(solver=solver, tol=TOL, time_limit=2.0 * limit)
+    taken = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fit that stops early does not count
+        for repeat in range(1 + REPEATS):
+            start = clock()
+            model.fit(case.X, case.y)
+            last = clock() - start
+            if not model.certificate_.converged:
+                return None, model.certificate_.solver
+            if repeat:  # the first one loads compiled code
+                taken.append(last)
+                if last > SHORT:
+                    break
+    best = min(taken)
+    return (best if best <= limit else None), model.certificate_.solver
+
+
+# ---- cases --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=2)
+def _binary(name: str) -> tuple[Any, Any]:
+    from benchmarks.datasets import load
+
+    data = load(name)
+    return data.design, data.labels
+
+
+@lru_cache(maxsize=2)
+def _multiclass(name: str) -> tuple[Any, Any]:
+    split = seen(load_split(name))
+    return split.X, split.y
+
+
+def _smooth() -> Iterator[Case]:
+    from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC
+
+    for data in ("colon", "leukemia", "a9a", "covtype@20000", "news20", "synthetic:500,50,5,0"):
+        for make in (HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression):
+            for share, l1_ratio in ((0.1, 1.0), (0.01, 0.5)):
+                yield _net(make(), make.__name__, data, share, l1_ratio)
+
+
+def _hinge() -> Iterator[Case]:
+    from proxmargin import ElasticNetSVC
+
+    for data in ("colon", "leukemia", "a9a"):
+        for share, l1_ratio in ((0.1, 1.0), (0.01, 0.5)):
+            yield _net(ElasticNetSVC(), "ElasticNetSVC", data, share, l1_ratio)
+
+
+def _net(estimator: Any, name: str, data: str, share: float, l1_ratio: float) -> Case:
+    from proxmargin import alpha_max
+
+    X, y = _binary(data)
+    estimator.set_params(l1_ratio=l1_ratio)
+    alpha = share * float(alpha_max(estimator, X, y))
+    label = f"{name}, {share:g} alpha_max, l1_ratio {l1_ratio:g}"
+    return Case(label, data, estimator.set_params(alpha=alpha), X, y)
+
+
+def _ridge() -> Iterator[Case]:
+    import proxmargin
+
+    for data in ("colon", "a9a", "covtype@20000"):
+        X, y = _binary(data)
+        for name in RIDGE_MODELS:
+            yield Case(name, data, getattr(proxmargin, name)(), X, y)
+
+
+RIDGE_MODELS = ("SVC", "L2SVC", "LogisticRegression", "NuSVC", "DWD", "MarginFDA", "MarginMPM")
+
+
+def _kernel() -> Iterator[Case]:
+    import proxmargin
+
+    X, y = _binary("covtype@3000")
+    for name in ("SVC", "L2SVC", "LogisticRegression", "NuSVC", "DWD"):
+        estimator = getattr(proxmargin, name)(kernel="rbf")
+        yield Case(f"{name}, rbf", "covtype@3000", estimator, X, y)
+
+
+def _worst_class() -> Iterator[Case]:
+    from proxmargin import MulticlassSVC, critical_C
+
+    for data in ("leukemia3", "srbct", "mnist:100", "news20:100"):
+        X, y = _multiclass(data)
+        for penalty in ("l1", "elasticnet", "l2", "group_l2", "group_linf"):
+            groups = np.arange(X.shape[1]) // BLOCK if penalty.startswith("group") else None
+            model = MulticlassSVC(penalty=penalty, groups=groups)
+            least = 1.0 / 30.0 if penalty == "l2" else float(critical_C(model, X, y))
+            yield Case(
+                f"MulticlassSVC, {penalty}, 3 critical_C", data, model.set_params(C=3 * least), X, y
+            )
+
+
+def _joint() -> Iterator[Case]:
+    from proxmargin import HuberizedSVC, MulticlassSVC, SparseLogisticRegression, alpha_max
+
+    for data in ("srbct", "dna", "mnist:1000", "news20:100"):
+        X, y = _multiclass(data)
+        for l1_ratio, delta in ((0.5, 1.0), (0.99, 0.1)):
+            model = HuberizedSVC(l1_ratio=l1_ratio, delta=delta)
+            alpha = 0.1 * float(alpha_max(model, X, y))
+            label = f"HuberizedSVC, l1_ratio {l1_ratio:g}, delta {delta:g}"
+            yield Case(label, data, model.set_params(alpha=alpha), X, y)
+        logistic = SparseLogisticRegression(l1_ratio=0.9)
+        alpha = 0.1 * float(alpha_max(logistic, X, y))
+        yield Case(
+            "SparseLogisticRegression, l1_ratio 0.9", data, logistic.set_params(alpha=alpha), X, y
+        )
+        lee = MulticlassSVC(loss="lee", penalty="l2", C=0.1)
+        yield Case("MulticlassSVC, lee, l2", data, lee, X, y)
+
+
+CASES: dict[str, Callable[[], Iterator[Case]]] = {
+    "smooth": _smooth,
+    "hinge": _hinge,
+    "ridge": _ridge,
+    "kernel": _kernel,
+    "multiclass": _worst_class,
+    "joint": _joint,
+}
