@@ -13,9 +13,10 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
-from tests.cases import hinge_problem, tail_problem
+from tests.cases import binary_problem, hinge_problem, tail_problem
 
 
 def raw_data_problem(strength: float) -> Problem:
@@ -70,3 +71,51 @@ def test_what_is_known_of_another_point_tightens_the_gap(rng) -> None:
     )
     assert told.certificate.gap <= alone.certificate.gap
     assert told.certificate.dual >= known.certificate.dual - 1e-12
+
+
+class Boasting(CoordinateDescent):
+    """Believes that its scores are those of the solution."""
+
+    believed: np.ndarray
+
+    def scores(self, problem, state):
+        return self.believed
+
+
+def test_scores_that_a_solver_believes_in_prove_nothing(rng) -> None:
+    problem = binary_problem(rng)
+    optimum = minimize(problem, CoordinateDescent(), stop=Stop(tol=1e-12))
+    solver = Boasting()
+    object.__setattr__(
+        solver,
+        "believed",
+        problem.design.scores(optimum.point.coef) + optimum.point.intercept,
+    )
+    found = minimize(problem, solver, start=optimum.point, stop=Stop(max_iter=0))
+    assert found.certificate.converged  # they are true here
+    shifted = Point(1.5 * optimum.point.coef, optimum.point.intercept)
+    found = minimize(problem, solver, start=shifted, stop=Stop(max_iter=0))
+    best = optimum.certificate.primal
+    assert found.certificate.gap >= problem.value(found.point) - best - 1e-12
+
+
+class Failing(CoordinateDescent):
+    """Raises in the first step after the tolerance was met."""
+
+    polishing = 1
+    met = False
+
+    def observe(self, problem, state, gap):
+        object.__setattr__(self, "met", gap.relative_gap <= 1e-6)
+        return super().observe(problem, state, gap)
+
+    def step(self, problem, state):
+        if self.met:
+            raise np.linalg.LinAlgError("singular")
+        return super().step(problem, state)
+
+
+def test_what_was_good_enough_survives_a_failure_in_polishing(rng) -> None:
+    found = minimize(binary_problem(rng), Failing(), stop=Stop(tol=1e-6))
+    assert found.status is Status.CONVERGED
+    assert found.certificate.relative_gap <= 1e-6

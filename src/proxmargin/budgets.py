@@ -11,7 +11,7 @@ from proxmargin.losses.level_set import LevelSet
 from proxmargin.outcome import Solution
 from proxmargin.problem import Point, Problem
 
-__all__ = ["UnattainableError", "at_sufficient_price", "budgeted"]
+__all__ = ["UnattainableError", "at_sufficient_price", "budgeted", "overspent"]
 
 # the first price, in units of the multiplier at which coefficients appear, and how it is raised
 FIRST, RAISE = 1e3, 1e3
@@ -55,7 +55,7 @@ def at_sufficient_price(
 ) -> Solution:
     """The solution within the budget, at a price that is raised until it is one.
 
-    A solution that ended before its gap met the tolerance is returned as it is.
+    A solution that ended before its gap met the tolerance is returned as it is: `overspent` tells.
 
     Parameters
     ----------
@@ -74,8 +74,7 @@ def at_sufficient_price(
     solution = solve(problem, None)
     for raised in range(RAISES + 1):
         loss, above = _loss(problem), _excess(problem, solution)
-        spent = loss.price * above
-        if not solution.certificate.converged or spent <= tol * abs(solution.gap.primal):
+        if not solution.certificate.converged or not overspent(problem, solution, tol):
             return solution
         if raised == RAISES:
             break
@@ -88,6 +87,16 @@ def at_sufficient_price(
             break
         solution = further
     raise UnattainableError(loss.budget, loss.budget + above)
+
+
+def overspent(problem: Problem, solution: Solution, tol: float) -> float:
+    """How far a solution is above the budget, zero where that is within the tolerance.
+
+    The price of what is within it is a small share of the penalty.
+    """
+    above = _excess(problem, solution)
+    spent = _loss(problem).price * above
+    return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
 
 
 def _loss(problem: Problem) -> LevelSet:

@@ -176,15 +176,21 @@ class Rbf(ProductKernel):
         return max(1.0, self.gamma * float(largest))
 
     def mean_rounding(self, X: Any) -> float:
-        """``exp(-gamma d)`` passes on ``gamma`` times what d lost, ``|x|^2 + |z|^2`` last places.
+        """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``.
 
         Values near zero, those of samples far apart, have nothing left to lose.
         """
         sample = _compressed(X[:: max(1, X.shape[0] // CENTRE_SAMPLES)])
         squares = row_squares(sample, _centre(sample))
-        lost = self(sample, sample) * (squares[:, None] + squares)
-        np.einsum("ii->i", lost)[:] = 0.0  # the diagonal is exact
-        return max(1.0, self.gamma * float(lost.mean()))
+        last_place, lost, number = float(np.finfo(float).eps), 0.0, np.arange(sample.shape[0])
+        for rows, columns, tile in self.tiles(sample, sample):
+            distances = np.abs(tile)
+            error = last_place * (squares[rows, None] + squares[columns])
+            most = np.exp(-self.gamma * np.maximum(distances - error, 0.0))
+            change = -np.expm1(-self.gamma * np.minimum(2.0 * error, distances + error)) * most
+            change[number[rows, None] == number[columns]] = 0.0  # the diagonal is exact
+            lost += float(change.sum())
+        return max(1.0, 0.5 * lost / last_place / max(number.size, 1) ** 2)
 
 
 @dataclass(frozen=True)

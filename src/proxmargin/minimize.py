@@ -20,7 +20,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
-__all__ = ["Certify", "Report", "minimize"]
+__all__ = ["Certify", "Report", "interrupts", "minimize"]
 
 Certify = Callable[..., Gap]
 """From a problem, a point, and by name its scores and a dual point where they are known."""
@@ -62,8 +62,8 @@ class _Run:
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
         self.best: Gap | None = None
-        self.highest = known
-        self.elsewhere = False
+        self.known = self.highest = known
+        self.elsewhere = self.believed = False
         self.last_progress = 0
         self.settled = 0
         self.met = False
@@ -81,22 +81,33 @@ class _Run:
     def check(self, state: State) -> Gap:
         """Certify the current point; remember the best one and the highest lower bound."""
         point = self.solver.point(self.problem, state)
-        gap = self.certify(
-            self.problem,
-            point,
-            scores=self.solver.scores(self.problem, state),
-            dual=self.solver.dual(self.problem, state),
-        )
+        scores = self.solver.scores(self.problem, state)
+        dual = self.solver.dual(self.problem, state)
+        gap = self.certify(self.problem, point, scores=scores, dual=dual)
+        believed = scores is not None and self.certify is certify
+        if believed and gap.relative_gap <= self.stop.tol:
+            gap, believed = certify(self.problem, point, dual=dual), False
         if np.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
             self.highest = gap
         gap = _tightened(gap, self.highest)
         if self.best is not None:
             self.best = _tightened(self.best, self.highest)
-        if self.best is None or gap.gap < self.best.gap:
-            if self.best is None or gap.gap < STALL_FACTOR * self.best.gap:
+        if self.best is None or not gap.gap >= self.best.gap:  # the first one may not be a number
+            if self.best is None or not gap.gap >= STALL_FACTOR * self.best.gap:
                 self.last_progress = state.n_iter
-            self.best = gap
+            self.best, self.believed = gap, believed
         return gap
+
+    def confirm(self) -> None:
+        """Certify the best point once more, where its scores were what the solver believed.
+
+        That proves nothing: they may have drifted from the coefficients.
+        """
+        if self.best is not None and self.believed:
+            best = self.best
+            gap = certify(self.problem, best.point, dual=best.dual_point)
+            self.best, self.believed = _tightened(gap, self.known), False
+            self.highest = self.best
 
     def compare(self, start: Point | None) -> None:
         """Fall back on the start where that is better: a run that fails has made nothing worse.
@@ -110,8 +121,8 @@ class _Run:
         if not first.coef.any():
             scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
         gap = _tightened(self.certify(self.problem, first, scores=scores), self.highest)
-        if self.best is None or gap.gap < self.best.gap:
-            self.best = gap
+        if self.best is None or not gap.gap >= self.best.gap:
+            self.best, self.believed = gap, False
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a check, or None to go on.
@@ -207,11 +218,12 @@ def minimize(
     stop = stop or Stop()
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, known)
-    with _interrupts, _quiet_threads(problem.design.nbytes):
+    with interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
+        run.confirm()
         if status not in (Status.CONVERGED, Status.SETTLED) and not isinstance(start, State):
             run.compare(start)
-        if _interrupts.pending:
+        if interrupts.pending:
             status = Status.INTERRUPTED
         best = run.best
         assert best is not None
@@ -255,10 +267,14 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
                 status = run.verdict(state, gap) or status
             if status is not None:
                 return status, state
-            if _interrupts.pending:
+            if interrupts.pending:
                 raise KeyboardInterrupt
             state = solver.step(problem, state)
             status = run.limits(state)
+    except Exception:
+        if run.met:  # in polishing what is good enough already
+            return Status.CONVERGED, state
+        raise
     except KeyboardInterrupt:
         if last_check != state.n_iter:
             run.check(state)
@@ -290,8 +306,10 @@ def _controller() -> ThreadpoolController:
 class _Interrupts:
     """Ctrl-C during a run is noted, and acted upon between two iterations.
 
-    Compiled code may lose an exception that a signal raises inside it. A second Ctrl-C raises at
-    once. Only the main thread can do this, and only where Python's own handler is in place.
+    Runs may be nested, and a run of runs may begin and end with code of its own: what is noted
+    there ends the next one. Compiled code may lose an exception that a signal raises inside it. A
+    second Ctrl-C raises at once. Only the main thread can do this, and only where Python's own
+    handler is in place.
     """
 
     def __init__(self) -> None:
@@ -318,13 +336,18 @@ class _Interrupts:
                 signal.signal(signal.SIGINT, self._before)
             self.pending = False
 
+    def act(self) -> None:
+        """Raise what was noted and nothing has acted upon."""
+        if self.pending:
+            raise KeyboardInterrupt
+
     def _note(self, number: int, frame: Any) -> None:
         if self.pending:
             raise KeyboardInterrupt
         self.pending = True
 
 
-_interrupts = _Interrupts()
+interrupts = _Interrupts()
 
 
 class _QuietThreads:

@@ -115,7 +115,13 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
         Zero for penalties that never make a coefficient zero, infinite where the features do not
         matter.
     """
-    template = type(estimator)(**{**estimator.get_params(deep=False), "C": 1.0, "eta": None})
+    parameters = estimator.get_params(deep=False)
+    if not {"C", "eta"} <= set(parameters):
+        raise TypeError(
+            f"critical_C needs an estimator with C and eta: MulticlassSVC; "
+            f"{type(estimator).__name__} has none; for an estimator with alpha there is alpha_max"
+        )
+    template = type(estimator)(**{**parameters, "C": 1.0, "eta": None})
     assembly = template._assemble(X, y, sample_weight)
     if template.norm_share == 0:
         return 0.0
@@ -214,7 +220,7 @@ def _unfitted(estimator: Estimator) -> Estimator:
     parameters = estimator.get_params(deep=False)
     if not {"alpha", "l1_ratio"} <= set(parameters):
         raise TypeError(
-            f"a path needs an estimator with alpha and l1_ratio, such as HuberizedSVC; "
+            f"alpha_max and paths need an estimator with alpha and l1_ratio, such as HuberizedSVC; "
             f"{type(estimator).__name__} has none"
         )
     return type(estimator)(**parameters)

@@ -18,7 +18,7 @@ from proxmargin.traits import Trait
 __all__ = ["Point", "Problem"]
 
 # the least objective that relative gaps are relative to
-SMALLEST_OBJECTIVE = 1e-12
+SMALLEST_OBJECTIVE = float(np.finfo(float).eps)
 # the least margin that counts as one, as a share of the root mean square distance from the mean
 SMALLEST_MARGIN = 3e-4
 

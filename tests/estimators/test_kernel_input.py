@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
@@ -219,3 +220,23 @@ def test_a_stalled_decomposition_is_gone_on_with_on_a_factor() -> None:
     alone = NuSVC(kernel="rbf", rank=60).fit(X[:, :1], y).certificate_
     assert certificate.n_iter > alone.n_iter
     assert certificate.primal == pytest.approx(alone.primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_a_standardised_model_predicts_sparse_and_dense_samples_alike(kernel: str) -> None:
+    X, y = blobs()
+    model = SVC(kernel=kernel, standardize=True).fit(X + 3.0, y)
+    np.testing.assert_allclose(
+        model.decision_function(sparse.csr_array(X + 3.0)),
+        model.decision_function(X + 3.0),
+        rtol=1e-12,
+    )
+
+
+def test_distances_of_sparse_samples_that_rounding_has_eaten_are_refused() -> None:
+    X, y = blobs()
+    exact = SVC(kernel="rbf", gamma=0.5).fit(X, y).certificate_
+    near = SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(X + 1e3), y).certificate_
+    assert abs(near.primal - exact.primal) <= near.gap + exact.gap
+    with pytest.raises(ValueError, match="lost in rounding: offsets of the features"):
+        SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(X + 1e8), y)

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin import MulticlassSVC, SquaredHingeSVC, critical_C, load_model, save_model
+from proxmargin import SVC, MulticlassSVC, SquaredHingeSVC, critical_C, load_model, save_model
 
 LOSSES = ["hinge", "squared_hinge", "logistic", "lee"]
 GROUPS = [0, 0, 1, 1, 2]
@@ -380,3 +380,22 @@ def test_predictions_are_good_on_data_it_has_not_seen() -> None:
         model = MulticlassSVC(C=0.1, loss=loss, standardize=True).fit(X[~fold], y[~fold])
         assert model.score(X[fold], y[fold]) > 0.93
         assert model.coef_.shape == (3, 13)
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_a_fit_that_ends_above_its_budget_proves_no_distance(limit: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = MulticlassSVC("l1", C=None, eta=60.0, standardize=True, max_iter=limit)
+    with pytest.warns(ConvergenceWarning, match=r"losses of .* above eta=60"):
+        model.fit(X, y)
+    certificate = model.certificate_
+    assert not certificate.converged
+    assert certificate.gap == np.inf
+    optimum = MulticlassSVC("l1", C=None, eta=60.0, standardize=True).fit(X, y).certificate_
+    assert certificate.dual <= optimum.primal * (1 + 1e-12)
+
+
+def test_a_critical_C_of_models_without_one_is_refused_in_words() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="critical_C needs an estimator with C and eta"):
+        critical_C(SVC(), X, y)

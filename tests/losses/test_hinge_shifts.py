@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from proxmargin.losses import Hinge, MarginSum, wrong_classes
+from proxmargin.losses.intercept import minimise_hinge_shift
 from proxmargin.penalties import ElasticNet, SumToZero
 
 
@@ -51,3 +52,17 @@ def test_margins_of_both_signs() -> None:
     scores = rng.standard_normal((12, 3))
     found = loss.best_intercept(scores, SumToZero(ElasticNet(0.0, 0.0)), np.zeros(3))
     assert loss.value(scores + found) == pytest.approx(least(loss, scores), abs=1e-10)
+
+
+@pytest.mark.parametrize("level", [-1000.0, 1000.0, 0.3])
+@pytest.mark.parametrize("l2", [0.1, 3.0])
+def test_a_ridge_may_put_the_intercept_beyond_all_kinks(level: float, l2: float) -> None:
+    signs, weights = np.array([1.0, 1.0, -1.0, 1.0, -1.0]), np.full(5, 0.2)
+    scores = np.full(5, level)
+
+    def value(b: float) -> float:
+        return float(weights @ np.maximum(1.0 - signs * (scores + b), 0.0) + 0.5 * l2 * b**2)
+
+    found = minimise_hinge_shift(scores, signs, weights, l2)
+    grid = np.concatenate([np.linspace(-1200, 1200, 4801), found + np.linspace(-0.1, 0.1, 201)])
+    assert value(found) <= min(map(value, grid)) + 1e-12

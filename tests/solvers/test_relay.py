@@ -15,6 +15,7 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.problem import Problem
+from proxmargin.solvers import relay
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.relay import Relay
@@ -84,6 +85,17 @@ def test_a_second_method_that_gives_up_hands_back(rng) -> None:
     solution = minimize(problem(rng, 600, 30), Relay(second=GivesUp()), stop=Stop(tol=1e-7))
     assert solution.status is Status.CONVERGED
     assert solution.state.leg == 2
+
+
+def test_a_first_method_that_gives_up_ends_the_run(rng, monkeypatch) -> None:
+    class Quitting(type(Relay().first)):  # type: ignore[misc]
+        def step(self, problem, state):
+            return replace(super().step(problem, state), finished=True)
+
+    monkeypatch.setattr(relay, "_newton_work", lambda problem, gap: np.inf)
+    solution = minimize(problem(rng, 600, 30), Relay(first=Quitting()), stop=Stop(tol=1e-9))
+    assert solution.status is Status.STALLED
+    assert solution.certificate.n_iter <= 1
 
 
 def test_iterations_of_both_methods_count_and_are_limited(rng) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "KernelMatrix",
     "StoredKernel",
     "check_definite",
+    "check_digits",
     "checked_precomputed",
     "kernel_matrix",
 ]
@@ -37,6 +38,8 @@ GATHERED_SHARE = 0.5
 # with more live rows than this many times those that can be kept, half of the matrix is computed
 # and used twice, in squares of so many rows (eight megabytes)
 HALVED, SQUARE_ROWS = 4, 1024
+# decimal digits that values of a kernel have to have
+FEWEST_DIGITS = 3
 # samples on which a function's symmetry is tried out
 TRIAL_SAMPLES = 256
 # samples on which positive semidefiniteness is checked; all of them up to this number
@@ -419,6 +422,16 @@ def checked_precomputed(matrix: Any) -> NDArray[Any]:
         raise ValueError("the precomputed kernel matrix has entries that are not finite")
     _check_symmetric(K, largest, _precision(K) ** (2 / 3))
     return K
+
+
+def check_digits(matrix: KernelMatrix) -> None:
+    """Raise ValueError where rounding leaves less than `FEWEST_DIGITS` of the values."""
+    if matrix.rounding > 10.0**-FEWEST_DIGITS:
+        raise ValueError(
+            "the distances between these samples are lost in rounding: offsets of the features are "
+            "too large for their differences, and of sparse data they are not subtracted; "
+            "subtract them first"
+        )
 
 
 def check_definite(matrix: KernelMatrix, rng: np.random.Generator) -> None:

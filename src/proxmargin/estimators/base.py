@@ -28,7 +28,7 @@ from proxmargin.estimators.validation import (
     validated_weights,
 )
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
-from proxmargin.minimize import Certify, Report
+from proxmargin.minimize import Certify, Report, interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
@@ -198,9 +198,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
-        assembly = self._assemble(X, y, sample_weight)
-        solutions = self._solve(assembly, self._starts(assembly))
-        self._publish(assembly, solutions)
+        with interrupts:
+            assembly = self._assemble(X, y, sample_weight)
+            solutions = self._solve(assembly, self._starts(assembly))
+            self._publish(assembly, solutions)
+            interrupts.act()
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -194,8 +194,10 @@ class NuSVC(_NuMachine):
             if design.n_samples * design.n_features > most:
                 return "the reduced hulls of the classes meet"
             assert isinstance(problem.loss, TailMean)
-            value = smallest_nu(design, problem.loss.signs, problem.loss.shares)
-            return f"nu_min={value:.6g}"
+            signs, shares = problem.loss.signs, problem.loss.shares
+            value, largest = smallest_nu(design, signs, shares), largest_nu(signs, shares)
+            between = "choose nu between" if value < largest else "no nu is between"
+            return f"{between} nu_min={value:.6g} and nu_max={largest:.6g}"
 
         report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design, as_design, moments
-from proxmargin.designs.kernel import KernelMatrix, check_definite, kernel_matrix
+from proxmargin.designs.kernel import KernelMatrix, check_definite, check_digits, kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.base import (
@@ -42,9 +42,9 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
-from proxmargin.kernels import Kernel, named_kernel
+from proxmargin.kernels import Kernel, by_rows, named_kernel
 from proxmargin.losses import Loss, MarginLoss
-from proxmargin.minimize import Report
+from proxmargin.minimize import Report, interrupts
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
@@ -184,7 +184,9 @@ class KernelMachine(MarginEstimator):
         self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
-        self._publish_kernel(targets, self._fit_kernel(X, targets))
+        with interrupts:
+            self._publish_kernel(targets, self._fit_kernel(X, targets))
+            interrupts.act()
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -196,11 +198,13 @@ class KernelMachine(MarginEstimator):
         check_is_fitted(self)
         if hasattr(self, "coef_"):
             return super().decision_function(X)
-        X = self._prepared(validated_features(self, X))
+        X = by_rows(validated_features(self, X))
         kernel = self._named_kernel(None)
-        step = max(1, PREDICTION_BLOCK // max(self.support_.size, 1))
+        fills = self.standardize and sparse.issparse(X) and self.feature_centre_.any()
+        width = max(self.support_.size, X.shape[1] if fills else 1)
+        step = max(1, PREDICTION_BLOCK // width)
         parts = [
-            kernel(X[k : k + step], self.support_vectors_) @ self.dual_coef_.T
+            kernel(self._prepared(X[k : k + step]), self.support_vectors_) @ self.dual_coef_.T
             for k in range(0, X.shape[0], step)
         ]
         scores: Array = np.vstack(parts) + self.intercept_
@@ -280,6 +284,7 @@ class KernelMachine(MarginEstimator):
         kernel = self._named_kernel(X)
         self.gamma_ = getattr(kernel, "gamma", None)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
+        check_digits(matrix)
         problems = self._problems(targets, KernelDesign(matrix))
 
         def solve(
@@ -341,7 +346,8 @@ class KernelMachine(MarginEstimator):
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
         if not (chosen or asked):
             return False
-        solver = BlockDecomposition()
+        given = isinstance(self.solver, BlockDecomposition)
+        solver = self.solver if given else BlockDecomposition()
         return not any(solver.objection(problem) for problem in problems)
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized) -> None:
@@ -373,10 +379,12 @@ class KernelMachine(MarginEstimator):
             design = as_design(X)
             mean, self.feature_scale_ = moments(design, targets.shares)
             self.feature_centre_ = np.zeros_like(mean) if sparse.issparse(X) else mean
-        if sparse.issparse(X):
+        if sparse.issparse(X) and not self.feature_centre_.any():
             scales: Any = sparse.diags_array(1.0 / self.feature_scale_)
             return (X @ scales).tocsr()
-        return (X - self.feature_centre_) / self.feature_scale_
+        # sparse samples are centred only where a model of dense ones predicts them, in blocks
+        dense = np.asarray(X.todense()) if sparse.issparse(X) else X  # type: ignore[attr-defined]
+        return (dense - self.feature_centre_) / self.feature_scale_
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.budgets import UnattainableError, at_sufficient_price, budgeted
+from proxmargin.budgets import UnattainableError, at_sufficient_price, budgeted, overspent
 from proxmargin.certificate import certify
 from proxmargin.designs import Design
 from proxmargin.estimators.base import Assembly, MarginEstimator, joined
@@ -231,13 +231,25 @@ class MulticlassSVC(MarginEstimator):
         if self.eta is None:
             return [solve(problem, None)]
         try:
-            return [at_sufficient_price(problem, solve, self.tol)]
+            return [self._within_budget(problem, at_sufficient_price(problem, solve, self.tol))]
         except UnattainableError as error:
             least = error.least * assembly.targets.total
             raise ValueError(
                 f"eta={self.eta!r} is less than the weighted losses can sum to: the least is "
                 f"{least:.8g}"
             ) from error
+
+    def _within_budget(self, problem: Problem, solution: Solution) -> Solution:
+        """The solution; where it ended above the budget it proves no more than a lower bound."""
+        above = overspent(problem, solution, self.tol)
+        if not above:
+            return solution
+        told, more = solution.certificate, above * problem.loss.sample_count
+        reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta!r}"
+        nothing: dict[str, Any] = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}
+        return replace(
+            solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
+        )
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         if assembly.targets.classes.size == 2:

@@ -149,6 +149,8 @@ def minimise_hinge_shift(scores: Array, signs: Array, weights: Array, l2: float)
     after = np.cumsum(weights[order]) - weights[signs > 0].sum() + l2 * kinks
     first = min(int(np.searchsorted(after, 0.0)), kinks.size - 1)
     before = after[first] - weights[order][first]
+    if l2 > 0 and after[-1] < 0:
+        return float(kinks[-1] - after[-1] / l2)  # beyond all of them
     if l2 > 0:
         # on the piece that ends at this kink the slope is before + l2 (b - kink)
         return float(kinks[first] - max(before, 0.0) / l2)

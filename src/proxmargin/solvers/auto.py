@@ -247,7 +247,10 @@ def solve(
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         told = [_told_of_both(callback, solution) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
-        further = run(following, replace(stop, max_iter=left), begin, told, best)
+        try:
+            further = run(following, replace(stop, max_iter=left), begin, told, best)
+        except (ArithmeticError, MemoryError, ValueError) as error:  # what is found is kept
+            return _noted(solution, f"{following.name!r} was to go on, and failed: {error}")
         solution, choice = _joined(solution, further), following
     return solution
 
@@ -296,6 +299,11 @@ def _told_of_both(
         )
 
     return told
+
+
+def _noted(solution: Solution, remark: str) -> Solution:
+    because = f"{solution.certificate.because}; {remark}"
+    return replace(solution, certificate=replace(solution.certificate, because=because))
 
 
 def _joined(first: Solution, second: Solution) -> Solution:

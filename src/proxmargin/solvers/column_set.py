@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.compiled.columns import Compressed
-from proxmargin.designs.base import Array, Design
+from proxmargin.designs.base import CONSTANT, Array, Design
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.problem import Problem
@@ -59,6 +59,8 @@ class ColumnSet:
                 mean = weights @ raw
                 raw -= mean
             square = np.einsum("i,ij,ij->j", weights, raw, raw)
+            same = square <= CONSTANT * mean**2  # up to rounding, which is no feature
+            raw[:, same], square[same] = 0.0, 0.0
         unit = np.sqrt(square)
         unit[unit == 0] = 1.0
         if sparse:

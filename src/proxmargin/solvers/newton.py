@@ -33,6 +33,8 @@ PATIENCE, FALL = 3, 0.9
 EXHAUSTED = 1e-3
 # a point that is good enough is polished by a few steps more, to violations that are rounding
 POLISHED, POLISHING = 1e-12, 4
+# with all features, and violations of this share of the threshold, nothing is left to polish
+SOLVED = 1e-9
 # the point is offered for certification at this share of the tolerance
 SURE = 0.5
 # narrow quadratic zones are reached in stages, each solved to a gap of this share of its width
@@ -146,7 +148,7 @@ class ProximalNewton(Solver[Pursuit]):
         if alone or state.relative_gap <= state.tol:  # solved, and to be polished
             target, most = POLISHED * penalty.l1, STEPS if alone else POLISHING
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
-        intercept, theta, steps, _ = newton_steps(
+        intercept, theta, steps, left = newton_steps(
             working.kernel,
             working.unit,
             _shape(loss, state.width),
@@ -183,7 +185,7 @@ class ProximalNewton(Solver[Pursuit]):
             scores=scores,
             working=working,
             theta=theta,
-            exact=alone and steps < most,
+            exact=alone and left <= SOLVED * penalty.l1,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
         priced = self._priced(problem, reached)

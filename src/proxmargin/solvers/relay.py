@@ -138,7 +138,7 @@ class Relay(Solver[Leg]):
             n_iter=state.base + inner.n_iter,
             objective_change=inner.objective_change,
             point_change=inner.point_change,
-            finished=inner.finished and state.leg == 2,
+            finished=inner.finished and state.leg != 1,
             exact=inner.exact,
             interrupted=inner.interrupted,
         )

@@ -163,8 +163,11 @@ class TallNewton(Solver[TallState]):
         return replace(priced, idle=idle, finished=idle >= PATIENCE or change == 0.0)
 
     def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
-        """A claim that the certificate does not confirm asks for more."""
-        return replace(state, claims=False, tol=0.3 * state.tol) if state.claims else state
+        """A claim that the certificate does not confirm asks for more, from exact scores."""
+        if not state.claims:
+            return state
+        scores = _design(problem)[0].scores(state.coef[:, None])[:, 0] + state.intercept
+        return replace(state, claims=False, tol=0.3 * state.tol, scores=scores)
 
     def point(self, problem: Problem, state: TallState) -> Point:
         centre = _design(problem)[1]
