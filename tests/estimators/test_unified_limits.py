@@ -89,7 +89,7 @@ def test_a_share_of_the_largest_nu_is_that_number_and_warns_where_no_margin_is_l
     auto, half = NuSVC().fit(X, y), NuSVC(nu="0.5max").fit(X, y)
     np.testing.assert_array_equal(auto.coef_, half.coef_)
     X, y = clouds(apart=0.2)
-    with pytest.warns(ConvergenceWarning, match="leaves no margin between the classes: nu_min="):
+    with pytest.warns(ConvergenceWarning, match="between the classes: choose nu between nu_min="):
         flat = NuSVC(nu="0.1max").fit(X, y)
     assert not flat.coef_.any()
     assert np.ptp(flat.decision_function(X)) == 0
@@ -494,3 +494,15 @@ def test_rules_for_the_intercept_give_one_direction() -> None:
         models = [make(bias=b, standardize=True).fit(X, y) for b in ("training_error", "minimax")]
         np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
         assert models[0].score(X, y) >= models[1].score(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_auto_takes_a_nu_with_a_margin_where_half_of_the_largest_has_none(kernel: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))
+    y = (X[:, 0] + rng.standard_normal(120) > 0).astype(int)
+    model = NuSVC(kernel=kernel, degree=1, coef0=1.0).fit(X, y)
+    least, largest = nu_range(X, y)
+    assert 0.5 * largest < least < model.nu_ < largest
+    assert model.certificate_.converged
+    assert model.score(X, y) > 0.65

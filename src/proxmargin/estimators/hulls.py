@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +132,8 @@ class NuSVC(_NuMachine):
     ----------
     nu : 'auto', float or str, default 'auto'
         At most ``2 min(S+, S-) / S``, S+ and S- the weights of the classes
-        (`proxmargin.nu_range`); ``'0.3max'`` is that share of it, and 'auto' is ``'0.5max'``.
+        (`proxmargin.nu_range`); ``'0.3max'`` is that share of it. 'auto' is ``'0.5max'``, or for
+        classes that this leaves no margin between, the middle of what the data admit.
         Where nu is so small that the reduced hulls of the classes meet, there is no margin: an
         error names the least nu (a warning where nu is a share).
     norm : float > 1, default 2.0
@@ -144,6 +146,16 @@ class NuSVC(_NuMachine):
     """
 
     _most_decomposed = np.inf
+    # of classes that 'auto' leaves no margin between, by their signs: the nu to try instead
+    _instead: Mapping[bytes, float] = MappingProxyType({})
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self._instead = {}
+        while True:
+            try:
+                return super().fit(X, y, sample_weight)
+            except _MarginlessError as error:
+                self._instead = {**self._instead, error.signs: error.nu}
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -158,6 +170,7 @@ class NuSVC(_NuMachine):
             signs = targets.signs(positive)[:, 0]
             most = largest_nu(signs, shares) if self.fit_intercept else 1.0
             chosen = nu.of(most) if isinstance(nu, OfMax) else nu
+            chosen = self._instead.get(signs.tobytes(), chosen)
             if chosen > most * (1 + 1e-12):
                 raise ValueError(
                     f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
@@ -188,18 +201,36 @@ class NuSVC(_NuMachine):
 
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         def least() -> str:
-            design = problem.design
-            is_kernel = isinstance(design, KernelDesign)
-            most = KERNEL_RANK**2 if is_kernel else LARGEST_PROGRAMME
-            if design.n_samples * design.n_features > most:
+            if not bounds:
                 return "the reduced hulls of the classes meet"
-            assert isinstance(problem.loss, TailMean)
-            signs, shares = problem.loss.signs, problem.loss.shares
-            value, largest = smallest_nu(design, signs, shares), largest_nu(signs, shares)
-            between = "choose nu between" if value < largest else "no nu is between"
-            return f"{between} nu_min={value:.6g} and nu_max={largest:.6g}"
+            between = "choose nu between" if bounds[0] < bounds[1] else "no nu is between"
+            return f"{between} nu_min={bounds[0]:.6g} and nu_max={bounds[1]:.6g}"
 
+        if gap.is_negative:
+            return
+        loss = problem.loss
+        assert isinstance(loss, TailMean)
+        bounds, signs = _nu_bounds(problem, loss), loss.signs.tobytes()
+        if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
+            raise _MarginlessError(signs, sum(bounds) / 2.0)
         report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
+
+
+class _MarginlessError(Exception):
+    """The nu of 'auto' leaves no margin between classes that another one would."""
+
+    def __init__(self, signs: bytes, nu: float) -> None:
+        super().__init__(f"no margin; {nu:g} leaves one")
+        self.signs, self.nu = signs, nu
+
+
+def _nu_bounds(problem: Problem, loss: TailMean) -> tuple[float, float] | None:
+    """The least and the largest nu; None where that is too large a linear program."""
+    design = problem.design
+    most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else LARGEST_PROGRAMME
+    if design.n_samples * design.n_features > most:
+        return None
+    return smallest_nu(design, loss.signs, loss.shares), largest_nu(loss.signs, loss.shares)
 
 
 @documented(

@@ -317,7 +317,8 @@ def _block(design: Design, members: Ids) -> Block:
     if not part.has_columns:  # centred, so that nothing is zero
         return DenseBlock(part.scores(np.eye(members.size)))
     matrix, centre, scale = part.sweep_data()
-    return DenseBlock((matrix - centre) / scale)
+    rows = np.subtract(matrix, centre, dtype=np.float64, order="C")
+    return DenseBlock(np.divide(rows, scale, out=rows))
 
 
 def _by_rows(design: SparseDesign, members: Ids) -> sparse.csr_array:
