@@ -121,13 +121,15 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
 
 def shown_settings(model: Any) -> str:
     """The parameters that matter most to a reader."""
+    shared = getattr(model, "penalty", "elasticnet")  # others have no share of the l1 norm
     names = [
         name
         for name in (
-            *("alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel"),
+            *("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel"),
             *("standardize", "solver"),
         )
         if getattr(model, name, None) is not None
+        and (name != "l1_ratio" or shared == "elasticnet")
     ]
     return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)
 

@@ -104,7 +104,10 @@ def suitable(problem: Problem) -> list[str]:
 def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver[Any]:
     """The solver called ``name`` with ``options``; errors say what would work instead."""
     if name not in SOLVERS:
-        raise ValueError(f"unknown solver {name!r}: known are 'auto' and {_listed(SOLVERS)}")
+        raise ValueError(
+            f"unknown solver {name!r}: for this problem there are 'auto', "
+            f"{_listed(suitable(problem))}"
+        )
     make = SOLVERS[name]
     allowed = list(signature(make).parameters)
     unknown = [option for option in options if option not in allowed]
