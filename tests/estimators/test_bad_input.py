@@ -43,7 +43,10 @@ def data(rng):
         ({"delta": np.inf}, "delta must be a finite number > 0, got inf"),
         ({"intercept_ridge": -2.0}, "intercept_ridge must be"),
         ({"multi_class": "both"}, "multi_class must be one of 'joint', 'ovr', got 'both'"),
-        ({"solver": "simplex"}, "unknown solver 'simplex': for this problem there are 'auto', 'b-pgh'"),
+        (
+            {"solver": "simplex"},
+            "unknown solver 'simplex': for this problem there are 'auto', 'b-pgh'",
+        ),
         ({"solver": "m-pgh"}, "cannot take this problem: it needs a joint multiclass .*these can"),
         (
             {"solver": "gcd", "solver_options": {"eta": 2}},
