@@ -66,6 +66,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clarabel-size", type=int, default=1_000_000, help="most stored entries of its data"
     )
+    parser.add_argument("--section", default="unified", help="name of the section in RESULTS.md")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
 
 
@@ -80,7 +81,9 @@ def main(arguments: argparse.Namespace) -> int:
                 for model in _models(name, arguments.models, referee):
                     results[Line(name, model)] = _row(name, model, crew, referee)
                     body = _body(results, limits, referee)
-                    write_section("unified", "The unified family", body, arguments.results)
+                    which = "" if arguments.section == "unified" else f" ({arguments.section})"
+                    title = f"The unified family{which}"
+                    write_section(arguments.section, title, body, arguments.results)
     finally:
         referee.close()
     return 0
