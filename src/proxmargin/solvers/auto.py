@@ -28,6 +28,10 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
+# features for each sample from which a working set of them pays for exact hinges of all classes
+VERY_WIDE = 20
+# samples of two classes up to which the simplex method is faster than Newton's
+FEW_SAMPLES = 100
 # wrong classes of all samples up to which the simplex method is faster than Newton's: of dense
 # data, and of data with so small a share of entries that are not zero
 FEW_PIECES, FEW_SPARSE_PIECES, SPARSE = 2000, 50_000, 0.05
@@ -53,6 +57,16 @@ class Facts:
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
+
+    @property
+    def very_wide(self) -> bool:
+        """Many more features than samples."""
+        return self.problem.design.n_features > VERY_WIDE * self.problem.design.n_samples
+
+    @property
+    def few_samples(self) -> bool:
+        """So few samples that a solution of a linear program has few pivots."""
+        return self.problem.design.n_samples <= FEW_SAMPLES
 
     @property
     def few_pieces(self) -> bool:
@@ -112,6 +126,11 @@ RULES: tuple[Rule, ...] = (
         "a loss with kinks in a ball: few systems of the smaller of samples and features",
     ),
     Rule(
+        lambda facts: facts.single and facts.wide and facts.few_samples,
+        "linear-program",
+        "the hinge and an l1 norm, few samples: the simplex method on few features",
+    ),
+    Rule(
         _always,
         "hinge-newton",
         "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
@@ -142,10 +161,10 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
     ),
     Rule(
-        lambda facts: facts.wide and not facts.smooth,
+        lambda facts: facts.very_wide and not facts.smooth,
         "ssnal-ws",
-        "hinges of all classes together, more features than samples: few Newton steps on the dual, "
-        "on a working set of features",
+        "hinges of all classes together, many more features than samples: few Newton steps on the "
+        "dual, on a working set of features",
     ),
     Rule(
         lambda facts: not facts.smooth,
