@@ -119,7 +119,7 @@ def certify(
     c = -scale * dual.sum(axis=0, keepdims=True)
     # feature by feature the work is independent: in blocks, so that temporaries stay small
     size = FEATURE_BLOCK if penalty.by_features else max(len(coef), 1)
-    blocks = [slice(k, k + size) for k in range(0, len(coef), size)]
+    blocks = [slice(k, k + size) for k in range(0, max(len(coef), 1), size)]  # one, if empty
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
     gap = (
         problem.loss.fenchel_young(scores, proof)

@@ -208,6 +208,16 @@ def test_a_working_set_of_features_finds_the_same_optimum(loss, penalty, rng) ->
     assert some.certificate.primal == pytest.approx(optimum, rel=1e-7)
 
 
+def test_no_features_at_all_are_certified() -> None:
+    codes = np.arange(12) % 3
+    whole = Problem(
+        loss_of("crammer-singer", codes), ElasticNet(0.1), DenseDesign(np.ones((12, 2))), FREE
+    )
+    found = solved(whole.on_columns(np.zeros(0, dtype=np.intp)))
+    assert found.status is Status.CONVERGED
+    assert found.certificate.primal == pytest.approx(1.0)
+
+
 @every_pair
 def test_the_gradient_and_hessian_of_the_dual_function_are_its_differences(
     loss: str, penalty: str, rng
