@@ -29,12 +29,13 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
 # features for each sample from which a working set of them pays for exact hinges of all classes
-VERY_WIDE = 20
+VERY_WIDE = 50
 # samples of two classes up to which the simplex method is faster than Newton's
 FEW_SAMPLES = 100
 # wrong classes of all samples up to which the simplex method is faster than Newton's: of dense
-# data, and of data with so small a share of entries that are not zero
-FEW_PIECES, FEW_SPARSE_PIECES, SPARSE = 2000, 50_000, 0.05
+# data, and of data with so small a share of entries that are not zero; and up to which it is
+# faster than Newton's on the dual, which is what there is for the largest entries of groups
+FEW_PIECES, FEW_SPARSE_PIECES, SPARSE, SOME_PIECES = 300, 50_000, 0.05, 2000
 
 
 class Facts:
@@ -68,12 +69,16 @@ class Facts:
         """So few samples that a solution of a linear program has few pivots."""
         return self.problem.design.n_samples <= FEW_SAMPLES
 
+    def pieces_within(self, most: int) -> bool:
+        """A loss with a kink for each wrong class has so many of them at most."""
+        wrong = max(self.problem.loss.n_outputs - 1, 1)
+        return self.problem.design.n_samples * wrong <= most
+
     @property
     def few_pieces(self) -> bool:
-        """A loss with a kink for each wrong class has few of them."""
-        wrong = max(self.problem.loss.n_outputs - 1, 1)
-        most = FEW_SPARSE_PIECES if self.problem.design.density <= SPARSE else FEW_PIECES
-        return self.problem.design.n_samples * wrong <= most
+        """So few of them that the simplex method is the fastest."""
+        sparse = self.problem.design.density <= SPARSE
+        return self.pieces_within(FEW_SPARSE_PIECES if sparse else FEW_PIECES)
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,11 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.single and facts.smooth,
         "b-pgh",
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
+    ),
+    Rule(
+        lambda facts: not facts.smooth and facts.pieces_within(SOME_PIECES),
+        "linear-program",
+        "hinges and a norm with flat faces: the simplex method on few features",
     ),
     Rule(
         lambda facts: facts.very_wide and not facts.smooth,
