@@ -59,12 +59,17 @@ EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression,
         L2SVC(kernel="rbf", gamma=0.3),
         DDAGClassifier(SVC()),
         MulticlassSVC(),
-        # weights and repeated rows are compared to 1e-7
-        MulticlassSVC(penalty="l2", loss="lee", tol=1e-13),
         MulticlassSVC(penalty="group_l2", groups="features", loss="squared_hinge"),
     ]
 )
 def test_scikit_learn_check(estimator, check) -> None:
+    check(estimator)
+
+
+# weights and repeated rows are compared to 1e-7
+@pytest.mark.slow
+@parametrize_with_checks([MulticlassSVC(penalty="l2", loss="lee", tol=1e-13)])
+def test_scikit_learn_check_of_the_hinge_of_lee(estimator, check) -> None:
     check(estimator)
 
 

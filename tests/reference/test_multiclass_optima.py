@@ -80,6 +80,7 @@ def test_the_multiclass_machine_reaches_the_reference_optimum(instance: dict[str
     assert certificate.dual <= optimum * (1 + instance["accuracy"])
 
 
+@pytest.mark.slow
 @cases(lambda i: i["data"] == "sklearn:wine" or i["data"] == "srbct")
 def test_the_paper_s_method_comes_near_or_says_how_far_it_got(instance: dict[str, Any]) -> None:
     certificate = fitted(instance, solver="fbpd", tol=1e-3, time_limit=3.0).certificate_
@@ -90,6 +91,7 @@ def test_the_paper_s_method_comes_near_or_says_how_far_it_got(instance: dict[str
         assert certificate.primal <= optimum * (1 + 1e-3 + accuracy)
 
 
+@pytest.mark.slow
 @cases(lambda i: i["data"] in ("sklearn:wine", "srbct", "dna"))
 def test_the_budget_that_an_optimum_spends_gives_its_penalty_back(instance) -> None:
     model = fitted(instance, tol=1e-9)

@@ -44,6 +44,10 @@ UNIFIED = reference_instances("csum", "nusvm", "dwd", "mmfda", "mmmpm")
 pytestmark = needs_data("reference/instances.py", "reference/optima.json")
 
 
+# sets on which the methods of papers take seconds
+LARGE = ("a9a", "sklearn:breast_cancer", "mushrooms", "spambase")
+
+
 @lru_cache(maxsize=4)
 def load(key: str) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Features, labels and weights of the instance with this id."""
@@ -59,11 +63,11 @@ def name_of(instance: dict[str, Any]) -> str:
 
 
 def cases(binary: list[str], joint: list[str]) -> Any:
-    """Every instance with every solver; coordinate descent on mushrooms takes half a minute."""
+    """Every instance with every solver; those of papers on large sets are slow tests."""
     params = []
     for instance in BINARY + JOINT:
         for solver in joint if instance["kind"] == "mhsvm" else binary:
-            slow = instance["data"] == "mushrooms" and solver == "gcd"
+            slow = instance["data"] in LARGE and solver in ("gcd", "b-pgh", "b-pgh-2")
             params.append(
                 pytest.param(
                     instance,
@@ -110,6 +114,7 @@ def test_every_solver_reaches_the_reference_optimum(instance: dict[str, Any], so
     assert certificate.dual <= optimum * (1 + instance["accuracy"])
 
 
+@pytest.mark.slow
 @cases(["b-pgh", "fapg"], ["m-pgh", "fapg"])
 def test_a_tight_tolerance_gives_eight_digits(instance: dict[str, Any], solver: str) -> None:
     estimator = fitted(instance, solver, tol=1e-10)

@@ -248,6 +248,7 @@ def test_the_gradient_and_hessian_of_the_dual_function_are_its_differences(
 
 
 @every_pair
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", ["ridge", "none"])
 def test_other_intercepts_and_sparse_data_are_certified(loss, penalty, intercept, rng) -> None:
     of = {"ridge": SumToZero(ElasticNet(0.0, 0.3)), "none": Pinned()}[intercept]
