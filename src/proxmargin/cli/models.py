@@ -128,8 +128,7 @@ def shown_settings(model: Any) -> str:
             *("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel"),
             *("standardize", "solver"),
         )
-        if getattr(model, name, None) is not None
-        and (name != "l1_ratio" or shared == "elasticnet")
+        if getattr(model, name, None) is not None and (name != "l1_ratio" or shared == "elasticnet")
     ]
     return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)
 

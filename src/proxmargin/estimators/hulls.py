@@ -150,12 +150,14 @@ class NuSVC(_NuMachine):
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._instead = {}
-        while True:
-            try:
-                return super().fit(X, y, sample_weight)
-            except _MarginlessError as error:
-                self._instead = {**self._instead, error.signs: error.nu}
+        try:
+            while True:
+                try:
+                    return super().fit(X, y, sample_weight)
+                except _MarginlessError as error:
+                    self._instead = {**self._instead, error.signs: error.nu}
+        finally:
+            self.__dict__.pop("_instead", None)
 
     def _check_model(self) -> None:
         super()._check_model()
