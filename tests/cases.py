@@ -46,6 +46,7 @@ from proxmargin.penalties import (
     Pinned,
     Ridge,
     SumToZero,
+    SumToZeroGroups,
 )
 from proxmargin.problem import Problem
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
@@ -187,6 +188,8 @@ PENALTIES: dict[str, Penalty] = {
     "sum-to-zero l1": SumToZero(ElasticNet(0.3, 0.0)),
     "sum-to-zero ridge": SumToZero(ElasticNet(0.0, 0.5)),
     "sum-to-zero": SumToZero(ElasticNet(0.0, 0.0)),
+    "sum-to-zero group l2": SumToZeroGroups(GroupL2(Groups.features(4), 0.8, WEIGHTS)),
+    "sum-to-zero group linf": SumToZeroGroups(GroupLinf(Groups.features(4), 0.8, WEIGHTS)),
 }
 INTERCEPTS = {
     "binary": {"free": Ridge(0.0), "ridge": Ridge(0.3), "none": Pinned()},
@@ -204,7 +207,7 @@ def into_domain(penalty: Penalty, coef: np.ndarray) -> np.ndarray:
         return np.zeros_like(coef)
     if isinstance(penalty, Ball):
         return penalty.prox(coef, 1.0)
-    if isinstance(penalty, SumToZero):
+    if penalty.sums_to_zero:
         return coef - coef.mean(axis=1, keepdims=True)
     return coef
 

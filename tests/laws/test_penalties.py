@@ -13,7 +13,15 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from proxmargin.compiled.rows import sum_to_zero_shifts
-from proxmargin.penalties import Ball, ElasticNet, GroupNorm, Penalty, Pinned, SumToZero
+from proxmargin.penalties import (
+    Ball,
+    ElasticNet,
+    GroupNorm,
+    Penalty,
+    Pinned,
+    SumToZero,
+    SumToZeroGroups,
+)
 from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
 
@@ -29,6 +37,8 @@ SPARSE = [
     "group linf of features",
     "sum-to-zero elastic net",
     "sum-to-zero l1",
+    "sum-to-zero group l2",
+    "sum-to-zero group linf",
 ]
 with_l1 = pytest.mark.parametrize("penalty", [PENALTIES[name] for name in SPARSE], ids=SPARSE)
 
@@ -178,6 +188,8 @@ def test_critical_strength_is_where_zero_stops_being_the_prox(penalty: Penalty, 
             return SumToZero(replace(penalty.inner, l1=l1))
         if isinstance(penalty, GroupNorm):
             return replace(penalty, strength=l1)
+        if isinstance(penalty, SumToZeroGroups):
+            return SumToZeroGroups(replace(penalty.inner, strength=l1))
         return replace(penalty, l1=l1)
 
     critical = penalty.critical_strength(dual)
@@ -261,7 +273,7 @@ def test_a_penalty_with_a_kink_refuses_to_be_an_intercepts_penalty() -> None:
 def test_feasible_sums_have_a_finite_conjugate_and_can_be_reached(penalty: Penalty, sums) -> None:
     if (
         getattr(penalty, "l1", 0)
-        or isinstance(penalty, GroupNorm)
+        or isinstance(penalty, GroupNorm | SumToZeroGroups)
         or (isinstance(penalty, SumToZero) and penalty.inner.l1)
     ):
         pytest.skip("not the penalty of an intercept")

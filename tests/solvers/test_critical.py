@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from proxmargin.designs import as_design
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
 from proxmargin.minimize import minimize
-from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero
+from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero, SumToZeroGroups
 from proxmargin.penalties.groups import GroupL2, GroupLinf, Groups
 from proxmargin.problem import Problem
 from proxmargin.solvers import critical
+from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.critical import critical_strength
 from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.stopping import Stop
@@ -109,6 +110,18 @@ def test_balanced_binary_classes_have_it_in_closed_form() -> None:
     signs = 2.0 * y - 1.0
     problem = two_classes(X, signs, 1.0, np.ones(20))
     assert critical_strength(problem) == pytest.approx(np.abs(X.T @ signs).max() / 20, rel=1e-12)
+
+
+def test_rows_that_sum_to_zero_have_one_too() -> None:
+    X, y = sample(np.random.default_rng(10), 21, 10, 3)
+    problem = every_wrong_class(X, y, 1.0)
+    for norm in (GroupLinf(Groups.features(10)), GroupL2(Groups.features(10))):
+        exact = critical_strength(replace(problem, penalty=SumToZeroGroups(norm)))
+        for factor, live in ((1.001, False), (0.999, True)):
+            penalty = SumToZeroGroups(replace(norm, strength=factor * exact))
+            found = solve(at := replace(problem, penalty=penalty), choose(at), stop=Stop(tol=1e-9))
+            assert found.certificate.converged
+            assert found.point.coef.any() == live
 
 
 def test_lengths_of_groups_are_exact_to_nine_digits() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +18,7 @@ from proxmargin.designs.standardized import standardized
 from proxmargin.losses import CrammerSinger, Hinge, LevelSet, MarginSum, wrong_classes
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution, Status
-from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
+from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero, SumToZeroGroups
 from proxmargin.penalties.groups import GroupLinf, Groups
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers import linear_program
@@ -49,6 +50,14 @@ def every_wrong_class(X: Any, y: np.ndarray, strength: float) -> Problem:
     """The hinge of Lee, Lin and Wahba, in means."""
     loss = wrong_classes(Hinge(), y, np.full(y.size, 1 / y.size), int(y.max()) + 1, y.size)
     return Problem(loss, SumToZero(ElasticNet(strength)), as_design(X), FREE)
+
+
+def every_wrong_class_by_rows(
+    X: Any, y: np.ndarray, strength: float, weights: np.ndarray | None = None
+) -> Problem:
+    """The hinge of Lee, Lin and Wahba, with the largest entries of the rows."""
+    norm = GroupLinf(Groups.features(X.shape[1]), strength, weights)
+    return replace(every_wrong_class(X, y, strength), penalty=SumToZeroGroups(norm))
 
 
 def two_classes(X: Any, y: np.ndarray, strength: float, weights: np.ndarray) -> Problem:
@@ -106,6 +115,25 @@ def test_group_optima_are_those_of_the_whole_program(
     found = solved(worst_class(X, y, GroupLinf(groups, strength)))
     best = whole_program(X, y, strength, groups=oracle).value
     assert found.gap.primal == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("shape", [*SHAPES, (20, 6, 5)])
+def test_rows_that_sum_to_zero_reach_the_interior_point_optimum(
+    shape: tuple[int, int, int], strength: float
+) -> None:
+    X, y = sample(np.random.default_rng(4), *shape)
+    (n, p), K = X.shape, shape[2]
+    omega = 1.0 + np.arange(p) % 3
+    found = solved(every_wrong_class_by_rows(X, y, strength, omega))
+    W, b = cp.Variable((p, K)), cp.Variable(K)
+    scores = X @ W + np.ones((n, 1)) @ cp.reshape(b, (1, K), order="C")
+    wrong = np.arange(K) != y[:, None]
+    value = cp.sum(cp.multiply(wrong, cp.pos(1 + scores))) / n
+    value += strength * omega @ cp.norm(W, "inf", axis=1)
+    program = cp.Problem(cp.Minimize(value), [cp.sum(W, axis=1) == 0, cp.sum(b) == 0])
+    program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    assert found.gap.primal == pytest.approx(program.value, rel=1e-8)
 
 
 def test_groups_may_have_weights() -> None:

@@ -34,6 +34,7 @@ from proxmargin.penalties import (
     Pinned,
     Ridge,
     SumToZero,
+    SumToZeroGroups,
 )
 from proxmargin.problem import Problem
 from proxmargin.solvers.names import SOLVERS
@@ -67,6 +68,8 @@ def penalty_of(kind: str, strength: float, p: int) -> Penalty:
         "group linf of features": GroupLinf(Groups.features(p), strength),
         "sum-to-zero l1": SumToZero(ElasticNet(strength)),
         "sum-to-zero": SumToZero(ElasticNet(strength, 0.5 * strength)),
+        "sum-to-zero group l2": SumToZeroGroups(GroupL2(Groups.features(p), strength)),
+        "sum-to-zero group linf": SumToZeroGroups(GroupLinf(Groups.features(p), strength)),
     }[kind]
 
 
@@ -80,9 +83,8 @@ GROUPED = (
     "group linf of features",
 )
 PAIRS = [("crammer-singer", penalty) for penalty in GROUPED]
-PAIRS += [
-    (loss, kind) for loss in ("lee", "huberized") for kind in ("sum-to-zero l1", "sum-to-zero")
-]
+BALANCED = ("sum-to-zero l1", "sum-to-zero", "sum-to-zero group l2", "sum-to-zero group linf")
+PAIRS += [(loss, kind) for loss in ("lee", "huberized") for kind in BALANCED]
 every_pair = pytest.mark.parametrize(("loss", "penalty"), PAIRS)
 
 
@@ -117,7 +119,7 @@ def oracle(loss: str, X: np.ndarray, y: np.ndarray, penalty: Penalty, weights: n
 
 
 def stated(penalty: Penalty, W: cp.Variable) -> Any:
-    if isinstance(penalty, SumToZero):
+    if isinstance(penalty, SumToZero | SumToZeroGroups):
         penalty = penalty.inner
     if isinstance(penalty, ElasticNet):
         return penalty.l1 * cp.sum(cp.abs(W)) + penalty.l2 / 2 * cp.sum_squares(W)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["sum_to_zero_rows", "sum_to_zero_shifts"]
+__all__ = ["balanced_linf_prox", "sum_to_zero_rows", "sum_to_zero_shifts"]
+
+# a slope of `_off_middle` that is rounding of none
+FLAT = 1e-12
 
 
 @njit(cache=True, nogil=True)
@@ -90,3 +93,107 @@ def sum_to_zero_shifts(rows, threshold):  # type: ignore[no-untyped-def]
         low, high = row.min(), row.max()
         out[i, 0] = 0.5 * (low + high) if high - low <= 2.0 * threshold else _root(row, threshold)
     return out
+
+
+@njit(cache=True, nogil=True)
+def _water(ordered, amount):  # type: ignore[no-untyped-def]
+    """The level above which a descending row has ``amount``, and how many entries are above."""
+    total, count = 0.0, 0
+    level = ordered[0]
+    for k in range(ordered.size):
+        if total - k * ordered[k] >= amount:
+            break
+        total += ordered[k]
+        count = k + 1
+        level = (total - amount) / count
+    return level, count
+
+
+@njit(cache=True, nogil=True)
+def _off_middle(down, up, cut, rest):  # type: ignore[no-untyped-def]
+    """The state of `_cut` where ``cut`` is taken off the top and ``rest`` off the bottom.
+
+    Returns
+    -------
+    off : float
+        Twice the mean of what is left, less the sum of its two levels.
+    slope : float
+        Its derivative in ``cut``, where what is taken off is the same in all.
+    mean, upper, lower : float
+    """
+    upper, above = _water(down, cut)
+    lower, below = _water(up, rest)
+    mean = (down.sum() - cut + rest) / down.size
+    slope = 1.0 / max(above, 1) + 1.0 / max(below, 1) - 4.0 / down.size
+    return 2.0 * mean - (upper - lower), slope, mean, upper, -lower
+
+
+@njit(cache=True, nogil=True)
+def _cut(row, radius):  # type: ignore[no-untyped-def]
+    """The shift and the cap of ``clip(row - shift, -cap, cap)`` in `balanced_linf_prox`.
+
+    ``radius`` is what is cut off the row, at the top and at the bottom, and for a sum of zero
+    the mean of the rest is half-way between the two levels. How far it is from there is a
+    non-decreasing, piecewise linear function of what is cut off at the top: Newton steps, guarded
+    by bisection. Where it has no root, all is cut off at one end.
+    """
+    down = np.sort(row)[::-1].copy()
+    up = -down[::-1].copy()
+    off, _, mean, upper, lower = _off_middle(down, up, 0.0, radius)
+    if off >= 0.0:
+        return mean, mean - lower
+    off, _, mean, upper, lower = _off_middle(down, up, radius, 0.0)
+    if off <= 0.0:
+        return mean, upper - mean
+    low, high, cut = 0.0, radius, 0.5 * radius
+    for _ in range(200):
+        off, slope, mean, upper, lower = _off_middle(down, up, cut, radius - cut)
+        if off < 0.0:
+            low = cut
+        elif off > 0.0:
+            high = cut
+        else:
+            break
+        candidate = cut - off / slope if slope > FLAT else low
+        if not low < candidate < high:
+            candidate = 0.5 * (low + high)
+        if candidate in (low, high):
+            break
+        cut = candidate
+    return mean, 0.5 * (upper - lower)
+
+
+@njit(cache=True, nogil=True)
+def balanced_linf_prox(rows, radii):  # type: ignore[no-untyped-def]
+    """``argmin_w 1/2 |w - z|^2 + radius |w|_inf, sum(w) = 0`` for each row z.
+
+    Parameters
+    ----------
+    rows : (n_rows, n_classes) float64
+    radii : (n_rows, 1) >= 0
+
+    Returns
+    -------
+    w : (n_rows, n_classes)
+        Entries at the largest absolute value of a row have exactly that value.
+    shifts : (n_rows, 1)
+        For which ``z - shift`` has the same prox without the condition; a median where w = 0.
+    """
+    out, shifts = np.zeros_like(rows), np.empty((rows.shape[0], 1))
+    for i in range(rows.shape[0]):
+        row, radius = rows[i], radii[i, 0]
+        median = np.median(row)
+        shifts[i, 0] = median
+        if np.abs(row - median).sum() <= radius:
+            continue
+        shift, cap = _cut(row, radius)
+        shifts[i, 0] = shift
+        total, inside = 0.0, 0
+        for k in range(row.size):
+            out[i, k] = min(max(row[k] - shift, -cap), cap)
+            total += out[i, k]
+            inside += abs(out[i, k]) < cap
+        for k in range(row.size):  # what rounding left of entries far larger than their sum
+            if abs(out[i, k]) < cap:
+                out[i, k] -= total / inside
+    return out, shifts

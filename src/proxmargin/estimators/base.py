@@ -30,7 +30,15 @@ from proxmargin.estimators.validation import (
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
 from proxmargin.minimize import Certify, Report, interrupts
 from proxmargin.outcome import Solution, Status
-from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
+from proxmargin.penalties import (
+    ElasticNet,
+    GroupNorm,
+    Penalty,
+    Pinned,
+    Ridge,
+    SumToZero,
+    SumToZeroGroups,
+)
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.base import Solver
@@ -106,10 +114,12 @@ def joined(penalty: Penalty, loss: Loss) -> Penalty:
     """The penalty itself, or its sum-to-zero form where the scores of a class are absolute."""
     if loss.n_outputs == 1 or loss.compares_classes:
         return penalty
+    if isinstance(penalty, GroupNorm):
+        return SumToZeroGroups(penalty)
     if not isinstance(penalty, ElasticNet):
         raise ValueError(
-            f"classes are fitted together with an ElasticNet penalty only, got {penalty!r}: "
-            "use multi_class='ovr'"
+            "classes are fitted together with an ElasticNet penalty or norms of groups only, got "
+            f"{penalty!r}: use multi_class='ovr'"
         )
     return SumToZero(penalty)
 

@@ -95,7 +95,7 @@ class MulticlassSVC(MarginEstimator):
         ``max(0, max_{k != y} 1 + z_k - z_y)``, the hinge of Crammer and Singer;
         ``sum_{k != y} [1 + z_k - z_y]_+^2``; ``log(1 + sum_{k != y} exp(1 + z_k - z_y))``; or
         ``sum_{k != y} [1 + z_k]_+``, that of Lee, Lin and Wahba, with coefficients and intercepts
-        that sum to zero over the classes ('l1', 'l2' and 'elasticnet' only).
+        that sum to zero over the classes (of the group penalties with ``groups='features'`` only).
     <shared>
 
     <attributes>
@@ -166,14 +166,15 @@ class MulticlassSVC(MarginEstimator):
                 "give C (the losses as a penalty) or eta (the losses within a budget, with "
                 f"C=None), got C={self.C!r} and eta={self.eta!r}"
             )
-        if self.loss == "lee" and self.penalty in GROUP_NORMS:
-            raise ValueError(
-                "loss='lee' has coefficients that sum to zero over the classes, which is known "
-                f"with penalty 'l1', 'l2' and 'elasticnet' only, got {self.penalty!r}"
-            )
         if (self.groups is not None) != (self.penalty in GROUP_NORMS):
             wanted = "needs groups" if self.groups is None else "takes no groups"
             raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={self.groups!r}")
+        apart = self.penalty in GROUP_NORMS and not isinstance(self.groups, str)
+        if self.loss == "lee" and apart:
+            raise ValueError(
+                "loss='lee' has coefficients that sum to zero over the classes, which is known "
+                f"with one group a feature only: use groups='features', got {self.groups!r}"
+            )
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return [LOSSES[self.loss](targets)]

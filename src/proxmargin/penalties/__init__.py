@@ -9,6 +9,7 @@ from proxmargin.penalties.partition import Groups
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.penalties.sum_to_zero import SumToZero
+from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
 
 __all__ = [
     "Ball",
@@ -22,4 +23,5 @@ __all__ = [
     "ProxJacobian",
     "Ridge",
     "SumToZero",
+    "SumToZeroGroups",
 ]

@@ -33,6 +33,9 @@ class Penalty(ABC):
     by_features: bool = True
     """Values and Fenchel-Young terms of features do not depend on the other features."""
 
+    sums_to_zero: bool = False
+    """It is infinite where a row of coefficients does not sum to zero over the outputs."""
+
     is_shift_invariant: bool = False
     """As the penalty of an intercept it is free: adding the same vector to every intercept that
     it allows, or in coordinates moved by the centre of the features, changes nothing."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.groups import group_l2_prox, group_linf_prox, group_linf_residual
+from proxmargin.compiled.rows import balanced_linf_prox
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
@@ -82,6 +83,21 @@ class GroupNorm(Penalty):
     @abstractmethod
     def _kernel() -> Any:
         """The compiled prox of oriented values."""
+
+    # -- of rows that sum to zero over the classes, one group a feature --------------------------
+
+    @abstractmethod
+    def class_centres(self, dual: Array) -> Array:
+        """The shift of each row after which its dual norm is least, (n_features, 1)."""
+
+    @abstractmethod
+    def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
+        """The prox under the condition that rows sum to zero, and the shifts (n_features, 1) at
+        which the prox without it is the same."""
+
+    @abstractmethod
+    def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """An element of the generalised Jacobian of `balanced_prox`."""
 
     def conjugate(self, dual: Array) -> float:
         values = self.groups.oriented(dual)
@@ -169,6 +185,20 @@ class GroupL2(GroupNorm):
         pulled = v - self.groups.spread(radii, len(w)) * self._directions(w, s)
         return self._by_feature(np.abs(np.where(live, pulled, beyond)), np.maximum)
 
+    def class_centres(self, dual: Array) -> Array:
+        return dual.mean(axis=1, keepdims=True)
+
+    def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
+        """Lengths do not depend on the axes: the prox of what is left of a row without its mean."""
+        centres = self.class_centres(coef)
+        prox = self.prox(coef - centres, step)
+        return prox - self.class_centres(prox), centres  # the rounding of large rows
+
+    def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """``(1 - c) (I - 1 1' / m) + c u u'``: u sums to zero."""
+        inner = self.prox_jacobian(coef - self.class_centres(coef), step)
+        return replace(inner, removed=np.sqrt(inner.diagonal / coef.shape[1]))
+
     def _directions(self, values: Array, lengths: Array) -> Array:
         """Each group divided by its length; zero where that is."""
         spread = self.groups.spread(lengths, len(values))
@@ -203,6 +233,32 @@ class GroupLinf(GroupNorm):
         diagonal = (live & ~capped).astype(np.float64)
         restored = self.groups.restored(diagonal), self.groups.restored(vectors)
         return ProxJacobian(*restored, self.groups)
+
+    def class_centres(self, dual: Array) -> Array:
+        medians: Array = np.median(dual, axis=1, keepdims=True)
+        return medians
+
+    def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
+        radii = step * self._radii(self.groups.oriented(coef)).T
+        prox, shifts = balanced_linf_prox(np.ascontiguousarray(coef), np.ascontiguousarray(radii))
+        return prox, shifts
+
+    def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """What is left of ``diag(F) + s s' / |T|`` in the directions that sum to zero.
+
+        F are the entries below the cap, T those at it with the signs s: this is a projection, and
+        a = F + s (s'1) / |T| is that of the direction 1.
+        """
+        reached, _ = self.balanced_prox(coef, step)
+        top = np.abs(reached).max(axis=1, keepdims=True)
+        capped = (np.abs(reached) >= top * (1.0 - TIES)) & (top > 0)
+        counts = np.maximum(capped.sum(axis=1, keepdims=True), 1.0)
+        signs = np.where(capped, np.sign(reached), 0.0)
+        free = ((top > 0) & ~capped).astype(np.float64)
+        along = free + signs * signs.sum(axis=1, keepdims=True) / counts
+        lengths = np.linalg.norm(along, axis=1, keepdims=True)
+        removed = np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0)
+        return ProxJacobian(free, signs / np.sqrt(counts), self.groups, removed=removed)
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         """With M = |w_g|_inf, r = |v_g|_1:  ``(radius - r) M  +  sum_j |v_j| (M - sign(v_j) w_j)``.

@@ -32,12 +32,15 @@ class ProxJacobian:
         Of ``vectors``.
     sign : float
         1 or -1.
+    removed : array, optional
+        A second b_g for each group, of which J has ``- b_g b_g'``.
     """
 
     diagonal: Array
     vectors: Array | None = None
     groups: Groups | None = None
     sign: float = 1.0
+    removed: Array | None = None
 
     @property
     def across(self) -> bool:
@@ -50,27 +53,41 @@ class ProxJacobian:
         live: NDArray[np.bool_] = self.diagonal != 0
         return live if self.vectors is None else live | (self.vectors != 0)
 
+    @property
+    def terms(self) -> list[tuple[float, Array]]:
+        """The signs and vectors of the rank-one terms."""
+        both = (self.sign, self.vectors), (-1.0, self.removed)
+        return [(sign, vectors) for sign, vectors in both if vectors is not None]
+
     def apply(self, x: Array) -> Array:
         """``J x``."""
-        if self.vectors is None or self.groups is None:
-            return self.diagonal * x
-        products = self.groups.oriented(self.vectors * x)
-        sums = self.groups.spread(self.groups.reduced(np.add, products), len(products))
-        return self.diagonal * x + self.sign * self.vectors * self.groups.restored(sums)
+        product = self.diagonal * x
+        for sign, vectors in self.terms:
+            assert self.groups is not None
+            products = self.groups.oriented(vectors * x)
+            sums = self.groups.spread(self.groups.reduced(np.add, products), len(products))
+            product += sign * vectors * self.groups.restored(sums)
+        return product
 
     def on_rows(self, index: Index) -> ProxJacobian:
         """J of some of the rows, where the others are zero."""
         if self.vectors is None or self.groups is None:
             return ProxJacobian(self.diagonal[index])
         groups, _ = self.groups.restricted(index)
+        removed = None if self.removed is None else self.removed[index]
         return replace(
-            self, diagonal=self.diagonal[index], vectors=self.vectors[index], groups=groups
+            self,
+            diagonal=self.diagonal[index],
+            vectors=self.vectors[index],
+            groups=groups,
+            removed=removed,
         )
 
     def roots(self) -> list[Root]:
         """Matrices R with ``J = R R'``: one for each output, or one for all where `across` holds.
 
-        The entries of several outputs come one output after another.
+        Not known where something is `removed`. The entries of several outputs come one output
+        after another.
         """
         vectors = np.zeros(self.diagonal.shape) if self.vectors is None else self.vectors
         codes = np.arange(len(self.diagonal)) if self.groups is None else self.groups.codes

@@ -37,6 +37,8 @@ class SumToZero(Penalty):
 
     inner: ElasticNet
 
+    sums_to_zero = True
+
     @property
     def l2(self) -> float:  # type: ignore[override]
         return self.inner.l2

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.losses.base import Array
-from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Penalty, SumToZero
+from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Penalty, SumToZero, SumToZeroGroups
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.gauge_columns import Columns
@@ -195,6 +195,8 @@ def _norm_alone(penalty: Penalty) -> Penalty:
     """The penalty at strength one, without a squared norm beside it, which is flat at zero."""
     if isinstance(penalty, SumToZero):
         return SumToZero(ElasticNet(1.0))
+    if isinstance(penalty, SumToZeroGroups):
+        return replace(penalty, inner=replace(penalty.inner, strength=1.0))
     if isinstance(penalty, ElasticNet):
         return ElasticNet(1.0)
     assert isinstance(penalty, GroupL2 | GroupLinf)

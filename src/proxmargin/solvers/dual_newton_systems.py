@@ -118,7 +118,7 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         rank = system.live.size
         if rank < min(samples, LARGEST):
             return _constrained_direction(system, gradient)
-    else:
+    elif system.coef.removed is None:
         rank = int(np.count_nonzero(system.jacobian.live))
         factor = _Factor(system) if rank <= MANY * LARGEST else None
         if factor is not None and factor.size < min(samples, LARGEST):
@@ -165,8 +165,9 @@ def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
     classes = jacobian.vectors.shape[1]
     for k in range(classes):
         for m in range(k, classes):
-            weights = jacobian.sign * jacobian.vectors[:, k] * jacobian.vectors[:, m]
-            weights += jacobian.diagonal[:, k] * (m == k)
+            weights = jacobian.diagonal[:, k] * (m == k)
+            for sign, vectors in jacobian.terms:
+                weights = weights + sign * vectors[:, k] * vectors[:, m]
             some = np.flatnonzero(weights)
             part = columns[:, some]
             block = (tau * part * weights[some]) @ part.T
@@ -318,9 +319,7 @@ def _square_root(matrix: Array) -> Array:
 
 def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """Conjugate gradients, with the diagonal of V as preconditioner."""
-    weights = system.coef.diagonal
-    if system.coef.vectors is not None:
-        weights = weights + system.coef.sign * system.coef.vectors**2
+    weights = system.coef.diagonal + sum(sign * part**2 for sign, part in system.coef.terms)
     centre = np.zeros(system.design.n_features)
     squares = [system.design.row_squares(column, centre) for column in weights.T]
     diagonal = system.tau * np.column_stack(squares) + np.diagonal(system.bias)

@@ -14,6 +14,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
 from proxmargin.penalties.sum_to_zero import SumToZero
+from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
 
 __all__ = ["Columns", "GaugeColumns", "gauge_columns"]
 
@@ -176,6 +177,59 @@ class _Largest(GaugeColumns):
 
 
 @dataclass(frozen=True, eq=False)
+class _Balanced(GaugeColumns):
+    """The largest entry of each row, which sums to zero: each row is a part.
+
+    Its vertices have one sign on half of the row and the other on the other half; of an odd
+    number of entries one is zero.
+    """
+
+    strength: float
+    weights: Array
+
+    def norms(self, pulled: Array) -> Array:
+        sums = np.abs(pulled - np.median(pulled, axis=1, keepdims=True)).sum(axis=1)
+        norms: Array = sums / self.weights
+        return norms
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        outputs = pulled.shape[1]
+        order = np.argsort(pulled[parts], axis=1, kind="stable")
+        half = outputs // 2
+        ends = np.hstack([order[:, outputs - half :], order[:, :half]])
+        signs = np.tile(np.repeat([1.0, -1.0], half), parts.size)
+        owners = np.repeat(np.arange(parts.size), 2 * half)
+        entries = (parts[:, None] * outputs + ends).ravel()
+        return Columns(parts, self.weights[parts], signs, entries, owners)
+
+
+@dataclass(frozen=True, eq=False)
+class _BalancedLengths(GaugeColumns):
+    """The length of each row, which sums to zero: each row is a part, with a round ball."""
+
+    is_polyhedral = False
+
+    strength: float
+    weights: Array
+
+    def norms(self, pulled: Array) -> Array:
+        lengths: Array = np.linalg.norm(_centred(pulled), axis=1) / self.weights
+        return lengths
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        rows, outputs = _centred(pulled[parts]), pulled.shape[1]
+        values = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        entries = (parts[:, None] * outputs + np.arange(outputs)).ravel()
+        owners = np.repeat(np.arange(parts.size), outputs)
+        return Columns(parts, self.weights[parts], values.ravel(), entries, owners)
+
+
+def _centred(rows: Array) -> Array:
+    centred: Array = rows - rows.mean(axis=1, keepdims=True)
+    return centred
+
+
+@dataclass(frozen=True, eq=False)
 class _Lengths(GaugeColumns):
     """The length of each group: each group is a part, with all of a sphere for vertices."""
 
@@ -203,6 +257,13 @@ def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
         return _Absolute(penalty.l1)
     if isinstance(penalty, SumToZero):
         return _Differences(penalty.inner.l1)
+    if isinstance(penalty, SumToZeroGroups):
+        groups = penalty.inner.groups
+        weights = (
+            np.ones(groups.n_groups) if penalty.inner.weights is None else penalty.inner.weights
+        )
+        kind = _Balanced if isinstance(penalty.inner, GroupLinf) else _BalancedLengths
+        return kind(penalty.inner.strength, weights)
     if isinstance(penalty, GroupLinf):
         return _Largest(penalty.strength, penalty)
     if isinstance(penalty, GroupL2):

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.problem import Problem
 from proxmargin.solvers.gauge_columns import Columns, GaugeColumns
 from proxmargin.solvers.hinge_program import HingeProgram
@@ -77,7 +76,7 @@ def least_loss(problem: Problem) -> float:
     if _are_independent(problem):
         return 0.0
     short = replace(problem, loss=loss, design=in_short_coordinates(problem.design).design)
-    free = _Free(1.0, loss.n_outputs, isinstance(problem.penalty, SumToZero))
+    free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
     return _least(HingeProgram(short, rows, free))
 
 

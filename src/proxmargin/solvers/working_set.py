@@ -38,7 +38,7 @@ class Restricted(State):
     violations : (n_features,) or None
         Of the point, on all features; None when not known.
     dual : (n_samples, n_outputs) or None
-        What proved most on the working set, where the loss has kinks: its gradients prove little.
+        What proved most on the working set: gradients of the loss may prove little.
     relative_gap : float
         Of the point, on all features.
     objective : float
@@ -137,7 +137,7 @@ class WorkingSet(Solver[Restricted]):
             intercept=point.intercept,
             members=members,
             violations=None,
-            dual=None if Trait.SMOOTH in problem.traits else solution.gap.dual_point,
+            dual=solution.gap.dual_point,
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
@@ -178,6 +178,9 @@ class WorkingSet(Solver[Restricted]):
         outside[state.members] = 0.0
         worst = np.argpartition(outside, total - min(size, total))[total - min(size, total) :]
         worst = worst[outside[worst] > 0]
+        if not (worst.size or state.members.size):
+            # the subgradient at a kink may ask for nothing: some features give a better dual point
+            return np.linspace(0, total - 1, size).astype(np.intp)
         return np.union1d(state.members, worst).astype(np.intp)
 
     def _inner_stop(self, state: Restricted, alone: bool) -> Stop:

@@ -1,0 +1,88 @@
+"""Norms of the coefficients of each feature, which sum to zero over the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.penalties.base import Array, Penalty, Step
+from proxmargin.penalties.groups import GroupNorm
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.sum_to_zero import ROUNDING
+
+__all__ = ["SumToZeroGroups"]
+
+
+@dataclass(frozen=True, eq=False)
+class SumToZeroGroups(Penalty):
+    """``strength sum_j omega_j |W_j|`` where every row of W sums to zero, infinite elsewhere.
+
+    Parameters
+    ----------
+    inner : GroupNorm
+        One group a feature, across the classes (`Groups.features`).
+
+    Notes
+    -----
+    A common shift of a row of the dual leaves ``<V, W>`` as it is: the dual norm is the least of
+    all shifts, ``min_s |V_j - s 1|_*``, attained at the mean (l2) or a median (sup norm) of the
+    row. The prox is the norm's own at the shift for which it sums to zero: with the sup norm the
+    shrinkage of Zhang, Liu, Wu and Zhu (2008), one row at a time.
+    """
+
+    inner: GroupNorm
+
+    by_features = False
+    sums_to_zero = True
+
+    def __post_init__(self) -> None:
+        if not self.inner.groups.across_classes:
+            raise ValueError(
+                "coefficients that sum to zero over the classes are known with one group a "
+                "feature only: use groups='features'"
+            )
+
+    def value(self, coef: Array) -> float:
+        off = np.abs(coef.sum(axis=1)).max(initial=0.0)
+        if off > ROUNDING * max(1.0, coef.max(initial=0.0)):
+            return np.inf
+        return self.inner.value(coef)
+
+    def prox(self, coef: Array, step: Step) -> Array:
+        prox, _ = self.inner.balanced_prox(coef, step)
+        return prox
+
+    def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        return self.inner.balanced_jacobian(coef, step)
+
+    def conjugate(self, dual: Array) -> float:
+        return self.inner.conjugate(self._least(dual))
+
+    def domain_scale(self, dual: Array) -> float:
+        return self.inner.domain_scale(self._least(dual))
+
+    def fenchel_young(self, coef: Array, dual: Array) -> Array:
+        return self.inner.fenchel_young(coef, self._least(dual))
+
+    def violations(self, coef: Array, dual: Array) -> Array:
+        _, shifts = self.inner.balanced_prox(coef + dual, 1.0)
+        return self.inner.violations(coef, dual - shifts)
+
+    def critical_strength(self, dual: Array) -> float:
+        return self.inner.critical_strength(self._least(dual))
+
+    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
+        raise TypeError("an intercept cannot carry a penalty of groups: use SumToZero")
+
+    def times(self, factor: float) -> Self:
+        return replace(self, inner=self.inner.times(factor))
+
+    def restricted(self, index: NDArray[np.intp]) -> Self:
+        return replace(self, inner=self.inner.restricted(index))
+
+    def _least(self, dual: Array) -> Array:
+        """The dual with each row at the shift of the least dual norm."""
+        return dual - self.inner.class_centres(dual)
