@@ -29,6 +29,7 @@ from benchmarks.datasets import Design
 from benchmarks.objective import (
     FLOOR,
     Floats,
+    Hinge,
     Logistic,
     MarginLoss,
     Problem,
@@ -39,18 +40,6 @@ from benchmarks.objective import (
 from benchmarks.peers.base import Fitted
 
 
-@dataclass(frozen=True)
-class Solved(Fitted):
-    """What a solver of the family found.
-
-    `dual` are its alpha_i >= 0, where it has them; `clocked` is the (wall, CPU) time of the
-    solving alone, for a solver whose call does other work too.
-    """
-
-    dual: Floats | None = None
-    clocked: tuple[float, float] | None = None
-
-
 class Model(Protocol):
     """A model with its parameter."""
 
@@ -58,7 +47,7 @@ class Model(Protocol):
     def name(self) -> str: ...
     @property
     def parameter(self) -> str: ...
-    def relative_gap(self, case: Case, solved: Solved, duals: Sequence[Floats]) -> float: ...
+    def relative_gap(self, case: Case, solved: Fitted, duals: Sequence[Floats]) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -82,27 +71,15 @@ def augmented(design: Design) -> Design:
 
 
 @dataclass(frozen=True)
-class Hinge:
-    """max(0, 1 - t)."""
-
-    name: str = "hinge"
-
-    def value(self, t: Floats) -> Floats:
-        return np.maximum(1.0 - t, 0.0)
-
-    def dual(self, t: Floats) -> Floats:
-        return np.where(t < 1.0, 1.0, 0.0)
-
-    def mismatch(self, t: Floats, beta: Floats) -> Floats:
-        return (1.0 - beta) * np.maximum(1.0 - t, 0.0) + beta * np.maximum(t - 1.0, 0.0)
-
-
-@dataclass(frozen=True)
 class DistanceWeighted:
     """1/t from the threshold r on, its tangent (2r - t)/r^2 below."""
 
     threshold: float
     name: str = "distance weighted"
+
+    @property
+    def dual_bound(self) -> float:
+        return 1.0 / self.threshold**2
 
     def value(self, t: Floats) -> Floats:
         r = self.threshold
@@ -139,7 +116,7 @@ class Regularized:
     def parameter(self) -> str:
         return f"C {self.C:g}"
 
-    def relative_gap(self, case: Case, solved: Solved, duals: Sequence[Floats]) -> float:
+    def relative_gap(self, case: Case, solved: Fitted, duals: Sequence[Floats]) -> float:
         design, w, b = case.design, solved.coef, solved.intercept
         if self.augmented:
             design, w, b = augmented(design), np.append(w, b), 0.0
@@ -168,7 +145,7 @@ class InBall:
     def parameter(self) -> str:
         return f"r {self.loss.threshold:.3g}"
 
-    def relative_gap(self, case: Case, solved: Solved, duals: Sequence[Floats]) -> float:
+    def relative_gap(self, case: Case, solved: Fitted, duals: Sequence[Floats]) -> float:
         w = solved.coef / max(1.0, float(np.linalg.norm(solved.coef)))
         problem = Problem(case.design, case.labels, self.loss, 0.0, 0.0)
         scores = case.design @ w
@@ -193,7 +170,7 @@ class Tail:
     def parameter(self) -> str:
         return f"nu {self.nu:.3g}"
 
-    def relative_gap(self, case: Case, solved: Solved, duals: Sequence[Floats]) -> float:
+    def relative_gap(self, case: Case, solved: Fitted, duals: Sequence[Floats]) -> float:
         cap = 1.0 / (case.labels.size * self.nu)
         margins = case.labels * (case.design @ solved.coef)
         classes = [case.labels > 0, case.labels < 0]
@@ -219,7 +196,7 @@ class Ellipsoids:
     def parameter(self) -> str:
         return f"kappa {self.kappa:.3g}"
 
-    def relative_gap(self, case: Case, solved: Solved, duals: Sequence[Floats]) -> float:
+    def relative_gap(self, case: Case, solved: Fitted, duals: Sequence[Floats]) -> float:
         """The dual point is that of the two ends of the ellipsoids in the direction w."""
         scores, signs = case.design @ solved.coef, case.labels
         up, down = scores[signs > 0], scores[signs < 0]
@@ -243,12 +220,8 @@ def _feasible(
     problem: Problem, t: Floats, duals: Sequence[Floats]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Feasible dual points with their v: the slope of the loss at t, and those handed in."""
-    limits = {Hinge: 1.0, Logistic: 1.0}
-    most = limits.get(type(problem.loss), np.inf)
-    if isinstance(problem.loss, DistanceWeighted):
-        most = 1.0 / problem.loss.threshold**2
     for alpha in (problem.loss.dual(t), *duals):
-        beta = balanced(problem, np.clip(alpha, 0.0, most))
+        beta = balanced(problem, np.clip(alpha, 0.0, problem.loss.dual_bound))
         yield beta, problem.design.T @ (problem.labels * beta)
 
 

@@ -7,38 +7,32 @@ it does not answer, Clarabel's takes its place.
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
-import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
-from benchmarks.family import Case, Model, Solved
+from benchmarks.family import Case, Model
 from benchmarks.family_data import load_scaled
 from benchmarks.measure import (
-    ONE_THREAD,
     Bench,
     Climb,
     Clocked,
+    Judge,
     Limits,
     Trial,
     Trouble,
     Worker,
-    _answer,
-    _environment,
-    _repeated,
+    repeated,
+    trial,
 )
 from benchmarks.objective import Floats
+from benchmarks.peers.base import Fitted
 from benchmarks.peers.family import OwnFamilyPeer
 from benchmarks.peers.family_clarabel import ClarabelPeer
 
-Judge = Callable[[Solved], float]
 GRACE = 5.0  # seconds
 TIGHT = (1e-9, 1e-10)  # tolerances of the two references
 
@@ -73,43 +67,19 @@ class FamilyBench(Bench):
         if self.peer.compiles:
             self.peer.fit(self.problem(spec), self.peer.ladder[0])
 
-    def clocked(self, spec: Any, setting: float) -> Clocked:
-        case = self.problem(spec)
-        gc.collect()
-        wall, cpu = time.perf_counter(), time.process_time()
-        solved = self.peer.fit(case, setting)
-        times = time.perf_counter() - wall, time.process_time() - cpu
-        return Clocked(solved, *(solved.clocked or times))
 
-
-def serve(connection: Connection, peer: Any) -> None:
-    """As `measure.serve`."""
-    from threadpoolctl import threadpool_limits
-
-    bench = FamilyBench(peer)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        while (request := connection.recv()) is not None:
-            connection.send(_answer(bench, *request))
-
-
+@dataclass
 class FamilyWorker(Worker):
     """A solver's process that knows the models and the data of the family.
 
     A solver with a time limit of its own gets a moment to answer with what it has.
     """
 
+    bench: type[Bench] = FamilyBench
+
     def _ask(self, spec: Any, setting: float | None, limit: float) -> Clocked | Trouble | None:
         own_limit = getattr(self.peer, "time_limit", None) is not None
         return super()._ask(spec, setting, limit + GRACE if own_limit else limit)
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        with _environment(dict.fromkeys(ONE_THREAD, "1")):
-            self.process = context.Process(target=serve, args=(theirs, self.peer), daemon=True)
-            self.process.start()
-        theirs.close()
 
 
 @contextmanager
@@ -147,7 +117,7 @@ class Referee:
         """The relative gap of what a solver found, by the reference's dual point or its own."""
         reference = self.dual(task)
 
-        def relative_gap(solved: Solved) -> float:
+        def relative_gap(solved: Fitted) -> float:
             if not (np.isfinite(solved.coef).all() and np.isfinite(solved.intercept)):
                 return float("inf")
             duals = [one for one in (reference, solved.dual) if one is not None]
@@ -165,14 +135,14 @@ def climb(worker: Worker, task: Task, judge: Judge, goal: float) -> Climb:
     limits = worker.limits
     smallest, spent, above = float("inf"), 0.0, None
     for setting in worker.peer.ladder:
-        one = _trial(worker, task, judge, setting)
+        one = trial(worker, judge, task, setting)
         if isinstance(one, Trouble):
             return Climb({}, smallest, one.why)
         wall = one.seconds * (one.busy if limits.clock == "cpu" else 1.0)
         smallest, spent = min(smallest, one.gap), spent + wall
         if one.gap <= goal:
             best = _half_rung(worker, task, judge, goal, above, one)
-            return Climb({goal: _repeated(worker, task, task, best)}, smallest)
+            return Climb({goal: repeated(worker, task, best)}, smallest)
         if wall > 0.95 * limits.per_fit:
             return Climb({}, smallest, f"more than {limits.per_fit:g} s")
         if spent > limits.per_ladder:
@@ -181,20 +151,11 @@ def climb(worker: Worker, task: Task, judge: Judge, goal: float) -> Climb:
     return Climb({}, smallest, "its tightest setting does not certify")
 
 
-def _trial(worker: Worker, task: Task, judge: Judge, setting: float) -> Trial | Trouble:
-    answer = worker.clocked(task, setting)
-    if isinstance(answer, Trouble):
-        return answer
-    solved = answer.fitted
-    seconds, count = answer.seconds(worker.limits), int(np.count_nonzero(solved.coef))
-    return Trial(setting, seconds, answer.busy, judge(solved), count, solved)
-
-
 def _half_rung(
     worker: Worker, task: Task, judge: Judge, goal: float, above: Trial | None, reached: Trial
 ) -> Trial:
     if above is None:
         return reached
-    half = _trial(worker, task, judge, float(np.sqrt(above.setting * reached.setting)))
+    half = trial(worker, judge, task, float(np.sqrt(above.setting * reached.setting)))
     fits = isinstance(half, Trial) and half.gap <= goal and half.seconds < reached.seconds
     return half if fits else reached

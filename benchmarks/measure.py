@@ -1,32 +1,38 @@
 """Seconds to a certified gap: the loosest setting of a solver's ladder that reaches it.
 
-A solver lives in a process of its own with one thread, so that a fit that does not end can be
-ended. Its kernels are compiled before the clock runs: by a toy problem, then by the real one at
-the loosest setting. Loading, change of layout and the certificate are outside the clock too.
-The process is the solver's for the whole run; only the data set in hand is kept.
+A solver lives in a process of its own with one thread (or as many as it is given), so that a fit
+that does not end can be ended. Its kernels are compiled before the clock runs: by a toy problem,
+then by the real one at the loosest setting. Loading, change of layout and the certificate are
+outside the clock too. The process is the solver's for the whole run; only the data set in hand is
+kept.
+
+The memory of a fit is the growth of the process's resident memory to its highest point in it, over
+what it holds before (the data in the solver's layout): VmHWM of Linux, reset before the fit.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import multiprocessing
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from benchmarks.datasets import load
-from benchmarks.objective import MarginLoss, Problem, relative_gap
+from benchmarks.objective import Floats, MarginLoss, Problem, relative_gap
 from benchmarks.peers.base import Fitted, Peer
 
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 TOY_ROWS, TOY_COLUMNS = 40, 30
 
 
@@ -55,7 +61,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds allowed; a fit is repeated as often as fits into `repeating`, up to `repeats`."""
+    """Seconds and threads; a fit is repeated as often as fits into `repeating`, up to `repeats`."""
 
     per_fit: float = 10.0
     per_ladder: float = 30.0
@@ -63,15 +69,17 @@ class Limits:
     repeating: float = 1.0
     repeats: int = 10
     clock: Literal["wall", "cpu"] = "wall"  # the limits are wall time whatever is reported
+    threads: int = 1
 
 
 @dataclass(frozen=True)
 class Clocked:
     """A fit and its time; `cpu` far below `wall` tells of a machine that was busy otherwise."""
 
-    fitted: Fitted
+    fitted: Any
     wall: float
     cpu: float
+    memory: float = float("nan")  # bytes
 
     def seconds(self, limits: Limits) -> float:
         return self.cpu if limits.clock == "cpu" else self.wall
@@ -119,10 +127,12 @@ class Bench:
     def clocked(self, spec: Spec, setting: float) -> Clocked:
         problem = self.problem(spec)
         gc.collect()
+        before = resident_now()
         wall, cpu = time.perf_counter(), time.process_time()
         fitted = self.peer.fit(problem, setting)
         times = time.perf_counter() - wall, time.process_time() - cpu
-        return Clocked(fitted, *(getattr(fitted, "clocked", None) or times))
+        memory = resident_at_most() - before
+        return Clocked(fitted, *(fitted.clocked or times), memory)
 
 
 def _toy(sparse: bool) -> dict[str, Any]:
@@ -132,12 +142,34 @@ def _toy(sparse: bool) -> dict[str, Any]:
     return {"design": csr_matrix(design) if sparse else design, "labels": labels}
 
 
-def serve(connection: Connection, peer: Peer) -> None:
+def resident_now() -> float:
+    """Bytes, from which `resident_at_most` counts anew; what malloc holds free is given back."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def resident_at_most() -> float:
+    """Bytes at the highest point since `resident_now`."""
+    return _status("VmHWM")
+
+
+def _status(key: str) -> float:
+    """A number of Linux's account of this process, in bytes; not a number elsewhere."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(key + ":"))
+
+
+def serve(connection: Connection, bench: Bench, threads: int) -> None:
     """Answer requests until None comes: (spec, None) warms up, (spec, setting) is a timed fit."""
     from threadpoolctl import threadpool_limits
 
-    bench = Bench(peer)
-    with threadpool_limits(1), warnings.catch_warnings():
+    with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that stopped early shows in its gap
         while (request := connection.recv()) is not None:
             connection.send(_answer(bench, *request))
@@ -165,6 +197,7 @@ class Worker:
     process: Any = None
     connection: Any = None
     warmed: set[tuple[object, ...]] = field(default_factory=set)
+    bench: type[Bench] = Bench
 
     def clocked(self, spec: Spec, setting: float) -> Clocked | Trouble:
         if spec.kind not in self.warmed:
@@ -192,8 +225,10 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        with _environment(dict.fromkeys(ONE_THREAD, "1")):
-            self.process = context.Process(target=serve, args=(theirs, self.peer), daemon=True)
+        threads = self.limits.threads
+        with _environment(dict.fromkeys(THREAD_LIMITS, str(threads))):
+            serving = (theirs, self.bench(self.peer), threads)
+            self.process = context.Process(target=serve, args=serving, daemon=True)
             self.process.start()
         theirs.close()
 
@@ -241,7 +276,8 @@ class Trial:
     busy: float  # wall over CPU time
     gap: float
     nonzeros: int
-    fitted: Fitted
+    fitted: Any
+    memory: float = float("nan")  # bytes
 
 
 @dataclass(frozen=True)
@@ -258,7 +294,20 @@ class Climb:
         return max((trial.busy for trial in self.reached.values()), default=1.0)
 
 
-def trial(worker: Worker, problem: Problem, spec: Spec, setting: float) -> Trial | Trouble:
+Judge = Callable[[Any], float]  # the relative gap of what a solver found
+
+
+def judged_on(problem: Problem, duals: Sequence[Floats] = ()) -> Judge:
+    """By the certificate of `objective`, with these dual points and the solver's own, if any."""
+
+    def gap(fitted: Fitted) -> float:
+        own = [] if fitted.dual is None else [fitted.dual]
+        return relative_gap(problem, fitted.coef, fitted.intercept, [*duals, *own])
+
+    return gap
+
+
+def trial(worker: Worker, judge: Judge, spec: Any, setting: float) -> Trial | Trouble:
     """A timed fit with its certificate."""
     answer = worker.clocked(spec, setting)
     if isinstance(answer, Trouble):
@@ -268,29 +317,30 @@ def trial(worker: Worker, problem: Problem, spec: Spec, setting: float) -> Trial
         setting=setting,
         seconds=answer.seconds(worker.limits),
         busy=answer.busy,
-        gap=relative_gap(problem, fitted.coef, fitted.intercept),
+        gap=judge(fitted),
         nonzeros=int(np.count_nonzero(fitted.coef)),
         fitted=fitted,
+        memory=answer.memory,
     )
 
 
-def climb(worker: Worker, problem: Problem, spec: Spec, goals: Sequence[float]) -> Climb:
+def climb(worker: Worker, judge: Judge, spec: Any, goals: Sequence[float]) -> Climb:
     """Down the ladder until the smallest goal is certified; half rungs then sharpen each goal."""
-    trials, ended = _descend(worker, problem, spec, min(goals))
+    trials, ended = _descend(worker, judge, spec, min(goals))
     reached = {}
     for goal in goals:
         first = next((k for k, one in enumerate(trials) if one.gap <= goal), None)
         if first is not None:
-            loosest = _sharpened(worker, problem, spec, goal, trials[max(first - 1, 0) : first + 1])
-            reached[goal] = _repeated(worker, problem, spec, loosest)
+            loosest = _sharpened(worker, judge, spec, goal, trials[max(first - 1, 0) : first + 1])
+            reached[goal] = repeated(worker, spec, loosest)
     return Climb(reached, min((one.gap for one in trials), default=float("inf")), ended)
 
 
-def _descend(worker: Worker, problem: Problem, spec: Spec, goal: float) -> tuple[list[Trial], str]:
+def _descend(worker: Worker, judge: Judge, spec: Any, goal: float) -> tuple[list[Trial], str]:
     trials: list[Trial] = []
     spent = 0.0
     for setting in worker.peer.ladder:
-        one = trial(worker, problem, spec, setting)
+        one = trial(worker, judge, spec, setting)
         if isinstance(one, Trouble):
             return trials, one.why
         trials.append(one)
@@ -303,21 +353,27 @@ def _descend(worker: Worker, problem: Problem, spec: Spec, goal: float) -> tuple
 
 
 def _sharpened(
-    worker: Worker, problem: Problem, spec: Spec, goal: float, rungs: Sequence[Trial]
+    worker: Worker, judge: Judge, spec: Any, goal: float, rungs: Sequence[Trial]
 ) -> Trial:
-    """The half rung above the first rung that certifies, if it certifies too."""
+    """The half rung above the first rung that certifies, if it certifies too and is faster."""
     if len(rungs) == 1:
         return rungs[0]
     above, certifying = rungs
-    half = trial(worker, problem, spec, float(np.sqrt(above.setting * certifying.setting)))
-    return half if isinstance(half, Trial) and half.gap <= goal else certifying
+    half = trial(worker, judge, spec, float(np.sqrt(above.setting * certifying.setting)))
+    fits = isinstance(half, Trial) and half.gap <= goal and half.seconds < certifying.seconds
+    return half if fits else certifying
 
 
-def _repeated(worker: Worker, problem: Problem, spec: Spec, first: Trial) -> Trial:
-    """The same fit again if it was short; the fastest counts, for every solver alike."""
+def repeated(worker: Worker, spec: Any, first: Trial) -> Trial:
+    """The same fit again if it was short; the fastest counts, for every solver alike.
+
+    So does the largest memory, which is that of a fit whose pages were not there before.
+    """
     best, limits = first, worker.limits
     for _ in range(min(limits.repeats, int(limits.repeating / max(first.seconds, 1e-6)))):
         again = worker.clocked(spec, first.setting)
-        if isinstance(again, Clocked) and again.seconds(limits) < best.seconds:
-            best = replace(first, seconds=again.seconds(limits), busy=again.busy)
+        if isinstance(again, Clocked):
+            best = replace(best, memory=max(best.memory, again.memory))
+            if again.seconds(limits) < best.seconds:
+                best = replace(best, seconds=again.seconds(limits), busy=again.busy)
     return best

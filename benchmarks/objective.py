@@ -10,7 +10,7 @@ below, every `mismatch` is one Fenchel-Young term F(z) + F*(q) - z q.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -26,13 +26,32 @@ FLOOR = 1e-300  # keeps relative_gap finite for a problem whose optimum is exact
 
 
 class MarginLoss(Protocol):
-    """phi as a function of the margin t; beta = -phi'(t)."""
+    """phi as a function of the margin t; beta = -phi'(t), in [0, dual_bound]."""
 
     @property
     def name(self) -> str: ...
+    @property
+    def dual_bound(self) -> float: ...
     def value(self, t: Floats) -> Floats: ...
     def dual(self, t: Floats) -> Floats: ...
     def mismatch(self, t: Floats, beta: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """max(0, 1 - t). Its kink says little of beta: a gap needs a dual point from elsewhere."""
+
+    name: str = "hinge"
+    dual_bound: float = 1.0
+
+    def value(self, t: Floats) -> Floats:
+        return np.maximum(1.0 - t, 0.0)
+
+    def dual(self, t: Floats) -> Floats:
+        return np.where(t < 1.0, 1.0, 0.0)
+
+    def mismatch(self, t: Floats, beta: Floats) -> Floats:
+        return (1.0 - beta) * np.maximum(1.0 - t, 0.0) + beta * np.maximum(t - 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,7 @@ class HuberizedHinge:
     """0 for t > 1, (1-t)^2/(2 delta) on the bend, 1 - t - delta/2 below it."""
 
     delta: float = 1.0
+    dual_bound: float = 1.0
 
     @property
     def name(self) -> str:
@@ -65,6 +85,7 @@ class SquaredHinge:
     """max(0, 1 - t)^2."""
 
     name: str = "squared hinge"
+    dual_bound: float = float("inf")
 
     def value(self, t: Floats) -> Floats:
         return np.maximum(1.0 - t, 0.0) ** 2
@@ -82,6 +103,7 @@ class Logistic:
     """log(1 + exp(-t)); its mismatch is the relative entropy of beta to 1/(1 + e^t)."""
 
     name: str = "logistic"
+    dual_bound: float = 1.0
 
     def value(self, t: Floats) -> Floats:
         return np.logaddexp(0.0, -t)
@@ -144,28 +166,42 @@ def alpha_max(problem: Problem, l1_ratio: float) -> float:
     return float(np.abs(_correlation(problem, beta)).max() / l1_ratio)
 
 
-def relative_gap(problem: Problem, coef: Floats, intercept: float) -> float:
+def relative_gap(
+    problem: Problem, coef: Floats, intercept: float, duals: Sequence[Floats] = ()
+) -> float:
     """A certified bound on (P(w, b) - optimum) / P(w, b); infinity for a point that is not finite.
 
-    The intercept is judged as given: only the dual point may use a better one.
+    The intercept is judged as given: only the dual point may use a better one. Dual points that
+    are handed in need not be trusted: any of them, once feasible, proves a bound.
     """
     if not (np.isfinite(coef).all() and np.isfinite(intercept)):
         return float("inf")
     coef = np.asarray(coef, dtype=np.float64)
-    return smallest_gap(problem, coef, intercept) / max(problem.primal(coef, intercept), FLOOR)
+    gap = smallest_gap(problem, coef, intercept, duals)
+    return gap / max(problem.primal(coef, intercept), FLOOR)
 
 
-def smallest_gap(problem: Problem, coef: Floats, intercept: float) -> float:
-    """The smallest gap over a few feasible dual points: own or exact intercept, scaled or not."""
+def smallest_gap(
+    problem: Problem, coef: Floats, intercept: float, duals: Sequence[Floats] = ()
+) -> float:
+    """The smallest gap over a few feasible dual points, each scaled or not."""
     scores = problem.design @ coef
-    intercepts = {intercept, exact_intercept(problem, scores, intercept)}
     gaps = []
-    for candidate in intercepts:
-        beta = balanced(problem, problem.loss.dual(problem.labels * (scores + candidate)))
+    for beta in _feasible(problem, scores, intercept, duals):
         gradient = _correlation(problem, beta)
         for scale in _scales(problem, gradient):
             gaps.append(_gap(problem, coef, intercept, scores, scale * beta, scale * gradient))
     return min(gaps)
+
+
+def _feasible(
+    problem: Problem, scores: Floats, intercept: float, duals: Sequence[Floats]
+) -> Iterator[Floats]:
+    """The slopes of the loss at the own and at the exact intercept, and those handed in."""
+    for candidate in {intercept, exact_intercept(problem, scores, intercept)}:
+        yield balanced(problem, problem.loss.dual(problem.labels * (scores + candidate)))
+    for dual in duals:
+        yield balanced(problem, np.clip(dual, 0.0, problem.loss.dual_bound))
 
 
 def exact_intercept(problem: Problem, scores: Floats, start: float = 0.0) -> float:

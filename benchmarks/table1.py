@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from benchmarks.datasets import load
-from benchmarks.measure import Limits, Spec, Trial, Trouble, Worker, trial, workers
+from benchmarks.measure import Limits, Spec, Trial, Trouble, Worker, judged_on, trial, workers
 from benchmarks.objective import HuberizedHinge, Problem, alpha_max
 from benchmarks.peers.own import OwnPeer
 from benchmarks.report import seconds, table, write_section
@@ -65,7 +65,7 @@ def _row(size: tuple[int, int, int], name: str, worker: Worker, trials: int) -> 
     objectives = []
     for seed in range(trials):
         spec, problem = _stated(size, seed)
-        outcome = trial(worker, problem, spec, TOLERANCE)
+        outcome = trial(worker, judged_on(problem), spec, TOLERANCE)
         outcomes.append(outcome)
         if isinstance(outcome, Trial):
             fitted = outcome.fitted

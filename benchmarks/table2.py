@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from benchmarks.datasets import DataSet, load
-from benchmarks.measure import Limits, Spec, Trial, Trouble, Worker, trial, workers
+from benchmarks.measure import Limits, Spec, Trial, Trouble, Worker, judged_on, trial, workers
 from benchmarks.objective import HuberizedHinge, Problem, alpha_max
 from benchmarks.peers import Peer
 from benchmarks.peers.admm import AdmmPeer
@@ -99,7 +99,9 @@ def _row(
         name = "synthetic:" + ",".join(str(part) for part in (*size, rho, seed))
         for spec, problem in _pairs(name, load(name)):
             for peer, worker in crew.items():
-                outcomes[peer].append(trial(worker, problem, spec, _setting(worker.peer)))
+                outcomes[peer].append(
+                    trial(worker, judged_on(problem), spec, _setting(worker.peer))
+                )
         print(f"{size}, rho {rho:g}, seed {seed}: done", flush=True)
     return {name: Cell(list_of) for name, list_of in outcomes.items()}
 

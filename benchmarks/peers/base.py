@@ -1,8 +1,16 @@
-"""What a peer is: a name, a ladder of tolerances, and a fit of one problem at one rung."""
+"""What a peer is: a name, a ladder of tolerances, and a fit of one problem at one rung.
+
+The package of a peer is imported when it fits, so that the others run where it is not installed.
+"""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
@@ -17,20 +25,33 @@ UNLIMITED = 10**9  # an iteration cap that never binds: the clock ends a fit, no
 
 @dataclass(frozen=True)
 class Fitted:
-    """Coefficients (p,), intercept, and what the solver told about the way there."""
+    """Coefficients (p,), intercept, and what the solver told about the way there.
+
+    `dual` are its alpha_i >= 0, where it has them; `clocked` is the (wall, CPU) time of the
+    solving alone, for a solver whose call does other work too.
+    """
 
     coef: Floats
     intercept: float
     passes: float | None = None  # products with X or X', where the solver counts them
     iterations: int | None = None
     note: str = ""
+    dual: Floats | None = None
+    clocked: tuple[float, float] | None = None
 
 
 class Peer(Protocol):
-    """A solver; `solves` returns None, or in words why this problem is not one of its own."""
+    """A solver; `solves` returns None, or in words why this problem is not one of its own.
+
+    `package` is the name that it is imported by; `mark` says what of it is not the package's own.
+    """
 
     @property
     def name(self) -> str: ...
+    @property
+    def package(self) -> str: ...
+    @property
+    def mark(self) -> str: ...
     @property
     def ladder(self) -> tuple[float, ...]: ...
     def solves(self, problem: Problem) -> str | None: ...
@@ -46,3 +67,26 @@ def column_major(design: Design) -> Design:
 def row_major(design: Design) -> Design:
     """CSR or C order: what the row methods of scikit-learn read."""
     return design.tocsr() if issparse(design) else np.ascontiguousarray(design)
+
+
+def absent(peer: Peer) -> str:
+    """Why the peer cannot run here; empty where it can."""
+    return "" if find_spec(peer.package) else f"{peer.package} is not installed"
+
+
+def threads() -> int:
+    """How many this process was given."""
+    return int(os.environ.get("OMP_NUM_THREADS", "1"))
+
+
+class Stopwatch:
+    """The (wall, CPU) seconds of a block."""
+
+    def __init__(self) -> None:
+        self.times = (0.0, 0.0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        yield
+        self.times = (time.perf_counter() - wall, time.process_time() - cpu)

@@ -19,12 +19,11 @@ from benchmarks.family import (
     InBall,
     Model,
     Regularized,
-    Solved,
     Tail,
     augmented,
 )
 from benchmarks.objective import Logistic, SquaredHinge
-from benchmarks.peers.base import DECADES, UNLIMITED, row_major
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, row_major
 from benchmarks.peers.sklearn_peers import LIBLINEAR_CAP, SEED
 
 CACHE_MB = 1000
@@ -42,7 +41,7 @@ class FamilyPeer(Protocol):
     def compiles(self) -> bool: ...
     def solves(self, case: Case) -> bool: ...
     def prepared(self, design: Design) -> Design: ...
-    def fit(self, case: Case, setting: float) -> Solved: ...
+    def fit(self, case: Case, setting: float) -> Fitted: ...
 
 
 def is_plain(model: Model, loss: str) -> bool:
@@ -98,7 +97,7 @@ class OwnFamilyPeer:
     def prepared(self, design: Design) -> Design:
         return row_major(design)
 
-    def fit(self, case: Case, setting: float) -> Solved:
+    def fit(self, case: Case, setting: float) -> Fitted:
         wide = getattr(case.model, "augmented", False)
         design = augmented(case.design) if wide else case.design
         limits = {"max_iter": UNLIMITED, "time_limit": self.time_limit, "tol": setting}
@@ -107,7 +106,7 @@ class OwnFamilyPeer:
         coef, intercept = model.coef_.ravel(), float(np.ravel(model.intercept_)[0])
         if wide:
             coef, intercept = coef[:-1], float(coef[-1])
-        return Solved(
+        return Fitted(
             coef=coef,
             intercept=intercept,
             passes=model.certificate_.n_passes,
@@ -142,7 +141,7 @@ class LibsvmPeer:
     def prepared(self, design: Design) -> Design:
         return row_major(design)
 
-    def fit(self, case: Case, setting: float) -> Solved:
+    def fit(self, case: Case, setting: float) -> Fitted:
         from sklearn.svm import SVC, NuSVC
 
         common = {"kernel": "linear", "tol": setting, "cache_size": CACHE_MB}
@@ -154,7 +153,7 @@ class LibsvmPeer:
         model.fit(case.design, case.labels)
         coef, weights = _dense(model.coef_), _dense(model.dual_coef_)
         dual = _dual(case, model.support_, weights)
-        return Solved(coef, float(model.intercept_[0]), iterations=int(model.n_iter_[0]), dual=dual)
+        return Fitted(coef, float(model.intercept_[0]), iterations=int(model.n_iter_[0]), dual=dual)
 
 
 def _dense(values: Any) -> np.ndarray:
@@ -178,7 +177,7 @@ class LiblinearPeer:
     def prepared(self, design: Design) -> Design:
         return row_major(design)
 
-    def fit(self, case: Case, setting: float) -> Solved:
+    def fit(self, case: Case, setting: float) -> Fitted:
         from sklearn.linear_model import LogisticRegression
         from sklearn.svm import LinearSVC
 
@@ -208,7 +207,7 @@ class LogisticPeer:
     def prepared(self, design: Design) -> Design:
         return row_major(design)
 
-    def fit(self, case: Case, setting: float) -> Solved:
+    def fit(self, case: Case, setting: float) -> Fitted:
         from sklearn.linear_model import LogisticRegression
 
         settings = {"tol": setting, "max_iter": LIBLINEAR_CAP, "C": case.model.C}
@@ -217,6 +216,6 @@ class LogisticPeer:
         )
 
 
-def _found(model: Any) -> Solved:
+def _found(model: Any) -> Fitted:
     iterations = int(np.max(model.n_iter_))
-    return Solved(model.coef_.ravel(), float(np.ravel(model.intercept_)[0]), iterations=iterations)
+    return Fitted(model.coef_.ravel(), float(np.ravel(model.intercept_)[0]), iterations=iterations)

@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.datasets import Design
-from benchmarks.family import Case, Ellipsoids, Hinge, InBall, Regularized, Solved, Tail
+from benchmarks.family import Case, Ellipsoids, Hinge, InBall, Regularized, Tail
 from benchmarks.objective import SquaredHinge
-from benchmarks.peers.base import row_major
+from benchmarks.peers.base import Fitted, row_major
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ClarabelPeer:
     def prepared(self, design: Design) -> Design:
         return row_major(design)
 
-    def fit(self, case: Case, setting: float) -> Solved:
+    def fit(self, case: Case, setting: float) -> Fitted:
         import cvxpy as cp
 
         start = _now()
@@ -50,7 +50,7 @@ class ClarabelPeer:
         raw = chain.solve_via_data(program, data, solver_opts=tolerances)
         wall, cpu = factored + _now() - start
         program.unpack_results(raw, chain, inverse)
-        return Solved(
+        return Fitted(
             coef=np.asarray(w.value),
             intercept=0.0 if b.value is None else float(b.value),
             iterations=int(program.solver_stats.num_iters),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.datasets import Design
-from benchmarks.objective import HuberizedHinge, Problem, SquaredHinge
+from benchmarks.objective import Hinge, HuberizedHinge, Problem, SquaredHinge
 from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, column_major
 
 
@@ -25,6 +25,8 @@ def estimator(problem: Problem, **settings: Any) -> Any:
         case HuberizedHinge(delta=delta):
             ridge = problem.intercept_ridge
             return proxmargin.HuberizedSVC(delta=delta, intercept_ridge=ridge, **common)
+        case Hinge():
+            return proxmargin.ElasticNetSVC(**common)
         case SquaredHinge():
             return proxmargin.SquaredHingeSVC(**common)
         case _:
@@ -38,9 +40,13 @@ class OwnPeer:
     name: str
     solver: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    ladder: tuple[float, ...] = DECADES[1:10]
+    ladder: tuple[float, ...] = DECADES[1:11]
+    package: str = "proxmargin"
+    mark: str = ""
 
     def solves(self, problem: Problem) -> str | None:
+        if isinstance(problem.loss, Hinge) and self.solver != "auto":
+            return "smooth losses only"
         is_huberized = isinstance(problem.loss, HuberizedHinge)
         if problem.intercept_ridge > 0.0 and not is_huberized:
             return "intercept ridge: huberized hinge only"

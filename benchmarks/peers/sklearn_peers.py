@@ -6,7 +6,7 @@ adapters take part only where the problem has no intercept. `C = 1/(n alpha)` th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.linear_model import LogisticRegression
@@ -40,7 +40,9 @@ class LinearSVCPeer:
     """LIBLINEAR solver 5: l1 penalty, squared hinge, primal coordinate descent."""
 
     name: str = "sklearn-linearsvc"
-    ladder: tuple[float, ...] = DECADES[:9]
+    ladder: tuple[float, ...] = DECADES[:11]
+    package: str = "sklearn"
+    mark: str = ""
 
     def solves(self, problem: Problem) -> str | None:
         if not isinstance(problem.loss, SquaredHinge):
@@ -70,7 +72,9 @@ class LiblinearLogisticPeer:
     """LIBLINEAR solver 6: l1 penalty, logistic loss, newGLMNET."""
 
     name: str = "sklearn-liblinear"
-    ladder: tuple[float, ...] = DECADES[:9]
+    ladder: tuple[float, ...] = DECADES[:11]
+    package: str = "sklearn"
+    mark: str = ""
 
     def solves(self, problem: Problem) -> str | None:
         if not isinstance(problem.loss, Logistic):
@@ -95,10 +99,15 @@ class LiblinearLogisticPeer:
 
 @dataclass(frozen=True)
 class SagaPeer:
-    """Stochastic average gradient; its tolerance is on the change of the coefficients."""
+    """Stochastic average gradient; its tolerance is on the change of the coefficients.
+
+    An iteration is a pass over the data.
+    """
 
     name: str = "sklearn-saga"
-    ladder: tuple[float, ...] = DECADES[:9]
+    ladder: tuple[float, ...] = DECADES[:11]
+    package: str = "sklearn"
+    mark: str = ""
 
     def solves(self, problem: Problem) -> str | None:
         if not isinstance(problem.loss, Logistic):
@@ -118,7 +127,8 @@ class SagaPeer:
             max_iter=UNLIMITED,
             random_state=SEED,
         )
-        return _fitted(model.fit(problem.design, problem.labels))
+        fitted = _fitted(model.fit(problem.design, problem.labels))
+        return replace(fitted, passes=float(fitted.iterations or 0))
 
 
 PEERS = (LinearSVCPeer(), LiblinearLogisticPeer(), SagaPeer())
