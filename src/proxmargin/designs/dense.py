@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled import products
 from proxmargin.designs.base import Array, Design, Index, Ledger
@@ -17,6 +18,10 @@ __all__ = ["DenseDesign"]
 BLOCK = 1 << 16
 # entries of the scaled rows behind a Gram matrix held at a time
 GRAM_BLOCK = 1 << 19
+# rows from which on BLAS is at its full speed
+GRAM_ROWS = 1 << 8
+# lines of a triangle that are copied to the other side at a time
+MIRROR = 1 << 6
 # below this share of live coefficients, gathering their columns is cheaper than a full product
 SPARSE_COEF = 0.1
 
@@ -77,11 +82,11 @@ class DenseDesign(Design):
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
         p = self.n_features
-        out = np.zeros((p, p))
+        triangle = np.zeros((p, p), order="F")
         live = np.flatnonzero(weights)
         roots = np.sqrt(weights)[:, None]
-        # blocks stay in the cache, unless they would have fewer rows than columns
-        rows = max(1, min(max(BLOCK // max(p, 1), p), GRAM_BLOCK // max(p, 1)))
+        # blocks stay in the cache, unless they would have too few rows for BLAS
+        rows = max(1, min(max(BLOCK // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))
         scaled = np.empty((min(rows, live.size), p))
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
@@ -90,18 +95,18 @@ class DenseDesign(Design):
             block = scaled[: part.size]
             np.subtract(self.matrix[index], centre, out=block)
             block *= roots[index]
-            out += block.T @ block
-        return out
+            triangle = dsyrk(1.0, block.T, beta=1.0, c=triangle, overwrite_c=True)
+        return _mirrored(triangle)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        out = np.zeros((self.n_samples, self.n_samples))
+        triangle = np.zeros((self.n_samples, self.n_samples), order="F")
         step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
         for start in range(0, self.n_features, step):
             part = slice(start, start + step)
             block = (self.matrix[:, part] - centre[part]) * np.sqrt(weights[part])
-            out += block @ block.T
-        return out
+            triangle = dsyrk(1.0, block.T, beta=1.0, c=triangle, trans=True, overwrite_c=True)
+        return _mirrored(triangle)
 
     def _rows(self, index: Index) -> DenseDesign:
         share = self.share * index.size / max(self.n_samples, 1)
@@ -174,3 +179,17 @@ class DenseDesign(Design):
         for block, part in self._blocks(self._cached):
             out += weights[part] @ (block - (centre[part] if centre.ndim == 2 else centre)) ** 2
         return out
+
+
+def _mirrored(triangle: Array) -> Array:
+    """The symmetric matrix whose upper triangle, in Fortran order, is given; in C order, in place.
+
+    BLAS computes one triangle only, half of a product of two matrices.
+    """
+    lower = triangle.T
+    for start in range(0, len(lower), MIRROR):
+        part, rest = slice(start, start + MIRROR), slice(start + MIRROR, None)
+        corner = lower[part, part]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        lower[part, rest] = lower[rest, part].T
+    return lower
