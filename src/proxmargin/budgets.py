@@ -20,6 +20,9 @@ RAISES = 5
 # a loss that falls by less than this share when the price rises is at its least
 SETTLED = 1e-6
 
+# a budget below the least loss by less may be one that the search for that did not reach
+CLEARLY = 1e-4
+
 
 class UnattainableError(ValueError):
     """The budget is below the least loss.
@@ -51,9 +54,14 @@ def budgeted(problem: Problem, budget: float) -> Problem:
 
 
 def at_sufficient_price(
-    problem: Problem, solve: Callable[[Problem, Point | None], Solution], tol: float
+    problem: Problem,
+    solve: Callable[[Problem, Point | None], Solution],
+    tol: float,
+    least: Callable[[Problem, float], float],
 ) -> Solution:
     """The solution within the budget, at a price that is raised until it is one.
+
+    Whether there is one is asked where the first price did not do.
 
     A solution that ended before its gap met the tolerance is returned as it is: `overspent` tells.
 
@@ -65,6 +73,8 @@ def at_sufficient_price(
         Solves a problem from a point, or from where it sees fit.
     tol : float
         The relative gap that is asked for.
+    least : callable
+        The least loss of a problem, or one within what it is given, from above.
 
     Raises
     ------
@@ -72,6 +82,8 @@ def at_sufficient_price(
         The loss is above the budget and does not fall any more.
     """
     solution = solve(problem, None)
+    if solution.certificate.converged and overspent(problem, solution, tol):
+        _require_attainable(problem, least)
     for raised in range(RAISES + 1):
         loss, above = _loss(problem), _excess(problem, solution)
         if not solution.certificate.converged or not overspent(problem, solution, tol):
@@ -97,6 +109,14 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
     above = _excess(problem, solution)
     spent = _loss(problem).price * above
     return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
+
+
+def _require_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> None:
+    """Refuse budgets that are clearly below the least loss."""
+    budget = _loss(problem).budget
+    found = least(problem, budget)
+    if budget < found * (1.0 - CLEARLY):
+        raise UnattainableError(budget, found)
 
 
 def _loss(problem: Problem) -> LevelSet:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.losses import LevelSet, Logistic
+from proxmargin.losses import LevelSet, Logistic, Multinomial, PairwiseSquaredHinge, TailMean
 from proxmargin.penalties import ElasticNet, Pinned, SumToZero
-from proxmargin.solvers.least_loss import least_loss, require_attainable
+from proxmargin.solvers.least_loss import least_loss
 from tests.cases import binary_problem
 from tests.oracles.programs import whole_program
 from tests.solvers.test_linear_program import every_wrong_class, sample, two_classes, worst_class
@@ -54,20 +55,32 @@ def test_duplicates_of_two_classes_cannot_be_told_apart() -> None:
     assert found == pytest.approx(2.0 / 20, rel=1e-9)
 
 
-def test_a_budget_below_it_is_an_error_that_names_it() -> None:
+@pytest.mark.parametrize("make", [PairwiseSquaredHinge, Multinomial])
+@pytest.mark.parametrize("free", [True, False])
+def test_smooth_losses_reach_the_interior_point_optimum(make: Any, free: bool) -> None:
     X, y = sample(np.random.default_rng(4), 40, 2, 3)
-    problem = worst_class(X, y, ElasticNet(1.0))
-    least = least_loss(problem)
-
-    def require(budget: float) -> None:
-        require_attainable(replace(problem, loss=LevelSet(problem.loss, budget, 1e3)), unit=40.0)
-
-    require(least)
-    require(1.1 * least)
-    with pytest.raises(ValueError, match=f"eta must be at least {40.0 * least:.10g}"):
-        require(0.9 * least)
+    intercept = SumToZero(ElasticNet(0.0, 0.0)) if free else Pinned()
+    loss = make(y, np.full(40, 1 / 40), 3, 40.0)
+    problem = replace(worst_class(X, y, ElasticNet(1.0), intercept=intercept), loss=loss)
+    W, b = cp.Variable((2, 3)), cp.Variable(3)
+    z = X @ W + np.ones((40, 1)) @ cp.reshape(b, (1, 3), order="C")
+    own = cp.reshape(cp.sum(cp.multiply(z, np.eye(3)[y]), axis=1), (40, 1), order="C")
+    off = z - own @ np.ones((1, 3))
+    if make is Multinomial:
+        total = cp.sum(cp.log_sum_exp(off, axis=1))
+    else:
+        wrong = np.arange(3) != y[:, None]
+        total = cp.sum(cp.multiply(wrong, cp.square(cp.pos(1 + off))))
+    best = cp.Problem(cp.Minimize(total / 40), [] if free else [b == 0]).solve(cp.CLARABEL)
+    assert least_loss(problem) == pytest.approx(best, rel=1e-7)
+    level = replace(problem, loss=LevelSet(loss, 0.1, 1e3))
+    assert best < least_loss(level, enough=1.2 * best) <= 1.2 * best
 
 
 def test_other_losses_are_refused() -> None:
-    with pytest.raises(TypeError, match="no linear program"):
-        least_loss(binary_problem(np.random.default_rng(5), Logistic()))
+    rng = np.random.default_rng(5)
+    made = binary_problem(rng, Logistic())
+    tail = TailMean(made.loss.signs, made.loss.shares, 0.1)
+    unknown = replace(made, loss=tail)
+    with pytest.raises(TypeError, match="is not known"):
+        least_loss(unknown)

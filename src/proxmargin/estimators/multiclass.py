@@ -27,6 +27,7 @@ from proxmargin.minimize import Certify, Report
 from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.least_loss import least_loss
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 
@@ -232,7 +233,11 @@ class MulticlassSVC(MarginEstimator):
         if self.eta is None:
             return [solve(problem, None)]
         try:
-            return [self._within_budget(problem, at_sufficient_price(problem, solve, self.tol))]
+            return [
+                self._within_budget(
+                    problem, at_sufficient_price(problem, solve, self.tol, least_loss)
+                )
+            ]
         except UnattainableError as error:
             least = error.least * assembly.targets.total
             raise ValueError(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
@@ -16,16 +19,17 @@ from proxmargin.solvers.hinge_rows import hinge_rows
 from proxmargin.solvers.linear_program import first_rows
 from proxmargin.solvers.restricted_program import Basis, Vertex, solved
 from proxmargin.solvers.row_span import in_short_coordinates
+from proxmargin.traits import Trait
 
-__all__ = ["least_loss", "require_attainable"]
+__all__ = ["least_loss"]
 
 Ids = NDArray[np.intp]
 # by how much a hinge may be above what the rows in the program make of it
 SLACK = 1e-11
 # share of the largest square of a singular value below which one is zero
 SINGULAR = 1e-10
-# relative to the least loss, what of a budget below it is rounding
-ROUNDING = 1e-9
+# steps of the quasi-Newton method at most
+STEPS = 5000
 # samples up to which their linear independence is looked at
 MANY_SAMPLES = 5000
 
@@ -57,49 +61,65 @@ class _Free(GaugeColumns):
         return Columns(parts, np.zeros(parts.size), signs, entries, owners)
 
 
-def least_loss(problem: Problem) -> float:
-    """The infimum of a hinge loss over all coefficients and intercepts.
+def least_loss(problem: Problem, enough: float = 0.0) -> float:
+    """The infimum of a loss over all coefficients and intercepts.
 
     Zero at once where samples are linearly independent, together with the intercept: then there
-    are coefficients for any scores. Otherwise a linear program over coordinates of the span of
-    the samples, with the pieces of the hinges that matter.
-
-    Raises
-    ------
-    TypeError
-        The loss is not made of hinges.
-    """
-    loss = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
-    rows = hinge_rows(loss)
-    if rows is None:
-        raise TypeError(f"no linear program is known for the least value of {loss!r}")
-    if _are_independent(problem):
-        return 0.0
-    short = replace(problem, loss=loss, design=in_short_coordinates(problem.design).design)
-    free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
-    return _least(HingeProgram(short, rows, free))
-
-
-def require_attainable(problem: Problem, unit: float = 1.0, name: str = "eta") -> None:
-    """Raise a sentence with the least loss where the budget of ``problem`` is below it.
+    are coefficients for any scores. Otherwise, over coordinates of the span of the samples: for
+    hinges a linear program with the pieces that matter; for smooth losses a quasi-Newton method,
+    which comes to the infimum from above.
 
     Parameters
     ----------
     problem : Problem
-        With a `LevelSet`.
-    unit : float
-        What the caller's losses are in the units of the problem, which are means: the sum of the
-        sample weights for a sum.
-    name : str
-        What the caller calls the budget.
+        Its penalty does not count, but for coefficients that have to sum to zero.
+    enough : float
+        Where a smooth loss is found to reach this, how much further it goes is not looked at.
+
+    Raises
+    ------
+    TypeError
+        The loss is neither made of hinges nor smooth.
     """
-    assert isinstance(problem.loss, LevelSet)
-    budget, least = problem.loss.budget, least_loss(problem)
-    if budget < least * (1.0 - ROUNDING):
-        raise ValueError(
-            f"{name} must be at least {unit * least:.10g}, the least loss that any coefficients "
-            f"attain on these data, got {unit * budget:.10g}"
-        )
+    loss = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+    rows = hinge_rows(loss)
+    if rows is None and Trait.SMOOTH not in loss.traits:
+        raise TypeError(f"the least value of {loss!r} is not known")
+    if _are_independent(problem):
+        return 0.0
+    short = replace(problem, loss=loss, design=in_short_coordinates(problem.design).design)
+    if rows is None:
+        return _least_smooth(short, enough)
+    free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
+    return _least(HingeProgram(short, rows, free))
+
+
+class _EnoughError(Exception):
+    """A loss is as low as was asked for."""
+
+
+def _least_smooth(problem: Problem, enough: float) -> float:
+    """By L-BFGS from the null model; of a loss without a minimiser what it reached."""
+    design, null = problem.design, problem.null_point()
+    shape = design.n_features, null.intercept.size
+    least = np.inf
+
+    def loss_and_gradient(flat: Array) -> tuple[float, Array]:
+        nonlocal least
+        point = flat.reshape(shape[0] + problem.fits_intercept, shape[1])
+        coef, intercept = point[: shape[0]], point[shape[0] :]
+        value, dual = problem.loss.value_and_gradient(design.scores(coef) + intercept.sum(axis=0))
+        least = min(least, value)
+        if least <= enough:
+            raise _EnoughError
+        slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if problem.fits_intercept else [])]
+        return value, np.vstack(slopes).ravel()
+
+    start = np.vstack([np.zeros(shape), *([null.intercept] if problem.fits_intercept else [])])
+    limits: Any = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 1e-13}
+    with contextlib.suppress(_EnoughError):
+        minimize(loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits)
+    return least
 
 
 def _are_independent(problem: Problem) -> bool:
