@@ -19,7 +19,10 @@ A relative gap is certified by `benchmarks/objective.py` or `benchmarks/family.p
 (w, b), never by what a solver says of itself, unless a section says otherwise. Ratios are to the
 fastest solver of the same row, in the same run.
 """
-PACKAGES = ("proxmargin", "numpy", "scipy", "numba", "scikit-learn", "skglm", "clarabel")
+PACKAGES = (
+    *("proxmargin", "numpy", "scipy", "numba", "scikit-learn", "skglm", "clarabel", "highspy"),
+    *("liblinear-official", "libsvm-official", "celer", "rehline", "snapml"),
+)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -41,14 +44,15 @@ def seconds(value: float) -> str:
     return f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.1 else f"{value:.4f}"
 
 
-def circumstances() -> str:
+def circumstances(threads: int = 1) -> str:
     """The command, the machine and the versions, a bullet each."""
+    each = "one thread" if threads == 1 else f"{threads} threads"
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return "\n".join(
         [
             f"- Command: `{command()}`",
             f"- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()};"
-            f" every solver on one thread; load average when written {load}.",
+            f" every solver on {each}; load average when written {load}.",
             f"- Versions: Python {platform.python_version()}, {_versions()}.",
         ]
     )
@@ -75,7 +79,7 @@ def _version(package: str) -> str:
     try:
         found = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        found = "from the checkout"
+        found = "from the checkout" if package == "proxmargin" else "not installed"
     return f"{found} ({_commit()})" if package == "proxmargin" else found
 
 
@@ -95,10 +99,10 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def write_section(name: str, title: str, body: str, path: Path = RESULTS) -> None:
+def write_section(name: str, title: str, body: str, path: Path = RESULTS, threads: int = 1) -> None:
     """Replace the section between the markers of `name`, or add it at the end."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    section = f"{begin}\n## {title}\n\n{circumstances()}\n\n{body.strip()}\n{end}\n"
+    section = f"{begin}\n## {title}\n\n{circumstances(threads)}\n\n{body.strip()}\n{end}\n"
     text = path.read_text() if path.exists() else HEAD
     if begin in text and end in text:
         before, rest = text.split(begin, 1)

@@ -1,0 +1,94 @@
+"""The comparison of solvers: a run from the command line, and what its table says."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.bandwidth import one_pass
+from benchmarks.comparison_table import Case, Circumstances, body
+from benchmarks.measure import Climb, Limits, Trial, resident_at_most, resident_now
+from benchmarks.objective import Logistic
+from benchmarks.peers import ALL, Fitted
+from scipy.sparse import csr_matrix
+
+from benchmarks import comparison
+
+DATA = "synthetic:60,30,5,0"
+NAMES = ("proxmargin auto", "sklearn-liblinear", "sklearn-saga")
+
+
+def trial(seconds: float, passes: float | None = None) -> Trial:
+    fitted = Fitted(np.ones(3), 0.0, passes=passes)
+    return Trial(1e-4, seconds, 1.0, 1e-10, 3, fitted, memory=2e6)
+
+
+def test_a_run_writes_every_column(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    comparison.options(parser)
+    path = tmp_path / "RESULTS.md"
+    words = ["--data", DATA, "--losses", "logistic", "--strengths", "0.1:1", "--limit", "20"]
+    words += ["--goals", "1e-2", "1e-4", "--repeating", "0", "--results", str(path)]
+    words += ["--solvers", "proxmargin auto", "sklearn-saga", "sklearn-liblinear"]
+    assert comparison.main(parser.parse_args(words)) == 0
+    text = path.read_text()
+    (head,) = [line for line in text.splitlines() if line.startswith("| problem")]
+    named = ["problem", "solver", "s to 0.01", "s to 0.0001", "passes", "effective passes"]
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [*named, "MB", "nonzeros"]
+    (bare,) = [line for line in text.splitlines() if "| sklearn-liblinear | 0" in line]
+    assert all(cell.strip() for cell in bare.split("|")[3:5])
+    assert "Unfinished" not in text
+
+
+def test_ratios_are_to_the_fastest_other_package() -> None:
+    case = Case(DATA, Logistic(), 0.1, 1.0, False)
+    climbs = {
+        "proxmargin auto": Climb({1e-6: trial(0.5, passes=12.0)}, 1e-10),
+        "sklearn-liblinear": Climb({1e-6: trial(2.0)}, 1e-10),
+        "sklearn-saga": Climb({}, 1e-3, "more than 10 s"),
+    }
+    peers = {name: ALL[name] for name in NAMES}
+    around = Circumstances(Limits(), [1e-6], peers, {"celer": "celer is not installed"}, 2)
+    a_pass = one_pass(np.ones((60, 30)))
+    text = body({case: climbs}, {DATA: a_pass}, around)
+    assert "proxmargin auto | **0.500 (0.25)** | 12 |" in text
+    assert "sklearn-liblinear | 2.00 (1) |" in text
+    assert "sklearn-saga | late |" in text
+    assert f"| {0.5 / a_pass.seconds:.3g} | 2 | 3 |" in text
+    assert "Unfinished: 1 of 2" in text
+    assert "Not run: celer, celer is not installed." in text
+    assert "| proxmargin auto | 0.25, 1 of 1 |" in text
+
+
+def test_rows_without_intercept_where_a_peer_has_no_other() -> None:
+    grid = comparison.Grid((DATA,), ("0.1:1",))
+    alone = list(comparison._cases(grid, ["logistic"], [ALL["proxmargin auto"]]))
+    with_celer = list(comparison._cases(grid, ["logistic"], [ALL["celer"]]))
+    assert [case.fit_intercept for case in alone] == [True]
+    assert [case.fit_intercept for case in with_celer] == [True, False]
+
+
+def test_two_threads_are_timed_by_the_wall_clock() -> None:
+    parser = argparse.ArgumentParser()
+    comparison.options(parser)
+    with pytest.raises(SystemExit, match="adds up the threads"):
+        comparison.main(parser.parse_args(["--threads", "2", "--clock", "cpu"]))
+
+
+def test_a_pass_is_of_the_data_as_stored() -> None:
+    dense = np.ones((200, 50))
+    assert one_pass(dense).size == dense.nbytes
+    sparse = csr_matrix(np.eye(50))
+    assert one_pass(sparse).size == 50 * 8 + 50 * 4 + 51 * 4
+
+
+def test_memory_is_that_of_the_highest_point() -> None:
+    before = resident_now()
+    if np.isnan(before):
+        pytest.skip("this system tells nothing of resident memory")
+    block = np.ones(4_000_000)  # 32 MB
+    del block
+    grown = resident_at_most() - before
+    assert 30e6 < grown < 60e6
