@@ -16,6 +16,7 @@ from benchmarks import (
     hinge,
     kernels,
     multiclass,
+    paths,
     projections,
     rules,
     strategies,
@@ -26,6 +27,7 @@ from benchmarks import (
 
 COMMANDS = {
     "peers": comparison,
+    "paths": paths,
     "table1": table1,
     "table2": table2,
     "projections": projections,
