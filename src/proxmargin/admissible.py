@@ -268,13 +268,30 @@ def largest_kappa(
         Larger values count as infinite; beyond the default rounding decides.
     """
     design = with_features(design)
+    key = ("largest kappa", model, infinite, np.packbits(signs > 0).tobytes())
+    return design.remembered(
+        key, lambda: _largest_kappa(design, signs, shares, model, infinite), shares
+    )
+
+
+def _largest_kappa(
+    design: Design, signs: Array, shares: Array, model: str, infinite: float
+) -> float:
     spread = Spread(standardized(design, shares), signs, shares)
-    size = min(design.n_samples, design.n_features)
-    lengths = _direct(spread) if size <= DIRECT else _iterative(spread, infinite)
-    if lengths is None:
-        return np.inf
-    whole = lengths(0.5)
-    largest = float(np.hypot(whole.up, whole.down)) if model == "fda" else _longer_half(lengths)
+    if min(design.n_samples, design.n_features) <= DIRECT:
+        whitened = _whitened(spread)
+        if whitened is None:
+            return np.inf
+        if model == "fda":  # the length of all of g does not ask how S+ and S- share it
+            largest = float(np.linalg.norm(whitened[1]))
+        else:
+            largest = _longer_half(_direct(*whitened))
+    else:
+        lengths = _iterative(spread, infinite)
+        if lengths is None:
+            return np.inf
+        whole = lengths(0.5)
+        largest = float(np.hypot(whole.up, whole.down)) if model == "fda" else _longer_half(lengths)
     return largest if largest <= infinite else np.inf
 
 
@@ -333,18 +350,22 @@ class Spread:
         return self.roots.sum(axis=1)[:, None] * scores - self.roots @ (self.of_class.T @ scores)
 
 
-def _direct(spread: Spread) -> Lengths | None:
-    """From the eigenvalues of ``Z Z'`` or ``Z' Z``, whichever is smaller; None if D sticks out.
+def _whitened(spread: Spread) -> tuple[Array, Array] | None:
+    """``S+`` and D in coordinates in which ``Z Z'`` is the identity; None if D sticks out.
 
-    In the coordinates in which ``Z Z'`` is the identity, ``S+`` and ``S- = 1 - S+`` are diagonal
-    together: one decomposition serves all m.
+    From the eigenvalues of ``Z Z'`` or ``Z' Z``, whichever is smaller.
     """
     few_features = spread.design.n_features <= spread.design.n_samples
-    found = _whitened_by_features(spread) if few_features else _whitened_by_samples(spread)
-    if found is None:
-        return None
-    part, axes = np.linalg.eigh(found[0])
-    part, d = np.clip(part, 0.0, 1.0), axes.T @ found[1]
+    return _whitened_by_features(spread) if few_features else _whitened_by_samples(spread)
+
+
+def _direct(up: Array, difference: Array) -> Lengths:
+    """From what `_whitened` found.
+
+    ``S+`` and ``S- = 1 - S+`` are diagonal together: one decomposition serves all m.
+    """
+    part, axes = np.linalg.eigh(up)
+    part, d = np.clip(part, 0.0, 1.0), axes.T @ difference
 
     def lengths(m: float) -> Halves:
         # (S+ / m + S- / (1 - m)) w = D,  g+ = Z+'w / m,  g- = Z-'w / (1 - m), without dividing

@@ -1,30 +1,37 @@
-"""Regularisation paths: the strongest penalty first, each solution the start of the next."""
+"""Many models of the same data: regularisation paths, and grids of other settings.
+
+On a path the strongest penalty comes first, each solution the start of the next.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of, unmet
 from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.estimators.validation import check_number
+from proxmargin.minimize import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.critical import critical_strength
 
-__all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "margin_path"]
+__all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "fitted_grid", "margin_path"]
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
+# parameters of the loss and the penalty: models that differ in nothing else share their data
+OF_THE_PROBLEM = {"C", "alpha", "delta", "intercept_ridge", "kappa", "l1_ratio", "nu", "tol"}
 # a pure ridge penalty has no strength at which the coefficients vanish; its grid starts where
 # the grid of this share of l1 would, as is customary for elastic nets
 RIDGE_L1_RATIO = 1e-3
@@ -213,6 +220,49 @@ def margin_path(
         classes=assembly.targets.classes,
         template=template,
     )
+
+
+def fitted_grid(
+    estimator: Any, settings: Sequence[Mapping[str, Any]], X: Any, y: Any, sample_weight: Any = None
+) -> Iterator[Any]:
+    """A fitted copy of the estimator for each of the settings, in their order.
+
+    For a linear model whose settings are those of the loss and the penalty the data are checked
+    and standardised once, and what solvers compute of them alone (inner products of the samples,
+    their factors) serves all fits; each starts from the solution before. Others are fitted on
+    their own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Is not changed.
+    settings : sequence of parameters by name
+    X, y, sample_weight
+        As for ``estimator.fit``.
+    """
+    assembly, before = None, estimator
+    for each in settings:
+        model = clone(estimator).set_params(**each)
+        if not _shares_data(model, each):
+            yield model.fit(X, y, sample_weight=sample_weight)
+            continue
+        with interrupts:
+            if assembly is None:
+                assembly, starts = model._assemble(X, y, sample_weight), None
+            else:
+                model = copy(before).set_params(**model.get_params(deep=False))
+                assembly = model._reassembled(assembly)
+                starts = copy(model).set_params(warm_start=True)._starts(assembly)
+            model._fit_assembled(assembly, starts)
+        before = model
+        yield copy(model)
+
+
+def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:
+    """Whether a fit with this setting can use the data as they were assembled for another one."""
+    linear = isinstance(model, MarginEstimator) and getattr(model, "kernel", "linear") == "linear"
+    # what 'auto' stands for is found by fits
+    return linear and OF_THE_PROBLEM.issuperset(setting) and getattr(model, "nu", 0) != "auto"
 
 
 def _unfitted(estimator: Estimator) -> Estimator:

@@ -332,3 +332,22 @@ def test_products_with_some_of_the_rows_charge_their_share(name: str, rng) -> No
     matrix = getattr(design, "base", design).matrix
     share = matrix[chosen].nnz / matrix.nnz if sp.issparse(matrix) else 4 / 14
     assert design.ledger.passes - before == pytest.approx(share)
+
+
+def test_the_gram_matrix_of_no_features_is_empty() -> None:
+    design = as_design(np.zeros((5, 0)))
+    assert design.gram(np.ones(5), np.zeros(0)).shape == (0, 0)
+
+
+def test_what_is_remembered_is_computed_again_when_what_was_given_changes() -> None:
+    design, asked = as_design(np.zeros((3, 2))), []
+
+    def answer() -> int:
+        asked.append(len(asked))
+        return asked[-1]
+
+    weights = np.ones(3)
+    assert [design.remembered("a", answer, weights) for _ in range(2)] == [0, 0]
+    weights[0] = 2.0
+    assert design.remembered("a", answer, weights) == 1
+    assert design.remembered("b", answer) == 2

@@ -87,7 +87,7 @@ class AlphaPath:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every combination of the given values, each fitted from the start.
+    """Every combination of the given values.
 
     Parameters
     ----------
@@ -106,10 +106,11 @@ class Grid:
         return list(ParameterGrid(dict(self.values)))
 
     def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
-        for each in settings:
-            quick = {} if self.tol is None else {"tol": self.tol}
-            model = make().set_params(**quick).set_params(**each)
-            yield model.fit(data.X, data.y, sample_weight=data.weights)
+        from proxmargin.paths import fitted_grid
+
+        quick = {} if self.tol is None else {"tol": self.tol}
+        model = make().set_params(**quick)
+        yield from fitted_grid(model, settings, data.X, data.y, data.weights)
 
 
 @dataclass(frozen=True)

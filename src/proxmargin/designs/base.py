@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +14,12 @@ __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+T = TypeVar("T")
 
 
 # a variance below this share of the squared mean is what rounding leaves of a constant
 CONSTANT = 1e-24
+EPS = float(np.finfo(float).eps)
 # entries of an outer product held at a time
 OUTER_BLOCK = 1 << 17
 
@@ -59,6 +63,25 @@ class Design(ABC):
     ledger: Ledger
     share: float
 
+    def remembered(self, key: Hashable, compute: Callable[[], T], *given: NDArray[Any]) -> T:
+        """What ``compute`` returns: computed once for each key, and again when ``given`` change.
+
+        All that problems on the same data share (classes, folds of a grid, strengths of a path)
+        is kept here, as long as the design itself; nobody may write into it. Threads that ask
+        together may compute it twice, and get one of the two answers.
+        """
+        known = self._memory.get(key)
+        if known is None or not all(map(np.array_equal, known[0], given)):
+            known = tuple(np.array(each) for each in given), compute()
+            self._memory[key] = known
+        found: T = known[1]
+        return found
+
+    @cached_property
+    def _memory(self) -> dict[Hashable, tuple[tuple[NDArray[Any], ...], Any]]:
+        """For each key of `remembered` what was given, and the answer."""
+        return {}
+
     @abstractmethod
     def scores(self, coef: Array) -> Array:
         """``X @ coef``."""
@@ -78,13 +101,8 @@ class Design(ABC):
 
     def row_norms(self) -> Array:
         """``|x_i|^2`` for each sample, (n_samples,); computed once."""
-        known = self.__dict__.get("_row_norms")
-        if known is None:
-            known = self.__dict__["_row_norms"] = self.row_squares(
-                np.ones(self.n_features), np.zeros(self.n_features)
-            )
-        norms: Array = known
-        return norms
+        one, zero = np.ones(self.n_features), np.zeros(self.n_features)
+        return self.remembered("row norms", lambda: self.row_squares(one, zero))
 
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
@@ -110,11 +128,9 @@ class Design(ABC):
 
     def product_error(self, coef: Array) -> Array:
         """A bound on the rounding of one score, (n_outputs,): ``eps sum_j largest_j |coef_j|``."""
-        known = self.__dict__.get("_largest")
-        if known is None:
-            known = self.__dict__["_largest"] = self.largest()
+        largest = self.remembered("largest", self.largest)
         live = np.flatnonzero(coef.any(axis=1))
-        error: Array = np.finfo(float).eps * (known[live] @ np.abs(coef[live]))
+        error: Array = EPS * (largest[live] @ np.abs(coef[live]))
         return error
 
     @abstractmethod
@@ -129,12 +145,8 @@ class Design(ABC):
 
         It is kept with the design, and not to be written into.
         """
-        known = self.__dict__.get("_outer")
-        if known is None:
-            one, zero = np.ones(self.n_features), np.zeros(self.n_features)
-            known = self.__dict__["_outer"] = self._outer_gram(one, zero)
-        outer: Array = known
-        return outer
+        one, zero = np.ones(self.n_features), np.zeros(self.n_features)
+        return self.remembered("outer gram", lambda: self._outer_gram(one, zero))
 
     def inner_products(self, weights: Array) -> Array:
         """``X diag(weights) X'``, (n_samples, n_samples), float64, for weights >= 0 of features."""
@@ -149,12 +161,7 @@ class Design(ABC):
 
         The last answer is remembered.
         """
-        known = self.__dict__.get("_last_rows")
-        if known is None or not np.array_equal(known[0], index):
-            known = (index.copy(), self._rows(index))
-            self.__dict__["_last_rows"] = known
-        restricted: Design = known[1]
-        return restricted
+        return self.remembered("rows", lambda: self._rows(index), index)
 
     @abstractmethod
     def _rows(self, index: Index) -> Design:
@@ -165,12 +172,7 @@ class Design(ABC):
 
         The last answer is remembered: working-set methods ask for the same columns again.
         """
-        known = self.__dict__.get("_last_columns")
-        if known is None or not np.array_equal(known[0], index):
-            known = (index.copy(), self._columns(index))
-            self.__dict__["_last_columns"] = known
-        restricted: Design = known[1]
-        return restricted
+        return self.remembered("columns", lambda: self._columns(index), index)
 
     @abstractmethod
     def _columns(self, index: Index) -> Design:

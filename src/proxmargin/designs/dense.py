@@ -83,7 +83,7 @@ class DenseDesign(Design):
         self.ledger.charge(self.share)
         p = self.n_features
         triangle = np.zeros((p, p), order="F")
-        live = np.flatnonzero(weights)
+        live = np.flatnonzero(weights) if p else np.zeros(0, np.intp)  # BLAS takes no empty ones
         roots = np.sqrt(weights)[:, None]
         # blocks stay in the cache, unless they would have too few rows for BLAS
         rows = max(1, min(max(BLOCK // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))

@@ -40,7 +40,7 @@ def standardized(design: Design, weights: Array) -> StandardizedDesign:
     def scales(design: Design, weights: Array) -> tuple[Array, Array]:
         return moments(design, weights, constant=np.inf)
 
-    return _remembered(design, weights, "_standardized", scales)
+    return _scaled(design, weights, "standardized", scales)
 
 
 def centred(design: Design, weights: Array) -> StandardizedDesign:
@@ -50,7 +50,7 @@ def centred(design: Design, weights: Array) -> StandardizedDesign:
         full = standardized(design, weights)
         return full.centre, np.where(np.isfinite(full.scale), 1.0, np.inf)
 
-    return _remembered(design, weights, "_centred", scales)
+    return _scaled(design, weights, "centred", scales)
 
 
 def rescaled(design: Design, weights: Array) -> StandardizedDesign:
@@ -61,22 +61,19 @@ def rescaled(design: Design, weights: Array) -> StandardizedDesign:
         squares = design.column_squares(weights, zero)
         return zero, np.sqrt(np.where(squares > 0, squares, 1.0))
 
-    return _remembered(design, weights, "_rescaled", scales)
+    return _scaled(design, weights, "rescaled", scales)
 
 
-def _remembered(
+def _scaled(
     design: Design,
     weights: Array,
     key: str,
-    compute: Callable[[Design, Array], tuple[Array, Array]],
+    scales: Callable[[Design, Array], tuple[Array, Array]],
 ) -> StandardizedDesign:
-    """What ``compute`` gives, from the design's memory where the weights are the same."""
-    known = design.__dict__.get(key)
-    if known is None or not np.array_equal(known[0], weights):
-        known = (weights, StandardizedDesign(design, *compute(design, weights)))
-        design.__dict__[key] = known
-    found: StandardizedDesign = known[1]
-    return found
+    """The design with this centre and scale; remembered for the weights."""
+    return design.remembered(
+        key, lambda: StandardizedDesign(design, *scales(design, weights)), weights
+    )
 
 
 class StandardizedDesign(Design):

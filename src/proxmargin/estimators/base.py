@@ -209,10 +209,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
         with interrupts:
-            assembly = self._assemble(X, y, sample_weight)
-            solutions = self._solve(assembly, self._starts(assembly))
-            self._publish(assembly, solutions)
-            interrupts.act()
+            self._fit_assembled(self._assemble(X, y, sample_weight))
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -243,6 +240,13 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
         design, centre, scale = self._design(as_design(X), targets)
         return Assembly(targets, self._problems(targets, design), centre, scale)
+
+    def _reassembled(self, assembly: Assembly) -> Assembly:
+        """The same data for other parameters of the loss and the penalty."""
+        self._check_parameters()
+        self._check_model()
+        design = assembly.problems[0].design
+        return replace(assembly, problems=self._problems(assembly.targets, design))
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         joint = targets.classes.size > 2 and self.multi_class == "joint"
@@ -287,6 +291,14 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return SumToZero(ElasticNet(0.0, strength)) if joint else Ridge(strength)
 
     # -- solving ----------------------------------------------------------------------------
+
+    def _fit_assembled(
+        self, assembly: Assembly, starts: Sequence[Point | None] | None = None
+    ) -> None:
+        """Solve the problems and publish the model."""
+        starts = self._starts(assembly) if starts is None else starts
+        self._publish(assembly, self._solve(assembly, starts))
+        interrupts.act()
 
     def _choice(self, problem: Problem) -> Choice:
         options = self.solver_options or {}

@@ -127,8 +127,12 @@ class FisherSecular(Solver[FisherState]):
         loss, coordinates = ellipsoid_loss(problem), coordinates_of(problem)
         design = coordinates.design
         apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
-        first, second = covariances(loss, design)
-        values, vectors = spectrum(first + second, variances_of(problem))
+        values, vectors = design.remembered(  # no part of it depends on kappa
+            "within-class spectrum",
+            lambda: spectrum(np.add(*covariances(loss, design)), variances_of(problem)),
+            loss.form.roots,
+            loss.form.offset,
+        )
         found = _secular(values, vectors.T @ apart, loss.kappa)
         regression = vectors @ found.regression
         dual = _dual_of(problem, design, regression)

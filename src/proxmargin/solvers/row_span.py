@@ -77,12 +77,8 @@ class RowSpan:
 
 def in_short_coordinates(design: Design) -> Coordinates:
     """All features, or the span of the rows where that has fewer dimensions; computed once."""
-    known = design.__dict__.get("_short_coordinates")
-    if known is None:
-        wide = design.n_samples < design.n_features
-        known = RowSpan(design) if wide else AllFeatures(design)
-        design.__dict__["_short_coordinates"] = known
-    found: Coordinates = known
+    make = RowSpan if design.n_samples < design.n_features else AllFeatures
+    found: Coordinates = design.remembered("short coordinates", lambda: make(design))
     return found
 
 
