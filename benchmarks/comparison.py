@@ -147,11 +147,13 @@ def _stated(case: Case) -> Problem:
     """The problem at its share of the least strength that leaves no coefficient."""
     data = load(case.data)
     blank = Problem(data.design, data.labels, case.loss, 1.0, 0.0, fit_intercept=case.fit_intercept)
-    return blank.with_strength(case.fraction * _critical(blank, case.l1_ratio), case.l1_ratio)
+    return blank.with_strength(
+        case.fraction * critical_strength(blank, case.l1_ratio), case.l1_ratio
+    )
 
 
-def _critical(problem: Problem, l1_ratio: float) -> float:
-    """For the hinge by the library's linear program: any value states a problem for everybody."""
+def critical_strength(problem: Problem, l1_ratio: float) -> float:
+    """The least that leaves no coefficient; for the hinge by the library's linear program."""
     if not isinstance(problem.loss, Hinge):
         return alpha_max(problem, l1_ratio)
     import proxmargin

@@ -26,9 +26,11 @@ from benchmarks.family_data import NAMES, load_scaled
 from benchmarks.family_measure import Referee, Task, climb, family_workers
 from benchmarks.measure import Climb, Limits, Worker
 from benchmarks.objective import Floats, Logistic, SquaredHinge
+from benchmarks.peers import absent
 from benchmarks.peers.family import FamilyPeer, LiblinearPeer, LibsvmPeer, LogisticPeer
 from benchmarks.peers.family import OwnFamilyPeer as Own
 from benchmarks.peers.family_clarabel import ClarabelPeer
+from benchmarks.peers.family_official import AUGMENTED_PEERS, FREE_PEERS
 from benchmarks.report import RESULTS, seconds, table, write_section
 
 GOAL = 1e-6
@@ -42,7 +44,8 @@ ALL = (
 )
 OURS = ("auto", "fapg-star", "fapg")
 MARRON_SHARE, DISTANCE_SAMPLES = 0.1, 1000
-FOOTNOTE = "LIBLINEAR"  # its model has a penalised intercept
+# their model has a penalised intercept
+FOOTNOTE = frozenset({"LIBLINEAR", *(peer.name for peer in AUGMENTED_PEERS)})
 
 Row = dict[str, Climb]
 
@@ -95,7 +98,8 @@ def _peers(limit: float, clarabel_size: int) -> list[FamilyPeer]:
         LibsvmPeer(),
         LiblinearPeer(),
         LogisticPeer("newton-cholesky", "newton-cholesky"),
-        LogisticPeer("lbfgs", "lbfgs"),
+        *(LogisticPeer(name, name) for name in ("lbfgs", "newton-cg", "sag")),
+        *(peer for peer in (*FREE_PEERS, *AUGMENTED_PEERS) if not absent(peer)),
         ClarabelPeer(clarabel_size),
     ]
 
@@ -146,11 +150,11 @@ def _squares(rows: Floats) -> Floats:
 
 
 def _row(name: str, model: Model, crew: dict[str, Worker], referee: Referee) -> Row:
-    """Every solver of the model; LIBLINEAR on the model that it has instead."""
+    """Every solver of the model; those with a footnote on the model that they have instead."""
     data, row = load_scaled(name), {}
     for peer, worker in crew.items():
         own = model
-        if peer == FOOTNOTE and isinstance(model, Regularized):
+        if peer in FOOTNOTE and isinstance(model, Regularized):
             own = Regularized(model.loss, model.C, augmented=True)
         task, case = Task(name, own), Case(data.design, data.labels, own)
         if worker.peer.solves(case):
@@ -196,14 +200,15 @@ def _method(results: dict[Line, Row], limits: Limits) -> str:
   Largest ratio of wall to CPU time among the times shown: {busiest:.2f}.
 - `late`: over a limit. `stalls`: its tightest setting does not certify. `fails`: an error. `-`:
   more data than it is given. The notes below say which.
-- LIBLINEAR † solves another model, with a penalised intercept: it is judged on that model, and
-  no ratio is to its time. Clarabel's times are those of the factors of the covariances and of its
-  own call, without the translation by cvxpy; LIBSVM is that of scikit-learn, with shrinking."""
+- † solves another model, with a penalised intercept: it is judged on that model, and no ratio is
+  to its time. Snap ML computes in single precision. Clarabel's times are those of the factors of
+  the covariances and of its own call, without the translation by cvxpy; LIBSVM and LIBLINEAR are
+  scikit-learn's where not called official, LIBSVM with shrinking."""
 
 
 def _table(rows: dict[Line, Row]) -> str:
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
-    head = ["data", "parameter", *(f"{n} †" if n == FOOTNOTE else n for n in names)]
+    head = ["data", "parameter", *(f"{n} †" if n in FOOTNOTE else n for n in names)]
     lines = (
         [line.data, line.model.parameter, *(_cell(row, name) for name in names)]
         for line, row in rows.items()
@@ -218,12 +223,12 @@ def _cell(row: Row, name: str) -> str:
     if GOAL not in one.reached:
         return _word(one)
     time = one.reached[GOAL].seconds
-    if name == FOOTNOTE:
+    if name in FOOTNOTE:
         return seconds(time)
     best = min(
         other.reached[GOAL].seconds
         for peer, other in row.items()
-        if peer != FOOTNOTE and GOAL in other.reached
+        if peer not in FOOTNOTE and GOAL in other.reached
     )
     text = f"{seconds(time)} ({time / best:.1f})"
     return f"**{text}**" if time == best else text

@@ -112,11 +112,11 @@ class OwnFamilyPeer:
             passes=model.certificate_.n_passes,
             iterations=model.certificate_.n_iter,
             note=str(model.certificate_.solver),
-            dual=_dual(case, model.support_, model.dual_coef_),
+            dual=dual_of(case, model.support_, model.dual_coef_),
         )
 
 
-def _dual(case: Case, support: Any, weights: Any) -> np.ndarray:
+def dual_of(case: Case, support: Any, weights: Any) -> np.ndarray:
     """alpha from the weights of the support vectors, up to a factor where only that matters."""
     alpha = np.zeros(case.labels.size)
     alpha[support] = np.ravel(weights)
@@ -152,7 +152,7 @@ class LibsvmPeer:
                 model = SVC(C=C, **common)
         model.fit(case.design, case.labels)
         coef, weights = _dense(model.coef_), _dense(model.dual_coef_)
-        dual = _dual(case, model.support_, weights)
+        dual = dual_of(case, model.support_, weights)
         return Fitted(coef, float(model.intercept_[0]), iterations=int(model.n_iter_[0]), dual=dual)
 
 
