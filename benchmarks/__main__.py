@@ -19,6 +19,7 @@ from benchmarks import (
     paths,
     projections,
     rules,
+    sharing,
     strategies,
     table1,
     table2,
@@ -39,6 +40,7 @@ COMMANDS = {
     "hinge": hinge,
     "drsvm": drsvm,
     "rules": rules,
+    "sharing": sharing,
 }
 
 

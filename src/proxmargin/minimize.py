@@ -258,6 +258,8 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         status: Status | None = None
         while True:
             due = state.n_iter - max(last_check, 0) >= solver.check_every or last_check < 0
+            if solver.prices and not run.stop.callbacks:  # nobody is told of others
+                due = state.n_iter >= run.limit
             if due or run.met or status is not None or state.finished or state.claims:
                 gap = run.check(state)
                 last_check = state.n_iter

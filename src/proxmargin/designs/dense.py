@@ -83,7 +83,7 @@ class DenseDesign(Design):
         self.ledger.charge(self.share)
         p = self.n_features
         triangle = np.zeros((p, p), order="F")
-        live = np.flatnonzero(weights) if p else np.zeros(0, np.intp)  # BLAS takes no empty ones
+        live = np.flatnonzero(weights)
         roots = np.sqrt(weights)[:, None]
         # blocks stay in the cache, unless they would have too few rows for BLAS
         rows = max(1, min(max(BLOCK // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))
@@ -95,7 +95,7 @@ class DenseDesign(Design):
             block = scaled[: part.size]
             np.subtract(self.matrix[index], centre, out=block)
             block *= roots[index]
-            triangle = dsyrk(1.0, block.T, beta=1.0, c=triangle, overwrite_c=True)
+            triangle = _added(triangle, block, trans=False)
         return _mirrored(triangle)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
@@ -105,7 +105,7 @@ class DenseDesign(Design):
         for start in range(0, self.n_features, step):
             part = slice(start, start + step)
             block = (self.matrix[:, part] - centre[part]) * np.sqrt(weights[part])
-            triangle = dsyrk(1.0, block.T, beta=1.0, c=triangle, trans=True, overwrite_c=True)
+            triangle = _added(triangle, block, trans=True)
         return _mirrored(triangle)
 
     def _rows(self, index: Index) -> DenseDesign:
@@ -179,6 +179,14 @@ class DenseDesign(Design):
         for block, part in self._blocks(self._cached):
             out += weights[part] @ (block - (centre[part] if centre.ndim == 2 else centre)) ** 2
         return out
+
+
+def _added(triangle: Array, block: Array, *, trans: bool) -> Array:
+    """Add ``block' block``, or ``block block'`` for ``trans``, to the upper triangle, in place."""
+    if block.size == 0:  # BLAS does not take it
+        return triangle
+    added: Array = dsyrk(1.0, block.T, beta=1.0, c=triangle, trans=trans, overwrite_c=True)
+    return added
 
 
 def _mirrored(triangle: Array) -> Array:

@@ -68,6 +68,9 @@ class Solver(ABC, Generic[S]):
     needs: ClassVar[Trait] = Trait.NONE
     check_every: ClassVar[int] = 10
     """Iterations between two certificates."""
+    prices: ClassVar[bool] = False
+    """The solver knows a gap of its own, and `State.claims` that it is met: there is no need for a
+    certificate before, except to tell callbacks."""
     max_iter: ClassVar[int] = 100_000
     """Iterations after which the solver gives up unless told otherwise."""
 

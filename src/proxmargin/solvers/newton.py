@@ -109,6 +109,7 @@ class ProximalNewton(Solver[Pursuit]):
 
     name: ClassVar[str] = "newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 2000
     polishing: ClassVar[int] = 1
 

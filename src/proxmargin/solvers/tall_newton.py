@@ -88,6 +88,7 @@ class TallNewton(Solver[TallState]):
 
     name: ClassVar[str] = "tall-newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
     def objection(self, problem: Problem) -> str | None:
