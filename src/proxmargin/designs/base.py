@@ -101,8 +101,11 @@ class Design(ABC):
 
     def row_norms(self) -> Array:
         """``|x_i|^2`` for each sample, (n_samples,); computed once."""
-        one, zero = np.ones(self.n_features), np.zeros(self.n_features)
-        return self.remembered("row norms", lambda: self.row_squares(one, zero))
+
+        def squares() -> Array:
+            return self.row_squares(np.ones(self.n_features), np.zeros(self.n_features))
+
+        return self.remembered("row norms", squares)
 
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
@@ -145,8 +148,7 @@ class Design(ABC):
 
         It is kept with the design, and not to be written into.
         """
-        one, zero = np.ones(self.n_features), np.zeros(self.n_features)
-        return self.remembered("outer gram", lambda: self._outer_gram(one, zero))
+        return self.remembered("outer gram", lambda: self.inner_products(np.ones(self.n_features)))
 
     def inner_products(self, weights: Array) -> Array:
         """``X diag(weights) X'``, (n_samples, n_samples), float64, for weights >= 0 of features."""
