@@ -247,6 +247,21 @@ def test_the_curvature_bound_holds_along_random_pairs(kind, phi, rng) -> None:
 
 
 @every_sum
+@every_smooth_loss
+def test_row_curvatures_bound_the_curvature_along_one_feature(kind, phi, rng) -> None:
+    loss = SUMS[kind](phi, rng, n=30)
+    for _ in range(50):
+        feature, scores = rng.standard_normal(30), rng.standard_normal((30, loss.n_outputs))
+        u, v = (rng.standard_normal((1, loss.n_outputs)) for _ in range(2))
+        change = feature @ (
+            loss.value_and_gradient(scores + feature[:, None] * u)[1]
+            - loss.value_and_gradient(scores + feature[:, None] * v)[1]
+        )
+        bound = float(loss.row_curvatures @ feature**2)
+        assert np.linalg.norm(change) <= bound * np.linalg.norm(u - v) * (1 + 1e-12)
+
+
+@every_sum
 @every_loss
 def test_declared_traits_are_true(kind: str, phi: MarginLoss, rng) -> None:
     loss = SUMS[kind](phi, rng)

@@ -65,6 +65,15 @@ class Loss(ABC):
             ``1 + |x_i|^2`` (or ``|x_i|^2`` without intercept) of each sample.
         """
 
+    @property
+    def row_curvatures(self) -> Array:
+        """What bounds the curvature of L for each sample, (n_samples,); infinite if nothing does.
+
+        ``L(z + x u)`` has a gradient in u, one number an output, with the Lipschitz constant
+        ``row_curvatures @ x**2``.
+        """
+        return np.full(self.shares.shape, np.inf)
+
     @abstractmethod
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``L(scores) + L*(dual) - <scores, dual> >= 0``, computed without cancellation."""

@@ -74,7 +74,11 @@ class SmoothComparison(Loss):
         return self.value_and_gradient(scores)[0]
 
     def curvature_bound(self, row_weights: Array) -> float:
-        return self.curvature * float(row_weights @ self.shares)
+        return float(row_weights @ self.row_curvatures)
+
+    @property
+    def row_curvatures(self) -> Array:
+        return self.curvature * self.shares
 
     def domain_gauge(self, dual: Array) -> float:
         if np.isinf(self.most_rate):

@@ -81,6 +81,12 @@ class MarginSum(Loss):
     def curvature_bound(self, row_weights: Array) -> float:
         return self.phi.smoothness * float((row_weights @ self.weights).max())
 
+    @property
+    def row_curvatures(self) -> Array:
+        if not np.isfinite(self.phi.smoothness):
+            return super().row_curvatures
+        return self.phi.smoothness * self.weights.max(axis=1)
+
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         if self.phi.shape is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
@@ -89,6 +90,10 @@ class ElasticNet(Penalty):
         at_zero = np.maximum(np.abs(dual) - self.l1, 0.0)
         away = np.abs(dual - self.l2 * coef - self.l1 * np.sign(coef))
         return np.where(coef == 0, at_zero, away).max(axis=1)
+
+    def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
+        kept: NDArray[np.bool_] = np.abs(dual).max(axis=1) + radii < self.l1
+        return kept
 
     def critical_strength(self, dual: Array) -> float:
         return _largest(dual)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.penalties.base import Array, Penalty, Step
@@ -92,6 +93,12 @@ class SumToZero(Penalty):
         off = np.where(live, np.abs(needed - shift), np.maximum(np.abs(dual - shift) - l1, 0.0))
         at_zero = np.maximum(0.5 * np.ptp(dual, axis=1) - l1, 0.0)
         return np.where(count[:, 0] > 0, off.max(axis=1), at_zero)
+
+    def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
+        # half the difference of two entries changes by no more than a radius over sqrt(2)
+        reach = 0.5 * np.ptp(dual, axis=1) + np.sqrt(0.5) * radii
+        kept: NDArray[np.bool_] = reach < self.inner.l1
+        return kept
 
     def critical_strength(self, dual: Array) -> float:
         return self._half_range(dual)

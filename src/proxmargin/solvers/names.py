@@ -40,24 +40,28 @@ from proxmargin.solvers.working_set import WorkingSet
 __all__ = ["SOLVERS", "named_solver", "suitable"]
 
 
-def _coordinate_descent(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+def _coordinate_descent(
+    smallest: int = 64, forcing: float = 0.03, screening: bool = True
+) -> Solver[Any]:
     """GCD reads data by columns, so it always works on a set of columns copied in that order."""
-    return WorkingSet(CoordinateDescent(), smallest, forcing, label="gcd")
+    return WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
 
 
-def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+def _working_set(smallest: int = 64, forcing: float = 0.03, screening: bool = False) -> Solver[Any]:
     """FAPG on a working set of features."""
-    return WorkingSet(FastProximalGradient(), smallest, forcing)
+    return WorkingSet(FastProximalGradient(), smallest, forcing, screening=screening)
 
 
-def _relay(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+def _relay(smallest: int = 64, forcing: float = 0.03, screening: bool = False) -> Solver[Any]:
     """FAPG, then Newton steps on the dual, on a working set of features."""
-    return WorkingSet(Relay(), smallest, forcing)
+    return WorkingSet(Relay(), smallest, forcing, screening=screening)
 
 
-def _newton_on_the_dual(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+def _newton_on_the_dual(
+    smallest: int = 64, forcing: float = 0.03, screening: bool = False
+) -> Solver[Any]:
     """The augmented Lagrangian method on a working set of features."""
-    return WorkingSet(SemismoothNewton(), smallest, forcing)
+    return WorkingSet(SemismoothNewton(), smallest, forcing, screening=screening)
 
 
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {

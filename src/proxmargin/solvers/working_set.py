@@ -15,6 +15,7 @@ from proxmargin.outcome import Status
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import lives_on_the_dual
 from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.screening import surely_zero
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
@@ -76,12 +77,17 @@ class WorkingSet(Solver[Restricted]):
         The restricted problem is solved to this share of the current relative gap.
     label : str
         The name to report; by default that of ``inner`` with "-ws".
+    screening : bool
+        Features leave the working set once a certificate shows them to be zero at every solution
+        (`proxmargin.solvers.screening`). That happens in the last rounds, and pays where the work
+        of ``inner`` is in proportion to the features, as that of coordinate descent is.
     """
 
     inner: Solver[Any]
     smallest: int = 64
     forcing: float = 0.03
     label: str = ""
+    screening: bool = False
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
@@ -150,6 +156,7 @@ class WorkingSet(Solver[Restricted]):
         return replace(
             state,
             intercept=gap.point.intercept,
+            members=self._needed(problem, state.members, gap),
             violations=gap.violations,
             relative_gap=gap.relative_gap,
         )
@@ -166,6 +173,13 @@ class WorkingSet(Solver[Restricted]):
         return self.observe(
             problem, state, certify(problem, self.point(problem, state), dual=state.dual)
         )
+
+    def _needed(self, problem: Problem, members: NDArray[np.intp], gap: Gap) -> NDArray[np.intp]:
+        """Members but those that are zero, here and at every solution."""
+        if not self.screening or members.size in (0, gap.violations.size):
+            return members
+        live = gap.point.coef[members].any(axis=1)
+        return members[live | ~surely_zero(problem.on_columns(members), gap)]
 
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
         """The members so far, and the worst violators."""
