@@ -8,7 +8,16 @@ import scipy.sparse as sp
 
 from proxmargin.designs import DenseDesign, Design, SparseDesign
 from proxmargin.losses import CrammerSinger, Hinge, HuberizedHinge, wrong_classes
-from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty, Pinned, SumToZero
+from proxmargin.penalties import (
+    ElasticNet,
+    GroupL2,
+    GroupLinf,
+    Groups,
+    Penalty,
+    Pinned,
+    SumToZero,
+    SumToZeroGroups,
+)
 from proxmargin.solvers import dual_newton_systems
 from proxmargin.solvers.dual_newton_systems import DualNewtonSystem, newton_direction
 
@@ -23,6 +32,8 @@ PENALTIES: dict[str, Penalty] = {
     "group linf of features": GroupLinf(Groups.features(P), 0.9),
     "sum-to-zero l1": SumToZero(ElasticNet(0.8)),
     "sum-to-zero elastic net": SumToZero(ElasticNet(0.8, 0.3)),
+    "sum-to-zero group l2": SumToZeroGroups(GroupL2(Groups.features(P), 0.8)),
+    "sum-to-zero group linf": SumToZeroGroups(GroupLinf(Groups.features(P), 0.8)),
 }
 INTERCEPTS: dict[str, Penalty] = {
     "free": SumToZero(ElasticNet(0.0)),

@@ -10,10 +10,25 @@ import pytest
 
 from proxmargin.certificate import certify
 from proxmargin.designs import DenseDesign
-from proxmargin.losses import CrammerSinger, HuberizedHinge, Logistic, wrong_classes
+from proxmargin.losses import (
+    CrammerSinger,
+    Hinge,
+    HuberizedHinge,
+    Logistic,
+    Loss,
+    wrong_classes,
+)
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
-from proxmargin.penalties import ElasticNet, SumToZero
+from proxmargin.penalties import (
+    ElasticNet,
+    GroupL2,
+    GroupLinf,
+    Groups,
+    Penalty,
+    SumToZero,
+    SumToZeroGroups,
+)
 from proxmargin.problem import Problem
 from proxmargin.solvers import relay
 from proxmargin.solvers.auto import choose
@@ -46,6 +61,32 @@ def test_it_reaches_the_optimum_of_the_papers_method(make: Any, n: int, p: int, 
     check = minimize(made, SOLVERS["m-pgh"](), stop=Stop(tol=1e-8))
     assert check.status is Status.CONVERGED
     assert solution.certificate.primal == pytest.approx(check.certificate.primal, rel=2e-8)
+
+
+@pytest.mark.parametrize("norm", [GroupL2, GroupLinf])
+@pytest.mark.parametrize("kind", ["worst class", "every wrong class"])
+def test_primal_dual_steps_pass_it_on_to_newton_steps(norm: Any, kind: str, rng) -> None:
+    made = problem(rng, 400, 12)
+    codes, shares = np.arange(400) % 4, np.full(400, 1 / 400)
+    groups: Penalty = norm(Groups.features(12), 0.01)
+    loss: Loss = CrammerSinger(codes, shares, 4, 400.0)
+    if kind == "every wrong class":
+        loss, groups = wrong_classes(Hinge(), codes, shares, 4, 400.0), SumToZeroGroups(groups)
+    made = replace(made, loss=loss, penalty=groups)
+    solution = minimize(made, SOLVERS["fbpd-ssnal"](), stop=Stop(tol=1e-9))
+    assert solution.status is Status.CONVERGED
+    assert solution.state.leg == 1
+    assert solution.state.handed <= 0.02
+    check = minimize(made, SemismoothNewton(), stop=Stop(tol=1e-9))
+    assert solution.certificate.primal == pytest.approx(check.certificate.primal, rel=2e-9)
+
+
+def test_many_hinges_of_groups_are_given_to_it(rng) -> None:
+    codes = np.arange(2600) % 4
+    made = problem(rng, 2600, 3)
+    loss = CrammerSinger(codes, np.full(2600, 1 / 2600), 4, 2600.0)
+    made = replace(made, loss=loss, penalty=GroupL2(Groups.features(3), 0.01))
+    assert choose(made).name == "fbpd-ssnal"
 
 
 def test_few_samples_get_newton_steps_from_the_start(rng) -> None:
@@ -81,10 +122,21 @@ class GivesUp(SemismoothNewton):
         return state
 
 
-def test_a_second_method_that_gives_up_hands_back(rng) -> None:
+def test_a_second_method_that_gives_up_hands_back_and_tries_again_nearer(rng) -> None:
     solution = minimize(problem(rng, 600, 30), Relay(second=GivesUp()), stop=Stop(tol=1e-7))
     assert solution.status is Status.CONVERGED
-    assert solution.state.leg == 2
+    # each time at less than a third of the gap
+    assert solution.state.leg % 2 == 0
+    assert 2 <= solution.state.leg <= 2 * np.ceil(np.log(1e7) / np.log(1 / 0.3))
+
+
+def test_it_waits_until_the_second_method_is_near(rng) -> None:
+    made = problem(rng, 600, 30)
+    for near in (1e-3, 1e-5):
+        relay = Relay(near=near, far_steps=np.inf)
+        solution = minimize(made, relay, stop=Stop(tol=1e-9))
+        assert solution.certificate.converged
+        assert solution.state.handed <= near
 
 
 def test_a_first_method_that_gives_up_ends_the_run(rng, monkeypatch) -> None:
@@ -92,7 +144,7 @@ def test_a_first_method_that_gives_up_ends_the_run(rng, monkeypatch) -> None:
         def step(self, problem, state):
             return replace(super().step(problem, state), finished=True)
 
-    monkeypatch.setattr(relay, "_newton_work", lambda problem, gap: np.inf)
+    monkeypatch.setattr(relay, "_newton_step_work", lambda problem, gap: np.inf)
     solution = minimize(problem(rng, 600, 30), Relay(first=Quitting()), stop=Stop(tol=1e-9))
     assert solution.status is Status.STALLED
     assert solution.certificate.n_iter <= 1

@@ -34,7 +34,8 @@ from proxmargin.targets import Targets
 __all__ = ["MulticlassSVC"]
 
 _SOLVERS = (
-    "'linear-program', 'multiplier-newton', 'ssnal', 'ssnal-ws', 'fbpd', for the smooth losses "
+    "'linear-program', 'multiplier-newton', 'ssnal', 'ssnal-ws', 'fbpd', "
+    "'fbpd-ssnal', for the smooth losses "
     "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
 )
 

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from proxmargin.penalties.partition import Groups
 
-__all__ = ["ProxJacobian", "Root"]
+__all__ = ["BlockRoot", "ProxJacobian", "Root"]
+
+# eigenvalues of J that are rounding of zero
+NOTHING = 1e-12
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -61,13 +64,21 @@ class ProxJacobian:
 
     def apply(self, x: Array) -> Array:
         """``J x``."""
+        # the many temporaries of one part are gone before the next one starts
+        parts = [self._along(sign, vectors, x) for sign, vectors in self.terms]
         product = self.diagonal * x
-        for sign, vectors in self.terms:
-            assert self.groups is not None
-            products = self.groups.oriented(vectors * x)
-            sums = self.groups.spread(self.groups.reduced(np.add, products), len(products))
-            product += sign * vectors * self.groups.restored(sums)
+        for part in parts:
+            product += part
         return product
+
+    def _along(self, sign: float, vectors: Array, x: Array) -> Array:
+        """``sign sum_g a_g a_g' x``."""
+        assert self.groups is not None
+        products = self.groups.oriented(vectors * x)
+        sums = self.groups.spread(self.groups.reduced(np.add, products), len(products))
+        along: Array = sign * vectors
+        along *= self.groups.restored(sums)
+        return along
 
     def on_rows(self, index: Index) -> ProxJacobian:
         """J of some of the rows, where the others are zero."""
@@ -83,12 +94,13 @@ class ProxJacobian:
             removed=removed,
         )
 
-    def roots(self) -> list[Root]:
+    def roots(self) -> list[Root | BlockRoot]:
         """Matrices R with ``J = R R'``: one for each output, or one for all where `across` holds.
 
-        Not known where something is `removed`. The entries of several outputs come one output
-        after another.
+        The entries of several outputs come one output after another.
         """
+        if self.removed is not None:
+            return [BlockRoot(self)]
         vectors = np.zeros(self.diagonal.shape) if self.vectors is None else self.vectors
         codes = np.arange(len(self.diagonal)) if self.groups is None else self.groups.codes
         if self.across:
@@ -164,3 +176,40 @@ class Root:
             return np.zeros((*values.shape[:-1], 0))
         sums: Array = np.add.reduceat(values, self.starts, axis=-1)
         return sums
+
+
+class BlockRoot:
+    """R with ``R R' = J``, one group a row, by the eigenvectors of the matrix of each row.
+
+    Parameters
+    ----------
+    jacobian : ProxJacobian
+        With groups across the outputs.
+    """
+
+    def __init__(self, jacobian: ProxJacobian) -> None:
+        rows, outputs = jacobian.diagonal.shape
+        matrices = np.zeros((rows, outputs, outputs))
+        np.einsum("jkk->jk", matrices)[:] = jacobian.diagonal
+        for sign, vectors in jacobian.terms:
+            matrices += sign * vectors[:, :, None] * vectors[:, None, :]
+        values, vectors = np.linalg.eigh(matrices)
+        self.blocks = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        self.kept = np.flatnonzero(values.ravel() > NOTHING)
+        self.entries = rows * outputs
+        self.size = self.kept.size
+
+    def combined(self, matrix: Array) -> Array:
+        """``matrix R``, for a matrix (m, k)."""
+        rows, outputs, _ = self.blocks.shape
+        parts = matrix.reshape(len(matrix), outputs, rows).transpose(2, 0, 1) @ self.blocks
+        flat: Array = parts.transpose(1, 0, 2).reshape(len(matrix), -1)[:, self.kept]
+        return flat
+
+    def times(self, inner: Array) -> Array:
+        """``R inner``, for (size,)."""
+        rows, outputs, _ = self.blocks.shape
+        every = np.zeros(rows * outputs)
+        every[self.kept] = inner
+        product: Array = (self.blocks @ every.reshape(rows, outputs, 1))[:, :, 0].T
+        return product.ravel()

@@ -20,6 +20,7 @@ from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
+from proxmargin.solvers.dual_newton_systems import LARGEST
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -75,10 +76,19 @@ class Facts:
         return self.problem.design.n_samples * wrong <= most
 
     @property
+    def is_dense(self) -> bool:
+        """More than a small share of the entries is not zero."""
+        return self.problem.design.density > SPARSE
+
+    @property
     def few_pieces(self) -> bool:
         """So few of them that the simplex method is the fastest."""
-        sparse = self.problem.design.density <= SPARSE
-        return self.pieces_within(FEW_SPARSE_PIECES if sparse else FEW_PIECES)
+        return self.pieces_within(FEW_PIECES if self.is_dense else FEW_SPARSE_PIECES)
+
+    @property
+    def many_dual_points(self) -> bool:
+        """So many of them that matrices of their size are not formed."""
+        return int(np.count_nonzero(self.problem.loss.dual_support)) > LARGEST
 
 
 @dataclass(frozen=True)
@@ -171,10 +181,16 @@ RULES: tuple[Rule, ...] = (
         "hinges and a norm with flat faces: the simplex method on few features",
     ),
     Rule(
-        lambda facts: facts.very_wide and not facts.smooth,
+        lambda facts: facts.very_wide and facts.is_dense and not facts.smooth,
         "ssnal-ws",
         "hinges of all classes together, many more features than samples: few Newton steps on the "
         "dual, on a working set of features",
+    ),
+    Rule(
+        lambda facts: facts.many_dual_points and not facts.smooth,
+        "fbpd-ssnal",
+        "hinges of all classes together, many of them: primal-dual steps, then few Newton steps "
+        "on the dual",
     ),
     Rule(
         lambda facts: not facts.smooth,

@@ -118,7 +118,7 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         rank = system.live.size
         if rank < min(samples, LARGEST):
             return _constrained_direction(system, gradient)
-    elif system.coef.removed is None:
+    else:
         rank = int(np.count_nonzero(system.jacobian.live))
         factor = _Factor(system) if rank <= MANY * LARGEST else None
         if factor is not None and factor.size < min(samples, LARGEST):
@@ -319,7 +319,9 @@ def _square_root(matrix: Array) -> Array:
 
 def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """Conjugate gradients, with the diagonal of V as preconditioner."""
-    weights = system.coef.diagonal + sum(sign * part**2 for sign, part in system.coef.terms)
+    weights = system.coef.diagonal
+    for sign, vectors in system.coef.terms:
+        weights = weights + sign * vectors**2
     centre = np.zeros(system.design.n_features)
     squares = [system.design.row_squares(column, centre) for column in weights.T]
     diagonal = system.tau * np.column_stack(squares) + np.diagonal(system.bias)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
@@ -64,6 +65,12 @@ def _newton_on_the_dual(
     return WorkingSet(SemismoothNewton(), smallest, forcing, screening=screening)
 
 
+def _primal_dual_relay() -> Solver[Any]:
+    """FBPD, then Newton steps on the dual, which are slow until they are near the solution."""
+    first = PrimalDual(restarts=True, relaxation=1.8)
+    return Relay(first, near=0.02, far_steps=math.inf, label="fbpd-ssnal")
+
+
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "b-pgh": ProximalGradient,
     "b-pgh-2": TwoStage,
@@ -94,6 +101,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ssnal-ws": _newton_on_the_dual,
     "fapg-ssnal": Relay,
     "fapg-ssnal-ws": _relay,
+    "fbpd-ssnal": _primal_dual_relay,
     "decomposition": BlockDecomposition,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,

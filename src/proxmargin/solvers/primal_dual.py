@@ -96,8 +96,8 @@ class Splitting(ABC):
     """|T|^2 in units of the squared norm of the data."""
 
     @abstractmethod
-    def start(self, scores: Array) -> tuple[Array, Dual]:
-        """First levels, and a first dual point."""
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
+        """First levels, and a first dual point: one of the loss that is known, or zero."""
 
     @abstractmethod
     def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
@@ -122,9 +122,9 @@ class Whole(Splitting):
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
 
-    def start(self, scores: Array) -> tuple[Array, Dual]:
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
         empty = np.zeros(0)
-        return empty, Dual(np.zeros_like(scores), empty)
+        return empty, Dual(np.zeros_like(scores) if dual is None else dual, empty)
 
     def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
         return levels
@@ -149,7 +149,7 @@ class Epigraphs(Splitting):
         self.factor = float(loss.count)
         self.square = float(loss.shares @ loss.shares)
 
-    def start(self, scores: Array) -> tuple[Array, Dual]:
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
         levels = np.full(self.codes.size, self.budget)
         return levels, Dual(np.zeros_like(scores), np.zeros_like(levels))
 
@@ -222,7 +222,7 @@ class PrimalDual(Solver[Saddle]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Saddle:
         splitting = splitting_of(problem.loss)
         scores = problem.design.scores(start.coef) + start.intercept
-        levels, dual = splitting.start(scores)
+        levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
         square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
         return _restarted(
