@@ -114,9 +114,10 @@ def certify(
     np.negative(pulled, out=pulled)
     penalty = problem.penalty
     scale = penalty.domain_scale(pulled)
-    proof = scale * dual
     b = intercept[None, :]
     c = -scale * dual.sum(axis=0, keepdims=True)
+    proof, sizes = scale * dual, np.abs(dual).sum(axis=0)
+    del dual  # as large again
     # feature by feature the work is independent: in blocks, so that temporaries stay small
     size = FEATURE_BLOCK if penalty.by_features else max(len(coef), 1)
     blocks = [slice(k, k + size) for k in range(0, max(len(coef), 1), size)]  # one, if empty
@@ -127,7 +128,7 @@ def certify(
         + float(problem.intercept.fenchel_young(b, c).sum())
     )
     # what the products with X may have rounded: the scores, and the pulled-back dual against coef
-    rounding = 2.0 * float(np.abs(dual).sum(axis=0) @ problem.design.product_error(coef))
+    rounding = 2.0 * float(sizes @ problem.design.product_error(coef))
     gap += rounding
     primal = value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
     residual = max(

@@ -21,7 +21,7 @@ class _Note(event.Listener):
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
-        if not self.said and function.__module__.startswith(__name__):
+        if not self.said and (function.__module__ or "").startswith(__name__):
             self.said = True
             logger.warning(
                 "compiling kernels for their first use: some seconds, up to half a minute for "

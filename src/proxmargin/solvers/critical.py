@@ -30,8 +30,8 @@ SMALLEST, TINY = 1e-12, 1e-300
 # how far intercepts may go at first, in units of the scores of directions, and by which factor
 # further where they want to; the sums of dual points that count as zero
 REACH, FURTHER, BALANCED = 1e3, 1e2, 1e-9
-# tied pieces of which there is a program: of dense data, and of sparse
-LARGEST_DENSE, LARGEST_SPARSE = 2000, 20_000
+# tied pieces of which there is a program: of dense data, of sparse, and of balls that are round
+LARGEST_DENSE, LARGEST_SPARSE, LARGEST_ROUND = 2000, 20_000, 500
 # rounds after which the least norm so far is returned
 ROUNDS = 1000
 # of ratios: the share of the first bound that is tried, the relative change at which they have
@@ -58,6 +58,7 @@ def critical_strength(problem: Problem) -> float:
         return problem.critical_strength()
     descent = _Descent.of(program)
     most = LARGEST_DENSE if problem.design.density == 1.0 else LARGEST_SPARSE
+    most = most if program.gauge.is_polyhedral else min(most, LARGEST_ROUND)
     return _steepest(descent) if np.count_nonzero(descent.tied) <= most else _by_ratios(problem)
 
 
