@@ -139,6 +139,17 @@ def _largest(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _largest_finite(rows):  # type: ignore[no-untyped-def]
+    largest = 0.0
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            size = abs(rows[i, k])
+            if largest < size < math.inf:
+                largest = size
+    return largest
+
+
+@njit(cache=True, nogil=True)
 def _solve(matrix, right):  # type: ignore[no-untyped-def]
     """``matrix^-1 right`` by Cholesky's method; both are overwritten. For small matrices."""
     size = right.size
@@ -181,11 +192,12 @@ def column_newton(problem, shift):  # type: ignore[no-untyped-def]
     jacobian, other = np.empty((classes, classes)), np.empty((classes, classes))
     direction = np.empty(classes)
     total = problem.column_sums.sum()
+    rounding = ROUNDING * max(total, _largest_finite(problem.rows))  # entries are differences
     shift = shift.copy()
     _expand(problem, shift, residual, jacobian)
     wrong = _largest(residual)
     for _ in range(NEWTON_STEPS):
-        if wrong <= ROUNDING * total:
+        if wrong <= rounding:
             break
         scale = np.trace(jacobian) / classes
         damping = max(FLAT, DAMPING * wrong / total) * max(scale, 1.0)
@@ -210,7 +222,7 @@ def column_newton(problem, shift):  # type: ignore[no-untyped-def]
                 high = step
             step = 2.0 * step if high == np.inf else 0.5 * (low + high)
         left = _largest(ahead)
-        if left >= wrong and wrong <= NEARLY * ROUNDING * total:
+        if left >= wrong and wrong <= NEARLY * rounding:
             break  # rounding
         shift += step * direction
         residual, ahead = ahead, residual
