@@ -44,6 +44,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tol", type=float, default=1e-4, help="relative gap of the fits (1e-4)")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds a fit (10)")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--section", default="multiclass", help="name of the section in the file")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
 
 
@@ -61,7 +62,7 @@ def main(arguments: argparse.Namespace) -> int:
         done.append(makers[part](arguments))
         body = "\n\n".join([_notes(arguments), *done])
         title = "Multiclass models (Chierchia et al. 5.1; Xu et al. 3.2)"
-        write_section("multiclass", title, body, arguments.results)
+        write_section(arguments.section, title, body, arguments.results)
     return 0
 
 

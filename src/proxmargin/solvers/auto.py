@@ -20,7 +20,6 @@ from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, UnsuitableSolverError
-from proxmargin.solvers.dual_newton_systems import LARGEST
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -37,6 +36,8 @@ FEW_SAMPLES = 100
 # data, and of data with so small a share of entries that are not zero; and up to which it is
 # faster than Newton's on the dual, which is what there is for the largest entries of groups
 FEW_PIECES, FEW_SPARSE_PIECES, SPARSE, SOME_PIECES = 300, 50_000, 0.05, 2000
+# coordinates of the dual from which primal-dual steps lead to where Newton's steps are few
+MANY_DUAL_POINTS = 1000
 
 
 class Facts:
@@ -76,19 +77,15 @@ class Facts:
         return self.problem.design.n_samples * wrong <= most
 
     @property
-    def is_dense(self) -> bool:
-        """More than a small share of the entries is not zero."""
-        return self.problem.design.density > SPARSE
-
-    @property
     def few_pieces(self) -> bool:
         """So few of them that the simplex method is the fastest."""
-        return self.pieces_within(FEW_PIECES if self.is_dense else FEW_SPARSE_PIECES)
+        sparse = self.problem.design.density <= SPARSE
+        return self.pieces_within(FEW_SPARSE_PIECES if sparse else FEW_PIECES)
 
     @property
     def many_dual_points(self) -> bool:
-        """So many of them that matrices of their size are not formed."""
-        return int(np.count_nonzero(self.problem.loss.dual_support)) > LARGEST
+        """So many of them that Newton steps on the dual pay near the solution only."""
+        return int(np.count_nonzero(self.problem.loss.dual_support)) >= MANY_DUAL_POINTS
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ RULES: tuple[Rule, ...] = (
         "hinges and a norm with flat faces: the simplex method on few features",
     ),
     Rule(
-        lambda facts: facts.very_wide and facts.is_dense and not facts.smooth,
+        lambda facts: facts.very_wide and not facts.smooth,
         "ssnal-ws",
         "hinges of all classes together, many more features than samples: few Newton steps on the "
         "dual, on a working set of features",
