@@ -20,6 +20,8 @@ RAISES = 5
 # a loss that falls by less than this share when the price rises is at its least
 SETTLED = 1e-6
 
+# a critical strength of this share of what features can have is zero
+NOTHING = 1e-12
 # a budget below the least loss by less may be one that the search for that did not reach
 CLEARLY = 1e-4
 
@@ -49,7 +51,7 @@ def budgeted(problem: Problem, budget: float) -> Problem:
     _, dual = problem.loss.value_and_gradient(np.ascontiguousarray(scores))
     dual = problem.loss.balanced(dual, problem.intercept)
     critical = problem.penalty.critical_strength(problem.design.adjoint(dual))
-    price = FIRST / critical if critical > 0 else FIRST
+    price = FIRST / critical if critical > NOTHING * problem.slope_size else FIRST
     return replace(problem, loss=LevelSet(problem.loss, budget, price))
 
 
@@ -82,8 +84,9 @@ def at_sufficient_price(
         The loss is above the budget and does not fall any more.
     """
     solution = solve(problem, None)
+    attainable = False
     if solution.certificate.converged and overspent(problem, solution, tol):
-        _require_attainable(problem, least)
+        attainable = _is_attainable(problem, least)
     for raised in range(RAISES + 1):
         loss, above = _loss(problem), _excess(problem, solution)
         if not solution.certificate.converged or not overspent(problem, solution, tol):
@@ -95,9 +98,11 @@ def at_sufficient_price(
         if not further.certificate.converged:
             return further
         settled = _excess(problem, further) + loss.budget
-        if settled >= (above + loss.budget) * (1.0 - SETTLED):
+        if settled >= (above + loss.budget) * (1.0 - SETTLED) and not attainable:
             break
         solution = further
+    if attainable:  # at a price that is out of reach
+        return solution
     raise UnattainableError(loss.budget, loss.budget + above)
 
 
@@ -111,12 +116,17 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
     return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
 
 
-def _require_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> None:
-    """Refuse budgets that are clearly below the least loss."""
+def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> bool:
+    """Whether coefficients within the budget are known; refuses one clearly below the least loss.
+
+    A loss that does not fall as the price rises proves nothing: it may be flat up to a price at
+    which it falls again.
+    """
     budget = _loss(problem).budget
     found = least(problem, budget)
     if budget < found * (1.0 - CLEARLY):
         raise UnattainableError(budget, found)
+    return found <= budget
 
 
 def _loss(problem: Problem) -> LevelSet:

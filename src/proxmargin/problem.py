@@ -66,6 +66,11 @@ class Problem:
     def fits_intercept(self) -> bool:
         return not isinstance(self.intercept, Pinned)
 
+    @property
+    def slope_size(self) -> float:
+        """The size of ``X'q`` for dual points q as large as the shares: for what is rounding."""
+        return float(np.sqrt(self.loss.shares @ self.design.row_norms()))
+
     def origin(self) -> Point:
         """Zero coefficients and intercept."""
         outputs = self.loss.n_outputs

@@ -283,6 +283,8 @@ def test_labels_lists_of_features_and_repeated_fits_mean_the_same_groups() -> No
         ({"C": None}, "give C .* or eta"),
         ({"C": 0.0}, "C must be"),
         ({"C": None, "eta": -1.0}, "eta must be"),
+        ({"C": None, "eta": 0.0, "loss": "logistic"}, "eta must be > 0 with loss='logistic'"),
+        ({"C": None, "eta": 0.0, "loss": "squared_hinge"}, "eta must be > 0"),
         ({"penalty": "l3"}, "penalty must be one of"),
         ({"loss": "zero-one"}, "loss must be one of"),
         ({"l1_ratio": 2.0}, "l1_ratio must be"),
@@ -402,3 +404,37 @@ def test_a_critical_C_of_models_without_one_is_refused_in_words() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="critical_C needs an estimator with C and eta"):
         critical_C(SVC(), X, y)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("distance", [1e-3, 1e-5])
+def test_a_budget_that_only_large_coefficients_meet_is_met(penalty: str, distance: float) -> None:
+    """The loss stays at two until the price lets coefficients tell the two nearest apart."""
+    ends = np.linspace(1, 2, 20)
+    X = np.concatenate([-ends, ends, [-distance, distance]])[:, None]
+    y = np.concatenate([np.zeros(20), np.ones(20), [0, 1]])
+    model = MulticlassSVC(penalty, C=None, eta=0.001).fit(X, y)
+    assert model.certificate_.converged
+    # the margins of the two are coef * distance: each may be short by half of the budget
+    assert model.coef_[0, 0] == pytest.approx((1 - 0.0005) / distance, rel=1e-4)
+
+
+def test_a_small_budget_of_the_logistic_loss_of_separable_classes_is_met() -> None:
+    X, y = np.array([[-2.0], [-1.5], [2.0], [1.5], [0.1], [-1.2]]), [0, 0, 1, 1, 1, 0]
+    model = MulticlassSVC("l1", C=None, eta=1e-6, loss="logistic").fit(X, y)
+    assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("loss", ["hinge", "lee"])
+def test_features_that_say_nothing_have_an_infinite_critical_strength(loss: str) -> None:
+    X, y = [[0.0], [1.0], [2.0], [0.0], [1.0]], [0, 1, 2, 2, 2]
+    if loss == "lee":
+        X, y = [[1.0], [2.0], [1.0], [0.0]], [0, 1, 2, 1]
+    assert critical_C(MulticlassSVC("l1", loss=loss), X, y) == np.inf
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_constant_features_cannot_meet_a_small_budget(loss: str) -> None:
+    y = load_iris(return_X_y=True)[1]
+    with pytest.raises(ValueError, match="the least is"):
+        MulticlassSVC("l1", C=None, eta=10.0, loss=loss).fit(np.ones((150, 3)), y)

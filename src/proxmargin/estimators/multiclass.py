@@ -64,6 +64,7 @@ LOSSES: Mapping[str, Callable[[Targets], Loss]] = {
     "logistic": _logistic,
     "lee": _lee,
 }
+SMOOTH = ("squared_hinge", "logistic")
 NETS = ("l1", "l2", "elasticnet")
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
@@ -167,6 +168,11 @@ class MulticlassSVC(MarginEstimator):
             raise ValueError(
                 "give C (the losses as a penalty) or eta (the losses within a budget, with "
                 f"C=None), got C={self.C!r} and eta={self.eta!r}"
+            )
+        if self.eta == 0 and self.loss in SMOOTH:
+            raise ValueError(
+                f"eta must be > 0 with loss={self.loss!r}: there is no price at which a smooth "
+                "loss is zero (loss='hinge' with eta=0 is the separation with the least penalty)"
             )
         if (self.groups is not None) != (self.penalty in GROUP_NORMS):
             wanted = "needs groups" if self.groups is None else "takes no groups"

@@ -47,7 +47,7 @@ class SumToZeroGroups(Penalty):
 
     def value(self, coef: Array) -> float:
         off = np.abs(coef.sum(axis=1)).max(initial=0.0)
-        if off > ROUNDING * max(1.0, coef.max(initial=0.0)):
+        if off > ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)):
             return np.inf
         return self.inner.value(coef)
 

@@ -146,7 +146,7 @@ def _steepest(descent: _Descent) -> float:
         largest = float(gauge.norms(pulled).max(initial=0.0))
         holds = vertex.optimal and _off_balance(program, dual) <= BALANCED
         norm = min(norm, largest) if holds else norm
-        if norm == 0.0:
+        if norm <= SMALLEST * program.problem.slope_size:
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
         new_rows = rows.violated(slopes, known, SLACK, descent.floors)
@@ -173,7 +173,7 @@ def _by_ratios(problem: Problem) -> float:
     bound = problem.critical_strength()
     strength, largest, point = FIRST * bound, 0.0, None
     for _ in range(RATIOS):
-        if bound == 0.0 or strength <= SMALLEST * bound:
+        if bound <= SMALLEST * problem.slope_size or strength <= SMALLEST * bound:
             return 0.0
         one = replace(problem, penalty=norm.times(strength))
         point = solve(one, choose(one), stop=Stop(tol=RATIO_TOL), start=point).point

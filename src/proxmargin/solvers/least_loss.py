@@ -116,7 +116,7 @@ def _least_smooth(problem: Problem, enough: float) -> float:
         return value, np.vstack(slopes).ravel()
 
     start = np.vstack([np.zeros(shape), *([null.intercept] if problem.fits_intercept else [])])
-    limits: Any = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 1e-13}
+    limits: Any = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 1e-15, "gtol": 1e-14}
     with contextlib.suppress(_EnoughError):
         minimize(loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits)
     return least
@@ -139,6 +139,8 @@ def _least(program: HingeProgram) -> float:
     basis: Basis | None = None
     while True:
         vertex: Vertex = solved(program.restricted(known, columns), basis)
+        if not vertex.optimal:
+            return 0.0  # which is always a lower bound
         point = program.point(columns, vertex)
         scores = program.problem.design.scores(point.coef) + point.intercept
         new = program.rows.violated(program.rows.shortfalls(scores), known, SLACK)

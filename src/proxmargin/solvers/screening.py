@@ -74,6 +74,6 @@ def _ridge(problem: Problem) -> float:
     """
     intercept = problem.intercept
     common = isinstance(intercept, SumToZero) and not (
-        isinstance(problem.penalty, SumToZero) or problem.loss.compares_classes
+        problem.penalty.sums_to_zero or problem.loss.compares_classes
     )
     return np.inf if common or isinstance(intercept, Pinned) else intercept.l2
