@@ -580,6 +580,7 @@ CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "linear-program": (NAMED["linear-program"], class_l1_problem),
     "ssnal": (NAMED["ssnal"], class_problem),
     "ssnal-ws": (NAMED["ssnal-ws"], class_problem),
+    "fbpd-ssnal": (NAMED["fbpd-ssnal"], class_problem),
     "fapg-ssnal": (NAMED["fapg-ssnal"], multiclass_problem),
     "fapg-ssnal-ws": (NAMED["fapg-ssnal-ws"], multiclass_problem),
 }
