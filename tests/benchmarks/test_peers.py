@@ -61,7 +61,9 @@ def listed() -> Iterator[object]:
 @pytest.mark.parametrize("name", listed())
 def test_a_peer_reaches_every_optimum_that_it_says_it_does(name: str) -> None:
     peer = ALL[name]
-    pytest.importorskip(peer.package)
+    # looked for, not imported: Snap ML makes its process flush small numbers to zero
+    if absent(peer):
+        pytest.skip(absent(peer))
     if name == "Clarabel":
         pytest.importorskip("cvxpy")
     wanted = SINGLE_PRECISION if peer.mark == "single precision" else CERTIFIED

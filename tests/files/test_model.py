@@ -131,7 +131,15 @@ def test_every_public_estimator_can_be_stored():
 
 
 # what losses and penalties become during a fit, and groups of the features of one data set
-HOLD_DATA = ("GroupL2", "GroupLinf", "Groups", "LevelSet", "MarginSum", "ProxJacobian")
+HOLD_DATA = (
+    "GroupL2",
+    "GroupLinf",
+    "Groups",
+    "LevelSet",
+    "MarginSum",
+    "ProxJacobian",
+    "SumToZeroGroups",
+)
 
 
 @pytest.mark.parametrize("package", ["losses", "penalties"])
