@@ -58,7 +58,7 @@ def listed() -> Iterator[object]:
         yield pytest.param(name, marks=[pytest.mark.slow] if compiles else [])
 
 
-@pytest.mark.parametrize("name", listed())
+@pytest.mark.parametrize("name", list(listed()))
 def test_a_peer_reaches_every_optimum_that_it_says_it_does(name: str) -> None:
     peer = ALL[name]
     # looked for, not imported: Snap ML makes its process flush small numbers to zero
