@@ -123,9 +123,13 @@ class GroupNorm(Penalty):
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, groups=groups, weights=weights)
 
+    @property
+    def omega(self) -> Array:
+        """The weights, ones where there are none, (n_groups,)."""
+        return np.ones(self.groups.n_groups) if self.weights is None else self.weights
+
     def _omega(self, values: Array) -> Array:
-        weights = np.ones(self.groups.n_groups) if self.weights is None else self.weights
-        return self.groups.radii(weights, values.shape[1])
+        return self.groups.radii(self.omega, values.shape[1])
 
     def _radii(self, values: Array) -> Array:
         return self.strength * self._omega(values)

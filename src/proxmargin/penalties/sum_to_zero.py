@@ -19,6 +19,12 @@ __all__ = ["SumToZero"]
 ROUNDING = 1e-9
 
 
+def rows_sum_to_zero(coef: Array) -> bool:
+    """Up to rounding."""
+    off = np.abs(coef.sum(axis=1)).max(initial=0.0)
+    return bool(off <= ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)))
+
+
 @dataclass(frozen=True)
 class SumToZero(Penalty):
     """``G(W) = elastic net (W)`` where every row of W sums to zero, infinite elsewhere.
@@ -49,10 +55,7 @@ class SumToZero(Penalty):
         return self.inner.l1 == 0 and self.inner.l2 == 0
 
     def value(self, coef: Array) -> float:
-        off = np.abs(coef.sum(axis=1)).max(initial=0.0)
-        if off > ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)):
-            return np.inf
-        return self.inner.value(coef)
+        return self.inner.value(coef) if rows_sum_to_zero(coef) else np.inf
 
     def prox(self, coef: Array, step: Step) -> Array:
         shrink = 1.0 + step * self.inner.l2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.groups import GroupNorm
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.penalties.sum_to_zero import ROUNDING
+from proxmargin.penalties.sum_to_zero import rows_sum_to_zero
 
 __all__ = ["SumToZeroGroups"]
 
@@ -46,10 +46,7 @@ class SumToZeroGroups(Penalty):
             )
 
     def value(self, coef: Array) -> float:
-        off = np.abs(coef.sum(axis=1)).max(initial=0.0)
-        if off > ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)):
-            return np.inf
-        return self.inner.value(coef)
+        return self.inner.value(coef) if rows_sum_to_zero(coef) else np.inf
 
     def prox(self, coef: Array, step: Step) -> Array:
         prox, _ = self.inner.balanced_prox(coef, step)

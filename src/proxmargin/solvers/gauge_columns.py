@@ -143,8 +143,7 @@ class _Differences(GaugeColumns):
 
 def _layout(penalty: GroupNorm, pulled: Array) -> tuple[Ids, Array]:
     """The group of each entry of the coefficients, flat, and the weight of each group."""
-    groups, outputs = penalty.groups, pulled.shape[1]
-    weights = np.ones(groups.n_groups) if penalty.weights is None else penalty.weights
+    groups, outputs, weights = penalty.groups, pulled.shape[1], penalty.omega
     if groups.across_classes:
         return np.repeat(groups.codes, outputs), weights
     codes = groups.codes[:, None] * outputs + np.arange(outputs)
@@ -204,32 +203,6 @@ class _Balanced(GaugeColumns):
 
 
 @dataclass(frozen=True, eq=False)
-class _BalancedLengths(GaugeColumns):
-    """The length of each row, which sums to zero: each row is a part, with a round ball."""
-
-    is_polyhedral = False
-
-    strength: float
-    weights: Array
-
-    def norms(self, pulled: Array) -> Array:
-        lengths: Array = np.linalg.norm(_centred(pulled), axis=1) / self.weights
-        return lengths
-
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
-        rows, outputs = _centred(pulled[parts]), pulled.shape[1]
-        values = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        entries = (parts[:, None] * outputs + np.arange(outputs)).ravel()
-        owners = np.repeat(np.arange(parts.size), outputs)
-        return Columns(parts, self.weights[parts], values.ravel(), entries, owners)
-
-
-def _centred(rows: Array) -> Array:
-    centred: Array = rows - rows.mean(axis=1, keepdims=True)
-    return centred
-
-
-@dataclass(frozen=True, eq=False)
 class _Lengths(GaugeColumns):
     """The length of each group: each group is a part, with all of a sphere for vertices."""
 
@@ -251,6 +224,17 @@ class _Lengths(GaugeColumns):
         return Columns(parts, weights[parts], values, members, owners)
 
 
+@dataclass(frozen=True, eq=False)
+class _BalancedLengths(_Lengths):
+    """The length of each row, which sums to zero: what a dual point has beside its row means."""
+
+    def norms(self, pulled: Array) -> Array:
+        return super().norms(pulled - pulled.mean(axis=1, keepdims=True))
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        return super().vertices(parts, pulled - pulled.mean(axis=1, keepdims=True))
+
+
 def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
     """The columns of a norm, or of the l1 part of a penalty; None for another penalty."""
     if isinstance(penalty, ElasticNet):
@@ -258,12 +242,11 @@ def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
     if isinstance(penalty, SumToZero):
         return _Differences(penalty.inner.l1)
     if isinstance(penalty, SumToZeroGroups):
-        groups = penalty.inner.groups
-        weights = (
-            np.ones(groups.n_groups) if penalty.inner.weights is None else penalty.inner.weights
-        )
-        kind = _Balanced if isinstance(penalty.inner, GroupLinf) else _BalancedLengths
-        return kind(penalty.inner.strength, weights)
+        norm = penalty.inner
+        if isinstance(norm, GroupLinf):
+            return _Balanced(norm.strength, norm.omega)
+        assert isinstance(norm, GroupL2)
+        return _BalancedLengths(norm.strength, norm)
     if isinstance(penalty, GroupLinf):
         return _Largest(penalty.strength, penalty)
     if isinstance(penalty, GroupL2):
