@@ -7,14 +7,24 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from proxmargin.losses import CrammerSinger, Hinge, HuberizedHinge, Logistic, Loss, SquaredHinge
+from proxmargin.losses import (
+    CrammerSinger,
+    Hinge,
+    HuberizedHinge,
+    Logistic,
+    Loss,
+    Multinomial,
+    PairwiseSquaredHinge,
+    SquaredHinge,
+)
 from tests.cases import SUMS, binary_sum, multiclass_sum
 
 
-def crammer_singer(rng: np.random.Generator) -> CrammerSinger:
+def of_comparisons(make: Callable[..., Loss], rng: np.random.Generator, **options: float) -> Loss:
     """Four classes, random weights; every fifth sample has weight zero."""
     weights = rng.uniform(0.1, 1.0, 12) * (np.arange(12) % 5 != 3)
-    return CrammerSinger(np.arange(12) % 4, weights / weights.sum(), 4, float(weights.sum()))
+    shares, total = weights / weights.sum(), float(weights.sum())
+    return make(np.arange(12) % 4, shares, 4, total, **options)
 
 
 LOSSES: dict[str, Callable[[np.random.Generator], Loss]] = {
@@ -23,7 +33,10 @@ LOSSES: dict[str, Callable[[np.random.Generator], Loss]] = {
     "huberized hinge": lambda rng: binary_sum(HuberizedHinge(0.7), rng),
     "huberized hinge of the wrong classes": lambda rng: multiclass_sum(HuberizedHinge(0.7), rng),
     "squared hinge": lambda rng: binary_sum(SquaredHinge(), rng),
-    "crammer-singer": crammer_singer,
+    "crammer-singer": lambda rng: of_comparisons(CrammerSinger, rng),
+    "squared hinge of pairs": lambda rng: of_comparisons(PairwiseSquaredHinge, rng),
+    "multinomial": lambda rng: of_comparisons(Multinomial, rng),
+    "multinomial with a margin": lambda rng: of_comparisons(Multinomial, rng, margin=1.0),
 }
 every_loss = pytest.mark.parametrize("make", LOSSES.values(), ids=LOSSES.keys())
 STEPS = [0.01, 0.1, 3.0]

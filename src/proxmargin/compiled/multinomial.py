@@ -14,7 +14,18 @@ from numba import njit
 
 from proxmargin.compiled.entropy import relative_entropy
 
-__all__ = ["entropy_sum", "relative_entropy_sum", "slope_and_curvature", "value_and_gradient"]
+__all__ = [
+    "conjugate_prox",
+    "entropy_sum",
+    "relative_entropy_sum",
+    "slope_and_curvature",
+    "value_and_gradient",
+]
+
+# Newton steps of the scalar equations, which take a handful; relative size of the last one
+STEPS, LAST = 100, 1e-15
+# below this, exp is zero
+TINIEST = -700.0
 
 
 @njit(cache=True, nogil=True)
@@ -143,3 +154,59 @@ def entropy_sum(codes, shares, margin, dual):  # type: ignore[no-untyped-def]
             row += (1.0 - rate) * math.log1p(-rate)
         total += shares[i] * row
     return total
+
+
+@njit(cache=True, nogil=True)
+def _omega(x):  # type: ignore[no-untyped-def]
+    """The w > 0 with ``w + log w = x``: Newton's method from below, where it is monotone."""
+    if x < TINIEST:
+        return 0.0
+    w = x - math.log(x) if x >= 1.0 else math.exp(x - math.exp(x))
+    for _ in range(STEPS):
+        reached = w * (1.0 + x - math.log(w)) / (1.0 + w)
+        done = abs(reached - w) <= LAST * reached
+        w = reached
+        if done:
+            break
+    return w
+
+
+@njit(cache=True, nogil=True)
+def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):  # type: ignore[no-untyped-def]
+    """Fill ``nearest`` with the prox of the conjugate, ``slopes`` with what its Jacobian is of.
+
+    With ``c = share / step`` and ``v = (dual + share e_y) / step + r``, the shares of the classes
+    are the solution of ``p_k = omega(v_k - lambda + log c) / c`` that sums to one. The sum is
+    convex and falls in lambda, so that Newton's method from the left is monotone. ``slopes`` are
+    ``g_k = p_k / (1 + c p_k)``; the Jacobian of a row is ``c (diag(g) - g g' / sum(g))``.
+    """
+    classes = dual.shape[1]
+    v = np.empty(classes)
+    for i in range(dual.shape[0]):
+        share, own = shares[i], codes[i]
+        nearest[i, :] = 0.0
+        slopes[i, :] = 0.0
+        if share == 0.0:
+            continue
+        c = share / step
+        for k in range(classes):
+            v[k] = dual[i, k] / step + margin
+        v[own] = (dual[i, own] + share) / step
+        shift = v.max() - c
+        for _ in range(STEPS):
+            excess, slope = -1.0, 0.0
+            for k in range(classes):
+                p = _omega(v[k] - shift + math.log(c)) / c
+                nearest[i, k] = p
+                slopes[i, k] = p / (1.0 + c * p)
+                excess += p
+                slope += slopes[i, k]
+            if excess <= LAST * classes:
+                break
+            shift += excess / slope
+        rate = 0.0
+        for k in range(classes):
+            if k != own:
+                nearest[i, k] *= share
+                rate += nearest[i, k]
+        nearest[i, own] = -rate

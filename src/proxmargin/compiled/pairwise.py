@@ -10,7 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["conjugate_sum", "fenchel_young_sum", "slope_and_curvature", "value_and_gradient"]
+__all__ = [
+    "conjugate_prox",
+    "conjugate_sum",
+    "fenchel_young_sum",
+    "slope_and_curvature",
+    "value_and_gradient",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -94,3 +100,37 @@ def conjugate_sum(codes, shares, dual):  # type: ignore[no-untyped-def]
                 a = dual[i, k] / shares[i]
                 total += shares[i] * a * (0.25 * a - 1.0)
     return total
+
+
+@njit(cache=True, nogil=True)
+def conjugate_prox(dual, codes, shares, step, nearest):  # type: ignore[no-untyped-def]
+    """Fill ``nearest`` with the prox of the conjugate.
+
+    With ``c = share / step`` and ``b_k = 1 + (dual_k - dual_y) / step``, the rates are
+    ``a_k = 2 [b_k - c A]_+ / (1 + 2 c)`` and A their sum, the root of an increasing concave
+    function of few pieces: Newton's method from zero finds it in as many steps.
+    """
+    classes = dual.shape[1]
+    for i in range(dual.shape[0]):
+        share, own = shares[i], codes[i]
+        nearest[i, :] = 0.0
+        if share == 0.0:
+            continue
+        c = share / step
+        base = 1.0 - dual[i, own] / step
+        total, last = 0.0, -1.0
+        while total > last:
+            last, above, pieces = total, 0.0, 0
+            for k in range(classes):
+                excess = base + dual[i, k] / step
+                if k != own and excess > c * total:
+                    above += excess
+                    pieces += 1
+            total = max(2.0 * above / (1.0 + 2.0 * c * (1 + pieces)), last)
+        rate = 0.0
+        for k in range(classes):
+            if k != own:
+                excess = base + dual[i, k] / step - c * total
+                nearest[i, k] = 2.0 * share * max(excess, 0.0) / (1.0 + 2.0 * c)
+                rate += nearest[i, k]
+        nearest[i, own] = -rate

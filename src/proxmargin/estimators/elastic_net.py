@@ -28,11 +28,13 @@ __all__ = [
     "SquaredHingeSVC",
 ]
 
-# the solvers that take binary problems, and those of every problem
+# the solvers that take binary problems, and those of every one with an elastic net
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 HINGE = "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'linear-program' (l1_ratio=1)"
-EVERY = BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws'"
-HUBERIZED = EVERY + ", 'fapg-ssnal', 'fapg-ssnal-ws', 'ssnal'"
+EVERY = (
+    BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', "
+    "'fapg-ssnal-ws', 'ssnal'"
+)
 
 
 class ElasticNetEstimator(MarginEstimator):
@@ -56,7 +58,7 @@ class ElasticNetEstimator(MarginEstimator):
         return ElasticNet.from_mixture(float(self.alpha), float(self.l1_ratio))
 
 
-@documented(solvers=HUBERIZED, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
 class HuberizedSVC(ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
 

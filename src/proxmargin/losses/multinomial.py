@@ -9,6 +9,8 @@ from proxmargin.compiled import class_flows
 from proxmargin.compiled import multinomial as compiled
 from proxmargin.losses.base import Array
 from proxmargin.losses.comparison import SmoothComparison
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
 
 __all__ = ["Multinomial"]
 
@@ -61,6 +63,24 @@ class Multinomial(SmoothComparison):
         if not self.in_domain(dual):
             return np.inf
         return float(compiled.entropy_sum(self.codes, self.shares, self.margin, dual))
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """A scalar equation for each sample."""
+        nearest, _ = self._nearest(dual, step)
+        return nearest
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        """``c (diag(g) - g g' / sum(g))`` with ``c = share / step`` and ``g = p / (1 + c p)``."""
+        _, slopes = self._nearest(dual, step)
+        ratios = self.shares[:, None] / step
+        sums = slopes.sum(axis=1, keepdims=True)
+        vectors = slopes * np.sqrt(np.divide(ratios, sums, out=np.zeros_like(sums), where=sums > 0))
+        return ProxJacobian(ratios * slopes, vectors, Groups.features(len(dual)), sign=-1.0)
+
+    def _nearest(self, dual: Array, step: float) -> tuple[Array, Array]:
+        nearest, slopes = np.empty(dual.shape), np.empty(dual.shape)
+        compiled.conjugate_prox(dual, self.codes, self.shares, self.margin, step, nearest, slopes)
+        return nearest, slopes
 
     def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
         return compiled.slope_and_curvature(scores, self.codes, self.shares, self.margin, shift)

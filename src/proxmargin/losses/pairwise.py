@@ -8,6 +8,8 @@ from proxmargin.compiled import class_flows
 from proxmargin.compiled import pairwise as compiled
 from proxmargin.losses.base import Array
 from proxmargin.losses.comparison import SmoothComparison
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
 
 __all__ = ["PairwiseSquaredHinge"]
 
@@ -41,6 +43,26 @@ class PairwiseSquaredHinge(SmoothComparison):
         if not self.in_domain(dual):
             return np.inf
         return float(compiled.conjugate_sum(self.codes, self.shares, dual))
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """A scalar, piecewise linear equation for each sample."""
+        nearest = np.empty(dual.shape)
+        compiled.conjugate_prox(dual, self.codes, self.shares, step, nearest)
+        return nearest
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        """``diag(d) - v v'`` with, for the m classes whose rates are positive, and the own one,
+
+            ``d = theta, 1``,   ``v = (theta, 1) / sqrt(1 + m theta)``,   ``theta = 2c / (1 + 2c)``
+        and ``c = share / step``.
+        """
+        own = np.arange(self.codes.size), self.codes
+        live = self.conjugate_prox(dual, step) > 0
+        theta = 2.0 * self.shares[:, None] / (step + 2.0 * self.shares[:, None])
+        diagonal = np.where(live, theta, 0.0)
+        diagonal[own] = self.shares > 0
+        lengths = np.sqrt(1.0 + theta * live.sum(axis=1, keepdims=True))
+        return ProxJacobian(diagonal, diagonal / lengths, Groups.features(len(dual)), sign=-1.0)
 
     def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
         return compiled.slope_and_curvature(scores, self.codes, self.shares, shift)

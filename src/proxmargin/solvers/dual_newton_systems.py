@@ -86,13 +86,18 @@ class DualNewtonSystem:
 
     @cached_property
     def inverse(self) -> tuple[Array, Array]:
-        """e and f of ``D^-1 = diag(e) - f f'`` with one f a sample; zero off the support."""
-        bend = self.dual.diagonal
-        grown = (1.0 - self.floor) / (1.0 - (1.0 - self.floor) * bend)
-        e = np.where(self.support, 1.0 + grown * bend, 0.0) / self.ts
+        """e and f of ``D^-1 = diag(e) - f f'`` with one f a sample; zero off the support.
+
+        With ``P = diag(d) - v v'`` and ``g = 1 / (1 - (1 - eps) d)`` that is the formula of
+        Sherman and Morrison.
+        """
+        kept = 1.0 - self.floor
+        grown = np.where(self.support, 1.0 / (1.0 - kept * self.dual.diagonal), 0.0)
         if self.dual.vectors is None:
-            return e, np.zeros_like(e)
-        return e, np.sqrt(np.where(self.support, grown, 0.0) / self.ts) * self.dual.vectors
+            return grown / self.ts, np.zeros_like(grown)
+        bent = grown * self.dual.vectors
+        length = 1.0 / kept + (bent * self.dual.vectors).sum(axis=1, keepdims=True)
+        return grown / self.ts, bent / np.sqrt(self.ts * length)
 
     def solved_by_loss(self, right: Array) -> Array:
         """``D^-1 right``."""
