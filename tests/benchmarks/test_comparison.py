@@ -25,6 +25,7 @@ def trial(seconds: float, passes: float | None = None) -> Trial:
     return Trial(1e-4, seconds, 1.0, 1e-10, 3, fitted, memory=2e6)
 
 
+@pytest.mark.slow
 def test_a_run_writes_every_column(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     comparison.options(parser)

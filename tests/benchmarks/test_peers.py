@@ -50,12 +50,9 @@ def duals(problem: Problem) -> list[np.ndarray]:
 
 
 def listed() -> Iterator[object]:
-    """Every peer by name; those that compile much are for the slow tests."""
-    for name, peer in ALL.items():
-        compiles = peer.package == "skglm" or (
-            peer.package == "proxmargin" and name != "proxmargin auto"
-        )
-        yield pytest.param(name, marks=[pytest.mark.slow] if compiles else [])
+    """Every peer by name; all but a quick one are for the slow tests."""
+    for name in ALL:
+        yield pytest.param(name, marks=[] if name == "sklearn-liblinear" else [pytest.mark.slow])
 
 
 @pytest.mark.parametrize("name", list(listed()))

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FIT = (
     "import numpy as np; from proxmargin.projections import capped_simplex as p;"
     "p(np.ones(3), 1.0, np.ones(3)); p(np.ones(3), 1.0, 2.0 * np.ones(3))"
 )
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_said_once_and_kept(tmp_path: Path) -> None:
     settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     told = [

@@ -10,10 +10,10 @@ from proxmargin.losses import LevelSet, Multinomial, PairwiseSquaredHinge
 from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.accelerated import FastProximalGradient
 from proxmargin.solvers.base import UnsuitableSolverError
 from proxmargin.solvers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.names import suitable
+from proxmargin.solvers.relay import Relay
 from proxmargin.stopping import Stop
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
 from tests.solvers.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
@@ -48,7 +48,7 @@ def test_the_hinge_within_a_budget_reaches_the_optimum(penalty: str, budget: flo
 def test_the_budget_that_a_solution_used_gives_it_back(kind, penalty: str) -> None:
     inner = smooth(kind)
     alone = Problem(inner, PENALTIES[penalty].times(0.05), DenseDesign(data()[0]), FREE)
-    found = minimize(alone, FastProximalGradient(), stop=Stop(tol=1e-10))
+    found = minimize(alone, Relay(), stop=Stop(tol=1e-10))
     scores = alone.design.scores(found.point.coef) + found.point.intercept
     budget = inner.value(scores)
     solution = minimize(within(inner, budget, PENALTIES[penalty]), CuttingPlanes())

@@ -179,7 +179,11 @@ def test_without_intercept() -> None:
 @pytest.mark.parametrize(
     "instance",
     [
-        pytest.param(i, id=f"{i['data']} {i['params']['penalty']} {i['params']['C']}")
+        pytest.param(
+            i,
+            id=f"{i['data']} {i['params']['penalty']} {i['params']['C']}",
+            marks=[pytest.mark.slow] if i["data"] == "mnist" else [],
+        )
         for i in reference_instances("crammer_singer")
         if i["params"]["penalty"] in ("l1", "group_linf")
     ],

@@ -80,7 +80,7 @@ def test_the_reference_optimum_is_reached(instance: dict[str, Any]) -> None:
 
 
 @every_net
-@pytest.mark.parametrize("name", ["iris", "wine", "digits"])
+@pytest.mark.parametrize("name", ["iris", "wine", pytest.param("digits", marks=pytest.mark.slow)])
 def test_small_real_sets_reach_the_interior_point_optimum(name: str, net) -> None:
     X, y = real(name)
     best = crammer_singer_optimum(X, y, l1=net[0], l2=net[1])

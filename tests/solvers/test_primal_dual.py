@@ -91,8 +91,11 @@ def optimum(name: str, cost: float, budget: float | None) -> float:
 @every_penalty
 @pytest.mark.parametrize(
     "options",
-    [{}, {"restarts": True, "relaxation": 1.8}, {"balance": 3.0, "relaxation": 1.5}],
-    ids=["as printed", "restarts", "a balance"],
+    [
+        pytest.param({}, id="as printed", marks=pytest.mark.slow),
+        pytest.param({"restarts": True, "relaxation": 1.8}, id="restarts"),
+        pytest.param({"balance": 3.0, "relaxation": 1.5}, id="a balance", marks=pytest.mark.slow),
+    ],
 )
 def test_algorithm_1_reaches_the_optimum(penalty: str, options: dict) -> None:
     problem = Problem(hinge(), PENALTIES[penalty].times(0.05), DenseDesign(data()[0]), FREE)

@@ -63,8 +63,15 @@ def test_it_reaches_the_optimum_of_the_papers_method(make: Any, n: int, p: int, 
     assert solution.certificate.primal == pytest.approx(check.certificate.primal, rel=2e-8)
 
 
-@pytest.mark.parametrize("norm", [GroupL2, GroupLinf])
-@pytest.mark.parametrize("kind", ["worst class", "every wrong class"])
+@pytest.mark.parametrize(
+    ("norm", "kind"),
+    [
+        (GroupL2, "every wrong class"),
+        (GroupLinf, "every wrong class"),
+        pytest.param(GroupL2, "worst class", marks=pytest.mark.slow),
+        pytest.param(GroupLinf, "worst class", marks=pytest.mark.slow),
+    ],
+)
 def test_primal_dual_steps_pass_it_on_to_newton_steps(norm: Any, kind: str, rng) -> None:
     made = problem(rng, 400, 12)
     codes, shares = np.arange(400) % 4, np.full(400, 1 / 400)

@@ -319,6 +319,7 @@ def test_a_strength_above_the_critical_one_gives_zero(rng) -> None:
     assert np.any(solved(below).point.coef)
 
 
+@pytest.mark.slow
 def test_a_start_near_the_solution_saves_newton_steps(rng) -> None:
     steps = {"cold": 0, "warm": 0}
     for loss, penalty in PAIRS:
