@@ -19,7 +19,7 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers import curved_system
+from proxmargin.solvers import curved_system, newton_rows
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.curved_system import (
     ConjugateGradients,
@@ -269,10 +269,14 @@ def test_single_precision_is_certified_in_double(rng):
     assert single.gap.primal == pytest.approx(double.gap.primal, rel=1e-8)
 
 
-def test_systems_too_large_to_factorise_are_solved_by_products(rng, monkeypatch):
-    monkeypatch.setattr(curved_system, "LARGEST", 10)
-    X, y = two_classes(rng, 60, 80)
-    problem = drsvm(X, y, 0.01, 0.05)
+@pytest.mark.parametrize("largest", [10, 3000], ids=["by products", "factorised"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(60, 80), (80, 12)], ids=str)
+def test_systems_too_large_to_be_copied(largest, kind, shape, rng, monkeypatch):
+    monkeypatch.setattr(newton_rows, "GATHERED", 0)
+    monkeypatch.setattr(curved_system, "LARGEST", largest)
+    X, y = two_classes(rng, *shape)
+    problem = drsvm(kind(X), y, 0.01, 0.05)
     assert solved(problem, 1e-8).gap.primal == pytest.approx(optimum(problem, X), rel=2e-8)
 
 

@@ -1,11 +1,18 @@
-"""Element-wise kernel of the proximal method of multipliers for the hinge."""
+"""Kernels of the proximal method of multipliers for the hinge."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-__all__ = ["smoothed_hinge"]
+__all__ = [
+    "gathered_columns",
+    "gathered_rows",
+    "net_slopes",
+    "net_value",
+    "orthant",
+    "smoothed_hinge",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -42,3 +49,93 @@ def smoothed_hinge(scores, signs, caps, centre, widths, dual):  # type: ignore[n
         value += a * missing - 0.5 * move * move / widths[i]
         dual[i] = a
     return value, free[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def net_value(coef, centre, l1, l2, proximal):  # type: ignore[no-untyped-def]
+    """``l1 |w|_1 + l2/2 |w|^2 + proximal/2 |w - centre|^2``."""
+    total, square, move = 0.0, 0.0, 0.0
+    for j in range(coef.size):
+        total += abs(coef[j])
+        square += coef[j] * coef[j]
+        move += (coef[j] - centre[j]) ** 2
+    return l1 * total + 0.5 * l2 * square + 0.5 * proximal * move
+
+
+@njit(cache=True, nogil=True)
+def net_slopes(coef, centre, pulled, l1, l2, proximal, slope):  # type: ignore[no-untyped-def]
+    """Derivatives in the coefficients of all but the l1 part, written into ``slope``.
+
+    Returns
+    -------
+    rest : float
+        Largest distance of one of them from what the l1 part balances.
+    pull : float
+        Largest entry of ``pulled``.
+    """
+    rest, pull = 0.0, 0.0
+    for j in range(coef.size):
+        at = coef[j]
+        here = l2 * at + proximal * (at - centre[j]) - pulled[j]
+        slope[j] = here
+        if at > 0.0:
+            off = abs(here + l1)
+        elif at < 0.0:
+            off = abs(here - l1)
+        else:
+            off = max(abs(here) - l1, 0.0)
+        rest = max(rest, off)
+        pull = max(pull, abs(pulled[j]))
+    return rest, pull
+
+
+@njit(cache=True, nogil=True)
+def orthant(coef, slope, l1):  # type: ignore[no-untyped-def]
+    """The features that are away from zero, or want to be.
+
+    Returns
+    -------
+    index : (n_live,) integers
+    side : (n_live,)
+        The sign of each, or what it wants to be.
+    steep : (n_live,)
+        Their slopes with the l1 part.
+    """
+    index = np.empty(coef.size, np.intp)
+    side, steep = np.empty(coef.size), np.empty(coef.size)
+    count = 0
+    for j in range(coef.size):
+        if coef[j] == 0.0 and abs(slope[j]) <= l1:
+            continue
+        sign = np.sign(coef[j]) if coef[j] != 0.0 else -np.sign(slope[j])
+        index[count], side[count], steep[count] = j, sign, slope[j] + l1 * sign
+        count += 1
+    return index[:count].copy(), side[:count].copy(), steep[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def gathered_columns(matrix, rows, columns):  # type: ignore[no-untyped-def]
+    """``matrix[rows][:, columns]`` of a matrix kept by columns."""
+    out = np.empty((rows.size, columns.size))
+    for i in range(rows.size):
+        for k in range(columns.size):
+            out[i, k] = matrix[rows[i], columns[k]]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def gathered_rows(data, indices, indptr, centre, scale, rows, columns):  # type: ignore[no-untyped-def]
+    """``((X - 1 centre') / scale)[rows][:, columns]`` of X compressed by rows."""
+    places = np.full(centre.size, -1, np.intp)
+    bare = np.empty(columns.size)
+    for k in range(columns.size):
+        places[columns[k]] = k
+        bare[k] = -centre[columns[k]] / scale[columns[k]]
+    out = np.empty((rows.size, columns.size))
+    for i in range(rows.size):
+        out[i] = bare
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            place = places[indices[entry]]
+            if place >= 0:
+                out[i, place] += data[entry] / scale[indices[entry]]
+    return out

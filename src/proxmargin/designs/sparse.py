@@ -55,7 +55,7 @@ class SparseDesign(Design):
 
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        rows = self._rows_of_columns
+        rows = self.by_rows
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
         if centre.any():
@@ -67,7 +67,7 @@ class SparseDesign(Design):
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        rows = self._rows_of_columns
+        rows = self.by_rows
         across = rows.T.tocsr()
         out = np.empty((self.n_samples, self.n_samples))
         for start in range(0, self.n_samples, OUTER_ROWS):
@@ -88,7 +88,7 @@ class SparseDesign(Design):
         return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
 
     @cached_property
-    def _rows_of_columns(self) -> Any:
+    def by_rows(self) -> Any:
         """The matrix compressed by rows; for one kept by columns a copy, made once."""
         return self.matrix.tocsr()
 

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.losses.base import Array
@@ -220,9 +220,13 @@ def _factorised(matrix: Array) -> Callable[[Array], Array]:
     diagonal = np.einsum("ii->i", matrix)
     for lift in LIFTS:
         lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
-        try:
-            factor = cho_factor(lifted, lower=True, check_finite=False)
-        except LinAlgError:
-            continue
-        return lambda right: cho_solve(factor, right, check_finite=False)
+        # the matrix is its own transpose, which LAPACK need not copy
+        factor, info = dpotrf(lifted.T, lower=True, clean=False)
+        if info == 0:
+            return lambda right: _solved(factor, right)
     return lambda right: np.full_like(right, np.nan)
+
+
+def _solved(factor: Array, right: Array) -> Array:
+    solution: Array = dpotrs(factor, right, lower=True)[0]
+    return solution

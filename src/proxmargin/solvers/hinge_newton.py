@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap, certify
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses.base import Array
@@ -45,9 +44,9 @@ STEPS = 60
 # features outside the working set that violate by more than this share of l1 ask for the same
 # smoothed problem again, with them; so many features are taken in at least, if as many violate
 WRONG, FEW = 0.1, 64
-# features, and entries, of the largest working set that is copied into a plain matrix
-PLAIN, PLAIN_ENTRIES = 512, 1 << 21
-# certificates without progress, at the largest sharpness, after which rounding is all that is left
+# entries of the largest working set that is copied into a plain matrix
+PLAIN_ENTRIES = 1 << 21
+# steps without progress, at the largest sharpness, after which rounding is all that is left
 PATIENCE, PROGRESS = 4, 0.9
 
 
@@ -64,8 +63,8 @@ class Multiplied(State):
         Of ``at``.
     members : integers
         Features of the working set, sorted.
-    violations : (n_features,) or None
-        Of ``at``, by its certificate; None when not known.
+    violations : (n_features,)
+        By how much the pull of the multipliers on each feature is more than l1.
     sharpness : float
         Widths of the smoothing over the caps.
     sharpest : float
@@ -77,16 +76,16 @@ class Multiplied(State):
     solved : bool
         Whether the last one was.
     best : float
-        The least relative gap so far.
+        The least relative gap so far, by the solver's own account.
     idle : int
-        Certificates since then, at the largest sharpness.
+        Steps since then, at the largest sharpness.
     """
 
     at: Centre = None  # type: ignore[assignment]
     centre: Centre = None  # type: ignore[assignment]
     scores: Array = None  # type: ignore[assignment]
     members: NDArray[np.intp] = None  # type: ignore[assignment]
-    violations: Array | None = None
+    violations: Array = None  # type: ignore[assignment]
     sharpness: float = COLD_SHARPNESS
     sharpest: float = LARGEST_SHARPNESS
     proximal: float = 1.0
@@ -109,8 +108,8 @@ class HingeNewton(Solver[Multiplied]):
     a smooth loss whose curvature is that of the samples with a maximiser c strictly inside, by
     semismooth Newton steps on the features that are not zero (`SmoothedHinge`). The maximisers are
     the next multipliers; the sharpness s grows and d falls from step to step. Because the smoothing
-    is around multipliers it leaves no bias, and s need not go to infinity. Features are priced by
-    the certificate, and only those of a working set are part of a smoothed problem.
+    is around multipliers it leaves no bias, and s need not go to infinity. The multipliers price
+    the features, and only those of a working set are part of a smoothed problem.
 
     Notes
     -----
@@ -121,6 +120,7 @@ class HingeNewton(Solver[Multiplied]):
 
     name: ClassVar[str] = "hinge-newton"
     check_every: ClassVar[int] = 1
+    prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 3000
 
     def objection(self, problem: Problem) -> str | None:
@@ -131,7 +131,7 @@ class HingeNewton(Solver[Multiplied]):
         intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
         scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
         at = Centre(coef, intercept, first_multipliers(problem, start, scores))
-        return Multiplied(
+        first = Multiplied(
             at=at,
             centre=at,
             scores=scores,
@@ -140,10 +140,12 @@ class HingeNewton(Solver[Multiplied]):
             sharpest=unit * LARGEST_SHARPNESS,
             stop=stop,
         )
+        # it may be optimal, which bounds found later may prove
+        return replace(_priced(problem, first), claims=True)
 
     def step(self, problem: Problem, state: Multiplied) -> Multiplied:
         """Solve a smoothed problem: the next one, or the same on more features."""
-        state = self._prepared(problem, state)
+        state = _prepared(problem, state)
         smoothed = _smoothed(problem, state)
         here = smoothed.at(state.at.coef[state.members], state.at.intercept)
         here, end = minimised(smoothed, here, state.residual, _limit(state), state.stop.deadline)
@@ -151,29 +153,18 @@ class HingeNewton(Solver[Multiplied]):
         coef[state.members] = here.coef
         failed = end.stuck and not end.solved
         sharpness = state.sharpness / RETREAT if failed else state.sharpness
-        return replace(
+        there = replace(
             state,
             n_iter=state.n_iter + max(end.steps, 1),
             objective_change=np.inf,
             at=Centre(coef, here.intercept, here.dual),
             scores=here.scores,
-            violations=None,
             sharpness=sharpness,
             sharpest=sharpness if failed else state.sharpest,
             solved=end.solved,
             finished=failed and sharpness < COLD_SHARPNESS * _sharpness_unit(problem),
         )
-
-    def observe(self, problem: Problem, state: Multiplied, gap: Gap) -> Multiplied:
-        better = gap.relative_gap < PROGRESS * state.best
-        idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
-        return replace(
-            state,
-            violations=gap.violations,
-            best=min(state.best, gap.relative_gap),
-            idle=idle,
-            finished=state.finished or idle >= PATIENCE,
-        )
+        return _priced(problem, there)
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
@@ -186,23 +177,64 @@ class HingeNewton(Solver[Multiplied]):
         signs, _ = samples_of(problem)
         return (-signs * state.at.dual)[:, None]
 
-    def _prepared(self, problem: Problem, state: Multiplied) -> Multiplied:
-        """The next centre where the last problem is solved, and the working set grown."""
-        if state.violations is None:
-            point, dual = self.point(problem, state), self.dual(problem, state)
-            state = self.observe(problem, state, certify(problem, point, dual=dual))
-        assert state.violations is not None
-        outside = state.violations.copy()
-        outside[state.members] = 0.0
-        if state.solved and float(outside.max(initial=0.0)) <= WRONG * l1_of(problem):
-            state = replace(
-                state,
-                centre=state.at,
-                sharpness=min(GROWTH * state.sharpness, state.sharpest),
-                proximal=max(state.proximal / GROWTH, LEAST_PROXIMAL),
-                residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
-            )
-        return replace(state, members=_grown(state, outside))
+
+def _priced(problem: Problem, state: Multiplied) -> Multiplied:
+    """The violations of all features, and the gap that the multipliers prove but for rounding."""
+    signs, _ = samples_of(problem)
+    l1, l2 = l1_of(problem), problem.penalty.l2
+    pull = np.abs(design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0])
+    violations = np.maximum(pull - l1, 0.0)
+    primal, bound = _value(problem, state), float(state.at.dual.sum())
+    if l2 > 0:
+        bound -= float(violations @ violations) / (2 * l2)
+    elif violations.any():
+        bound *= l1 / float(pull.max())
+    bound -= _leant(problem, state)
+    relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
+    better = relative < PROGRESS * state.best
+    idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
+    return replace(
+        state,
+        violations=violations,
+        best=min(state.best, relative),
+        idle=idle,
+        finished=state.finished or idle >= PATIENCE,
+        claims=relative <= state.stop.tol,
+    )
+
+
+def _value(problem: Problem, state: Multiplied) -> float:
+    """The objective."""
+    signs, caps = samples_of(problem)
+    coef = state.at.coef
+    hinge = float(caps @ np.maximum(1.0 - signs * state.scores, 0.0))
+    ridge = 0.5 * (intercept_ridge(problem) or 0.0) * state.at.intercept**2
+    return hinge + problem.penalty.value(coef[:, None]) + ridge
+
+
+def _leant(problem: Problem, state: Multiplied) -> float:
+    """What multipliers that lean to one class take from the bound."""
+    signs, _ = samples_of(problem)
+    ridge = intercept_ridge(problem)
+    if ridge is None:
+        return 0.0
+    lean = abs(float(signs @ state.at.dual))
+    return 0.5 * lean**2 / ridge if ridge > 0 else lean * abs(state.at.intercept)
+
+
+def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
+    """The next centre where the last problem is solved, and the working set grown."""
+    outside = state.violations.copy()
+    outside[state.members] = 0.0
+    if state.solved and float(outside.max(initial=0.0)) <= WRONG * l1_of(problem):
+        state = replace(
+            state,
+            centre=state.at,
+            sharpness=min(GROWTH * state.sharpness, state.sharpest),
+            proximal=max(state.proximal / GROWTH, LEAST_PROXIMAL),
+            residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
+        )
+    return replace(state, members=_grown(state, outside))
 
 
 def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
@@ -237,15 +269,15 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
 
 def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
     """The features of the working set; a plain matrix where they are few, read again and again."""
-    part = design if members.size == design.n_features else design.columns(members)
-    if not part.is_dense or members.size > PLAIN or part.n_samples * members.size > PLAIN_ENTRIES:
-        return part
-    known = part.__dict__.get("_plain")
-    if known is None:
-        matrix = np.asfortranarray(part.scores(np.eye(members.size)))
-        known = part.__dict__["_plain"] = DenseDesign(matrix, part.ledger, part.share)
-    plain: Design = known
-    return plain
+
+    def plain() -> DenseDesign:
+        matrix = np.asfortranarray(design.dense_columns(members))
+        share = design.share * members.size / max(design.n_features, 1)
+        return DenseDesign(matrix, design.ledger, share)
+
+    if design.is_dense and design.n_samples * members.size <= PLAIN_ENTRIES:
+        return design.remembered("plain columns", plain, members)
+    return design if members.size == design.n_features else design.columns(members)
 
 
 def _sharpness_unit(problem: Problem) -> float:

@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.hinge_newton import smoothed_hinge
+from proxmargin.compiled.hinge_newton import net_slopes, net_value, orthant, smoothed_hinge
+from proxmargin.compiled.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.solvers.curved_system import Curved, System, system_of
+from proxmargin.solvers.curved_system import LIFTS, WIDE, Curved, System, system_of
+from proxmargin.solvers.newton_rows import Gathered, NewtonRows, newton_rows
 
 __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 
@@ -21,6 +23,7 @@ CORRECTIONS, WALKS = 5, 50
 # Armijo's share of the slope; what rounding of the objective may hide, relative to it; the share
 # of the first slope that may be left at the end of a step where it does; halvings of a step
 DESCENT, ROUNDING, FLATTER, HALVINGS = 1e-4, 1e-13, 0.8, 40
+EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 # a problem that rounding ends is solved with a residual of at most so many times the target
 ROUGH = 1e3
 
@@ -115,46 +118,44 @@ class SmoothedHinge:
     ridge: float
     lift: float | None
 
-    def at(self, coef: Array, intercept: float) -> Here:
-        scores = self.design.scores(coef[:, None])[:, 0] + intercept
+    @property
+    def rows(self) -> NewtonRows:
+        return newton_rows(self.design)
+
+    def at(self, coef: Array, intercept: float, scores: Array | None = None) -> Here:
+        """A point, whose scores may be known."""
+        if scores is None:
+            scores = self.rows.scores(coef) + intercept
         dual = np.empty_like(scores)
         value, free = smoothed_hinge(
             scores, self.signs, self.caps, self.centre.dual, self.widths, dual
         )
-        move, turn = coef - self.centre.coef, intercept - self.centre.intercept
-        value += self.l1 * float(np.abs(coef).sum()) + 0.5 * self.l2 * float(coef @ coef)
-        value += 0.5 * self.proximal * float(move @ move)
+        turn = intercept - self.centre.intercept
+        value += net_value(coef, self.centre.coef, self.l1, self.l2, self.proximal)
         value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.lift or 0.0) * turn**2
         return Here(coef, intercept, scores, dual, free, value)
 
     def slopes(self, here: Here) -> Slopes:
         signed = self.signs * here.dual
-        pulled = self.design.adjoint(signed[:, None])[:, 0]
-        slope = self.l2 * here.coef + self.proximal * (here.coef - self.centre.coef) - pulled
+        pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
+        rest, pull = net_slopes(
+            here.coef, self.centre.coef, pulled, self.l1, self.l2, self.proximal, slope
+        )
         lean = 0.0
         if self.lift is not None:
             turn = here.intercept - self.centre.intercept
             lean = self.ridge * here.intercept + self.lift * turn - float(signed.sum())
-        side = np.sign(here.coef)
-        rest = np.where(side == 0, np.maximum(np.abs(slope) - self.l1, 0.0), slope + self.l1 * side)
-        unit = max(float(np.abs(pulled).max(initial=0.0)), self.l1) or 1.0
-        total = max(float(here.dual.sum()), float(np.finfo(float).tiny))
-        residual = max(float(np.abs(rest).max(initial=0.0)) / unit, abs(lean) / total)
-        spread = float(np.linalg.norm(self.widths[here.free]))
-        noise = 2 * float(np.finfo(float).eps) * spread * self._largest()
+        unit = max(pull, self.l1) or 1.0
+        total = max(float(here.dual.sum()), TINY)
+        residual = max(rest / unit, abs(lean) / total)
+        widths = self.widths[here.free]
+        noise = 2 * EPS * float(widths @ widths) ** 0.5 * self.rows.largest
         return Slopes(slope, lean, residual, noise / unit)
-
-    def _largest(self) -> float:
-        """A bound on the entries of the data; computed once."""
-        known = self.__dict__.get("_known_largest")
-        if known is None:
-            known = self.__dict__["_known_largest"] = float(self.design.largest().max(initial=0.0))
-        return float(known)
 
     def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
         """The curvature at a point, in the intercept and the features ``index``."""
         return Curved(
-            self.design.rows(here.free).columns(index),
+            self.rows.part(here.free, index),
             self.widths[here.free],
             np.full(index.size, self.proximal + self.l2),
             None if self.lift is None else self.lift + self.ridge,
@@ -198,40 +199,45 @@ def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> Here | None
     """
     to = _direction(smoothed, here, slopes)
     slack = ROUNDING * abs(here.value)
+    first = here.coef[to.features]
+    whole = np.zeros_like(here.coef)
+    whole[to.features] = to.coef
+    moved = smoothed.rows.scores(whole) + to.intercept
+    fall = -float(to.slope @ to.coef) - to.intercept * slopes.intercept
     length = 1.0
     for _ in range(HALVINGS):
-        moved = here.coef[to.features] + length * to.coef
-        moved[moved * to.side < 0] = 0.0
-        change, turn = moved - here.coef[to.features], length * to.intercept
         coef = here.coef.copy()
-        coef[to.features] = moved
-        there = smoothed.at(coef, here.intercept + turn)
-        fall = -float(to.slope @ change) - turn * slopes.intercept
-        if fall > slack and there.value <= here.value - DESCENT * fall:
+        coef[to.features] = first + length * to.coef
+        there = smoothed.at(
+            coef, here.intercept + length * to.intercept, here.scores + length * moved
+        )
+        if length * fall > slack and there.value <= here.value - DESCENT * length * fall:
             return there
         if there.value <= here.value + slack:
             end = smoothed.slopes(there)
             slope = end.coef[to.features] + smoothed.l1 * to.side
-            if float(slope @ change) + turn * end.intercept <= FLATTER * abs(fall):
+            if float(slope @ to.coef) + to.intercept * end.intercept <= FLATTER * abs(fall):
                 return there
-        if fall <= slack:
+        if length * fall <= slack:
             return None
         length *= 0.5
     return None
 
 
 def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> _Direction:
-    """Newton's step on the orthant of the features that are away from zero, or want to be."""
-    zero = here.coef == 0
-    index = np.flatnonzero(~zero | (np.abs(slopes.coef) > smoothed.l1))
-    side = np.where(zero, -np.sign(slopes.coef), np.sign(here.coef))[index]
-    slope = slopes.coef[index] + smoothed.l1 * side
-    model = _Model(
-        system_of(smoothed.curved(here, index)), here.coef[index], side, slope, slopes.intercept
-    )
-    move, turn = _jumped(model)
-    if float(slope @ move) + turn * slopes.intercept >= 0:
-        move, turn = _walked(model)
+    """Newton's step in the orthant of the features that are away from zero, or want to be."""
+    index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
+    curved, coef = smoothed.curved(here, index), here.coef[index]
+    if isinstance(curved.design, Gathered):
+        lift = -1.0 if curved.lift is None else curved.lift
+        parts = curved.design.matrix, curved.bends, curved.diagonal, lift
+        start = coef, side, slope, slopes.intercept
+        move, turn = orthant_step(*parts, *start, WIDE, LIFTS, CORRECTIONS, WALKS)
+    else:
+        model = _Model(system_of(curved), coef, side, slope, slopes.intercept)
+        move, turn = _jumped(model)
+        if not float(slope @ move) + turn * slopes.intercept < 0:
+            move, turn = _walked(model)
     return _Direction(index, side, slope, move, turn)
 
 
@@ -249,7 +255,7 @@ def _jumped(model: _Model) -> tuple[Array, float]:
     """The step to the minimiser of the model in the orthant, where that is found quickly.
 
     Coefficients that would change their sign are put to zero, all at once, and the others solved
-    for again. The step may fail to descend.
+    for again; those that still would in the end stay at zero. The step may fail to descend.
     """
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
@@ -263,7 +269,7 @@ def _jumped(model: _Model) -> tuple[Array, float]:
         if not beyond.any():
             break
         stays &= ~beyond
-    return move, turn
+    return np.where((coef + move) * side < 0, -coef, move), turn
 
 
 def _walked(model: _Model) -> tuple[Array, float]:
