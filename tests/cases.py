@@ -190,6 +190,12 @@ PENALTIES: dict[str, Penalty] = {
     "sum-to-zero": SumToZero(ElasticNet(0.0, 0.0)),
     "sum-to-zero group l2": SumToZeroGroups(GroupL2(Groups.features(4), 0.8, WEIGHTS)),
     "sum-to-zero group linf": SumToZeroGroups(GroupLinf(Groups.features(4), 0.8, WEIGHTS)),
+    "sum-to-zero group l2 in classes": SumToZeroGroups(
+        GroupL2(Groups.of_members([[3], [0, 2, 1]], 4), 0.8, WEIGHTS[:2])
+    ),
+    "sum-to-zero group linf in classes": SumToZeroGroups(
+        GroupLinf(Groups.of_members([[3], [0, 2, 1]], 4), 0.8, WEIGHTS[:2])
+    ),
 }
 INTERCEPTS = {
     "binary": {"free": Ridge(0.0), "ridge": Ridge(0.3), "none": Pinned()},

@@ -39,6 +39,8 @@ SPARSE = [
     "sum-to-zero l1",
     "sum-to-zero group l2",
     "sum-to-zero group linf",
+    "sum-to-zero group l2 in classes",
+    "sum-to-zero group linf in classes",
 ]
 with_l1 = pytest.mark.parametrize("penalty", [PENALTIES[name] for name in SPARSE], ids=SPARSE)
 
@@ -114,10 +116,13 @@ def test_fenchel_young_is_value_plus_conjugate_minus_product(penalty, coef, dual
     assert terms.sum() == pytest.approx(plain, abs=1e-12 * size**2)
 
 
+DIFFERENTIABLE = {
+    name: penalty
+    for name, penalty in PENALTIES.items()
+    if not isinstance(penalty, Ball) and not name.endswith("in classes")
+}
 with_jacobian = pytest.mark.parametrize(
-    "penalty",
-    [penalty for penalty in PENALTIES.values() if not isinstance(penalty, Ball)],
-    ids=[name for name, penalty in PENALTIES.items() if not isinstance(penalty, Ball)],
+    "penalty", DIFFERENTIABLE.values(), ids=DIFFERENTIABLE.keys()
 )
 
 
@@ -150,6 +155,8 @@ def test_jacobians_of_the_prox_are_symmetric_with_eigenvalues_between_0_and_1(
 def test_a_penalty_without_a_jacobian_says_so() -> None:
     with pytest.raises(TypeError, match="no derivative of the prox of Ball"):
         PENALTIES["ball"].prox_jacobian(np.ones((4, 3)), 1.0)
+    with pytest.raises(TypeError, match="known with one group a feature only"):
+        PENALTIES["sum-to-zero group l2 in classes"].prox_jacobian(np.ones((4, 3)), 1.0)
 
 
 @every_penalty

@@ -36,7 +36,8 @@ __all__ = ["MulticlassSVC"]
 _SOLVERS = (
     "'linear-program', 'multiplier-newton', 'ssnal', 'ssnal-ws', 'fbpd', "
     "'fbpd-ssnal', for the smooth losses "
-    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
+    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', 'fapg-ssnal-ws', "
+    "with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
 )
 
 
@@ -98,7 +99,7 @@ class MulticlassSVC(MarginEstimator):
         ``max(0, max_{k != y} 1 + z_k - z_y)``, the hinge of Crammer and Singer;
         ``sum_{k != y} [1 + z_k - z_y]_+^2``; ``log(1 + sum_{k != y} exp(1 + z_k - z_y))``; or
         ``sum_{k != y} [1 + z_k]_+``, that of Lee, Lin and Wahba, with coefficients and intercepts
-        that sum to zero over the classes (of the group penalties with ``groups='features'`` only).
+        that sum to zero over the classes.
     <shared>
 
     <attributes>
@@ -177,12 +178,6 @@ class MulticlassSVC(MarginEstimator):
         if (self.groups is not None) != (self.penalty in GROUP_NORMS):
             wanted = "needs groups" if self.groups is None else "takes no groups"
             raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={self.groups!r}")
-        apart = self.penalty in GROUP_NORMS and not isinstance(self.groups, str)
-        if self.loss == "lee" and apart:
-            raise ValueError(
-                "loss='lee' has coefficients that sum to zero over the classes, which is known "
-                f"with one group a feature only: use groups='features', got {self.groups!r}"
-            )
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return [LOSSES[self.loss](targets)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.balanced_groups import balanced_group_centres, balanced_group_prox
 from proxmargin.compiled.groups import group_l2_prox, group_linf_prox, group_linf_residual
 from proxmargin.compiled.rows import balanced_linf_prox
 from proxmargin.penalties.base import Array, Penalty, Step
@@ -84,20 +85,61 @@ class GroupNorm(Penalty):
     def _kernel() -> Any:
         """The compiled prox of oriented values."""
 
-    # -- of rows that sum to zero over the classes, one group a feature --------------------------
+    # -- of rows that sum to zero over the classes ------------------------------------------------
 
-    @abstractmethod
+    _is_largest: ClassVar[bool]
+    """The norm is that of the largest entry, for kernels that know both."""
+
     def class_centres(self, dual: Array) -> Array:
-        """The shift of each row after which its dual norm is least, (n_features, 1)."""
+        """The shifts of rows, (n_features, 1), after which the dual norm of a group (within
+        classes: the largest of all classes) is least."""
+        if self.groups.across_classes:
+            return self._row_centres(dual)
+        layout = self.groups.layout(len(dual))
+        shifts, *_ = balanced_group_centres(np.ascontiguousarray(dual), *layout, self._is_largest)
+        return shifts
 
-    @abstractmethod
+    def balanced_dual_norms(self, dual: Array) -> tuple[Array, Array]:
+        """Of groups within classes, the least of the largest dual norm of all classes, (n_groups,).
+
+        That is the largest product of a group with coefficients, rows of which sum to zero, that
+        have the norm one over all classes; with those of every group, (n_features, n_outputs).
+        """
+        layout, dual = self.groups.layout(len(dual)), np.ascontiguousarray(dual)
+        _, norms, points = balanced_group_centres(dual, *layout, self._is_largest)
+        return norms, points
+
     def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
         """The prox under the condition that rows sum to zero, and the shifts (n_features, 1) at
         which the prox without it is the same."""
+        if self.groups.across_classes:
+            return self._balanced_rows(coef, step)
+        steps = np.ascontiguousarray(np.broadcast_to(step, (len(coef), 1)), dtype=np.float64)
+        layout, radii = self.groups.layout(len(coef)), self.strength * self.omega
+        coef = np.ascontiguousarray(coef)
+        prox, shifts = balanced_group_prox(coef, steps, *layout, radii, self._is_largest)
+        return prox, shifts
 
-    @abstractmethod
     def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """An element of the generalised Jacobian of `balanced_prox`."""
+        if not self.groups.across_classes:
+            raise TypeError(
+                "the derivative of the prox of coefficients that sum to zero over the classes is "
+                "known with one group a feature only (groups='features')"
+            )
+        return self._rows_jacobian(coef, step)
+
+    @abstractmethod
+    def _row_centres(self, dual: Array) -> Array:
+        """`class_centres` with one group a feature."""
+
+    @abstractmethod
+    def _balanced_rows(self, coef: Array, step: Step) -> tuple[Array, Array]:
+        """`balanced_prox` with one group a feature."""
+
+    @abstractmethod
+    def _rows_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """`balanced_jacobian` with one group a feature."""
 
     def conjugate(self, dual: Array) -> float:
         values = self.groups.oriented(dual)
@@ -147,6 +189,8 @@ class GroupL2(GroupNorm):
     The dual norm is the l2 norm again; see `GroupNorm` for the parameters.
     """
 
+    _is_largest: ClassVar[bool] = False
+
     def _norms(self, values: Array) -> Array:
         return _lengths(self.groups, values)
 
@@ -189,18 +233,18 @@ class GroupL2(GroupNorm):
         pulled = v - self.groups.spread(radii, len(w)) * self._directions(w, s)
         return self._by_feature(np.abs(np.where(live, pulled, beyond)), np.maximum)
 
-    def class_centres(self, dual: Array) -> Array:
+    def _row_centres(self, dual: Array) -> Array:
         return dual.mean(axis=1, keepdims=True)
 
-    def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
+    def _balanced_rows(self, coef: Array, step: Step) -> tuple[Array, Array]:
         """Lengths do not depend on the axes: the prox of what is left of a row without its mean."""
-        centres = self.class_centres(coef)
+        centres = self._row_centres(coef)
         prox = self.prox(coef - centres, step)
-        return prox - self.class_centres(prox), centres  # the rounding of large rows
+        return prox - self._row_centres(prox), centres  # the rounding of large rows
 
-    def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+    def _rows_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """``(1 - c) (I - 1 1' / m) + c u u'``: u sums to zero."""
-        inner = self.prox_jacobian(coef - self.class_centres(coef), step)
+        inner = self.prox_jacobian(coef - self._row_centres(coef), step)
         return replace(inner, removed=np.sqrt(inner.diagonal / coef.shape[1]))
 
     def _directions(self, values: Array, lengths: Array) -> Array:
@@ -215,6 +259,8 @@ class GroupLinf(GroupNorm):
 
     The dual norm is the l1 norm; see `GroupNorm` for the parameters.
     """
+
+    _is_largest: ClassVar[bool] = True
 
     def _norms(self, values: Array) -> Array:
         return self.groups.reduced(np.maximum, np.abs(values))
@@ -238,22 +284,22 @@ class GroupLinf(GroupNorm):
         restored = self.groups.restored(diagonal), self.groups.restored(vectors)
         return ProxJacobian(*restored, self.groups)
 
-    def class_centres(self, dual: Array) -> Array:
+    def _row_centres(self, dual: Array) -> Array:
         medians: Array = np.median(dual, axis=1, keepdims=True)
         return medians
 
-    def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
+    def _balanced_rows(self, coef: Array, step: Step) -> tuple[Array, Array]:
         radii = step * self._radii(self.groups.oriented(coef)).T
         prox, shifts = balanced_linf_prox(np.ascontiguousarray(coef), np.ascontiguousarray(radii))
         return prox, shifts
 
-    def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+    def _rows_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """What is left of ``diag(F) + s s' / |T|`` in the directions that sum to zero.
 
         F are the entries below the cap, T those at it with the signs s: this is a projection, and
         a = F + s (s'1) / |T| is that of the direction 1.
         """
-        reached, _ = self.balanced_prox(coef, step)
+        reached, _ = self._balanced_rows(coef, step)
         top = np.abs(reached).max(axis=1, keepdims=True)
         capped = (np.abs(reached) >= top * (1.0 - TIES)) & (top > 0)
         counts = np.maximum(capped.sum(axis=1, keepdims=True), 1.0)

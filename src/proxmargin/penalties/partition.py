@@ -89,7 +89,7 @@ class Groups:
     @cached_property
     def n_groups(self) -> int:
         """Number of groups; where groups are within classes, in each class."""
-        return int(self.codes.max()) + 1
+        return int(self.codes.max(initial=-1)) + 1
 
     def restricted(self, index: NDArray[np.intp]) -> tuple[Groups, NDArray[np.intp]]:
         """The groups of some of the features, and which of the groups these are."""

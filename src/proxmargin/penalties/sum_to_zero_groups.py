@@ -1,4 +1,4 @@
-"""Norms of the coefficients of each feature, which sum to zero over the classes."""
+"""Norms of groups of coefficients whose rows sum to zero over the classes."""
 
 from __future__ import annotations
 
@@ -18,32 +18,28 @@ __all__ = ["SumToZeroGroups"]
 
 @dataclass(frozen=True, eq=False)
 class SumToZeroGroups(Penalty):
-    """``strength sum_j omega_j |W_j|`` where every row of W sums to zero, infinite elsewhere.
+    """``strength sum_g omega_g |W_g|`` where every row of W sums to zero, infinite elsewhere.
 
     Parameters
     ----------
     inner : GroupNorm
-        One group a feature, across the classes (`Groups.features`).
+        One group a feature, across the classes (`Groups.features`), or groups of features in each
+        class.
 
     Notes
     -----
     A common shift of a row of the dual leaves ``<V, W>`` as it is: the dual norm is the least of
-    all shifts, ``min_s |V_j - s 1|_*``, attained at the mean (l2) or a median (sup norm) of the
-    row. The prox is the norm's own at the shift for which it sums to zero: with the sup norm the
-    shrinkage of Zhang, Liu, Wu and Zhu (2008), one row at a time.
+    all shifts. With one group a feature that is ``min_s |V_j - s 1|_*``, attained at the mean
+    (l2) or a median (sup norm) of the row; with groups of d features in each class it is the
+    radius of the smallest ball of the dual norm that holds one point of R^d for each class. The
+    prox is the norm's own at the shifts for which it sums to zero: for rows with the sup norm the
+    shrinkage of Zhang, Liu, Wu and Zhu (2008).
     """
 
     inner: GroupNorm
 
     by_features = False
     sums_to_zero = True
-
-    def __post_init__(self) -> None:
-        if not self.inner.groups.across_classes:
-            raise ValueError(
-                "coefficients that sum to zero over the classes are known with one group a "
-                "feature only: use groups='features'"
-            )
 
     def value(self, coef: Array) -> float:
         return self.inner.value(coef) if rows_sum_to_zero(coef) else np.inf

@@ -235,6 +235,34 @@ class _BalancedLengths(_Lengths):
         return super().vertices(parts, pulled - pulled.mean(axis=1, keepdims=True))
 
 
+@dataclass(frozen=True, eq=False)
+class _SumToZeroBlocks(GaugeColumns):
+    """Norms of groups of features, summed over the classes, over which rows sum to zero.
+
+    Each group is a part, with the coefficients of all classes; the vertex that a dual point wants
+    most is the multiple of norm one of what it has beyond the largest ball that makes it zero.
+    """
+
+    strength: float
+    penalty: GroupLinf | GroupL2
+
+    @property
+    def is_polyhedral(self) -> bool:  # type: ignore[override]
+        return isinstance(self.penalty, GroupLinf)
+
+    def norms(self, pulled: Array) -> Array:
+        norms, _ = self.penalty.balanced_dual_norms(pulled)
+        return norms / self.penalty.omega
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        members = np.flatnonzero(np.isin(self.penalty.groups.codes, parts))
+        _, points = self.penalty.restricted(members).balanced_dual_norms(pulled[members])
+        rows, outputs = np.nonzero(points)
+        owners = np.searchsorted(parts, self.penalty.groups.codes[members[rows]])
+        entries = members[rows] * pulled.shape[1] + outputs
+        return Columns(parts, self.penalty.omega[parts], points[rows, outputs], entries, owners)
+
+
 def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
     """The columns of a norm, or of the l1 part of a penalty; None for another penalty."""
     if isinstance(penalty, ElasticNet):
@@ -243,9 +271,11 @@ def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
         return _Differences(penalty.inner.l1)
     if isinstance(penalty, SumToZeroGroups):
         norm = penalty.inner
+        assert isinstance(norm, GroupL2 | GroupLinf)
+        if not norm.groups.across_classes:
+            return _SumToZeroBlocks(norm.strength, norm)
         if isinstance(norm, GroupLinf):
             return _Balanced(norm.strength, norm.omega)
-        assert isinstance(norm, GroupL2)
         return _BalancedLengths(norm.strength, norm)
     if isinstance(penalty, GroupLinf):
         return _Largest(penalty.strength, penalty)
