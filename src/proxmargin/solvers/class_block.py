@@ -96,6 +96,8 @@ class Block(ABC):
 
     n_samples: int
     n_columns: int
+    entries: int
+    """Stored numbers."""
 
     @abstractmethod
     def scores(self, stacked: Array) -> Array:
@@ -132,6 +134,7 @@ class DenseBlock(Block):
     def __init__(self, matrix: Array) -> None:
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         self.n_samples, self.n_columns = self.matrix.shape
+        self.entries = self.matrix.size
 
     def scores(self, stacked: Array) -> Array:
         return self.matrix @ stacked[:-1] + stacked[-1]
@@ -189,6 +192,7 @@ class SparseBlock(Block):
         self.matrix = matrix
         self.parts = (matrix.data.astype(np.float64, copy=False), matrix.indices, matrix.indptr)
         self.n_samples, self.n_columns = matrix.shape
+        self.entries = matrix.nnz
 
     def scores(self, stacked: Array) -> Array:
         out = np.zeros((self.n_samples, stacked.shape[1]))

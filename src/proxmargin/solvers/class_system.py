@@ -2,12 +2,14 @@
 
 With B the roots of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
 -r`` is solved over the pairs, over the contrasts between the classes of the live samples, or by
-conjugate gradients, whichever is least work.
+conjugate gradients, whichever is least work. How many of the last are needed only they can tell:
+where all pairs are kept they are tried before a matrix is factorised.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,9 @@ WIDE = 1.3
 LARGEST = 2500
 # conjugate gradients end at this share of the first residual
 SHARE, MOST_STEPS = 1e-3, 500
+# before a matrix they may take this share of its work, which is so many times faster an operation;
+# and are not tried for fewer steps
+TRIAL, GAIN, FEWEST_STEPS = 0.5, 6.0, 20
 # added to the diagonal of a matrix that is not positive definite in floating point, relative to it
 LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
 
@@ -134,6 +139,10 @@ class ConjugateGradients(System):
     """Products with the data only, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        return self.iterated(keep, right, MOST_STEPS)[0]
+
+    def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> tuple[Array, bool]:
+        """What at most so many steps arrive at, and whether they arrived."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         bends = self.pairs.gathered(self.block.bends(self.live))[keep]
         bent = np.empty(self.live.masses.shape)
@@ -146,7 +155,39 @@ class ConjugateGradients(System):
             pulled = self.pairs.gathered(self.block.adjoint(bent))[keep]
             return diagonal * direction + pulled
 
-        return conjugate_gradients(product, 1.0 / (diagonal + bends), right, SHARE, MOST_STEPS)
+        found = conjugate_gradients(product, 1.0 / (diagonal + bends), right, SHARE, most)
+        off = float(np.linalg.norm(product(found) - right))
+        return found, off <= 2.0 * SHARE * float(np.linalg.norm(right))
+
+
+class Tried(System):
+    """Conjugate gradients of few steps, and a matrix where those do not arrive.
+
+    Parameters
+    ----------
+    most : int
+        Steps.
+    kind : type of System
+        The form of the matrix.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        live: Live,
+        free: NDArray[np.bool_],
+        diagonal: Array,
+        most: int,
+        kind: type[System],
+    ) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.most = most
+        self.first = ConjugateGradients(block, live, free, diagonal)
+        self.second = cache(lambda: kind(block, live, free, diagonal))
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        found, arrived = self.first.iterated(keep, right, self.most)
+        return found if arrived else self.second().solved(keep, right)
 
 
 def system_of(
@@ -156,10 +197,20 @@ def system_of(
     pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
     if min(pairs, contrasts) > LARGEST:
         return ConjugateGradients(block, live, free, diagonal)
-    if pairs <= WIDE * contrasts:
-        return OverPairs(block, live, free, diagonal)
-    kind = OverContrasts if selects else OverGram
-    return kind(block, live, free, diagonal)
+    if selects:
+        kind: type[System] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
+        return kind(block, live, free, diagonal)
+    kind = OverPairs if pairs <= WIDE * contrasts else OverGram
+    steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
+    if steps < FEWEST_STEPS:
+        return kind(block, live, free, diagonal)
+    return Tried(block, live, free, diagonal, steps, kind)
+
+
+def _affordable_steps(block: Block, classes: int, side: int) -> int:
+    """Conjugate gradients for `TRIAL` of the work of a matrix with that many rows."""
+    step = GAIN * 4.0 * max(block.entries, 1) * classes
+    return min(int(TRIAL * side**3 / 3.0 / step), MOST_STEPS)
 
 
 def factor_solved(matrix: Array, right: Array) -> Array:
