@@ -109,23 +109,33 @@ def solved(
     }
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    solver.passModel(_model(highs, program))
+    solver.passModel(*_given(highs, program))
     if basis is not None:
         solver.setBasis(_basis(highs, basis))
     solver.run()
     return _vertex(highs, solver, program)
 
 
-def _model(highs: Any, program: Program) -> Any:
-    model = highs.HighsLp()
-    model.num_row_, model.num_col_ = program.matrix.shape
-    model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.lower, program.upper
-    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
-    model.a_matrix_.format_ = highs.MatrixFormat.kColwise
-    model.a_matrix_.start_ = program.matrix.indptr
-    model.a_matrix_.index_ = program.matrix.indices
-    model.a_matrix_.value_ = program.matrix.data
-    return model
+def _given(highs: Any, program: Program) -> tuple[Any, ...]:
+    """A program as the arrays that HiGHS copies at once; an attribute would be read by entry."""
+    matrix, (rows, columns) = program.matrix, program.matrix.shape
+    return (
+        columns,
+        rows,
+        matrix.nnz,
+        int(highs.MatrixFormat.kColwise),
+        int(highs.ObjSense.kMinimize),
+        0.0,
+        program.cost,
+        program.lower,
+        program.upper,
+        program.row_lower,
+        program.row_upper,
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+        np.zeros(columns, dtype=np.int32),  # no integers
+    )
 
 
 def _basis(highs: Any, basis: Basis) -> Any:
@@ -153,7 +163,11 @@ def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
 
 def _without_rounding(program: Program, columns: Array) -> Array:
     """``columns`` with zeros where a degenerate vertex has zeros up to rounding."""
-    effects = np.abs(columns) * abs(program.matrix).max(axis=0).toarray().ravel()
+    starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
+    effects = np.zeros(columns.size)
+    if filled.size:
+        effects[filled] = np.maximum.reduceat(np.abs(program.matrix.data), starts[filled])
+    effects *= np.abs(columns)
     return np.where((program.lower == 0.0) & (effects <= NOTHING), 0.0, columns)
 
 
