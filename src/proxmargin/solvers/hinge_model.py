@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import centred
+from proxmargin.designs.standardized import centred, standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.hinge import Hinge
 from proxmargin.losses.margin_sum import MarginSum
@@ -22,6 +22,7 @@ __all__ = [
     "intercept_ridge",
     "l1_of",
     "samples_of",
+    "spread_of",
 ]
 
 # margins this close to one are on the kink, at a warm start without multipliers
@@ -60,11 +61,26 @@ def intercept_ridge(problem: Problem) -> float | None:
 def design_of(problem: Problem) -> Design:
     """The data, centred where the intercept is free, which only moves the intercept.
 
-    Systems formed from data with large means would have lost their digits.
+    Systems formed from data with large means would have lost their digits. Asked for once a
+    problem.
     """
+    known = problem.__dict__.get("_design_of_hinges")
+    if known is None:
+        known = problem.design
+        if problem.intercept.is_shift_invariant:
+            known = centred(problem.design, problem.loss.shares)
+        problem.__dict__["_design_of_hinges"] = known
+    design: Design = known
+    return design
+
+
+def spread_of(problem: Problem) -> float:
+    """Mean square of the lengths of the samples of `design_of`."""
+    shares = problem.loss.shares
     if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
+        scale = standardized(problem.design, shares).scale
+        return float(np.square(scale[np.isfinite(scale)]).sum())
+    return float(shares @ problem.design.row_norms())
 
 
 def centre_of(problem: Problem) -> Array:

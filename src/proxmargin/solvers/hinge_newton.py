@@ -21,6 +21,7 @@ from proxmargin.solvers.hinge_model import (
     intercept_ridge,
     l1_of,
     samples_of,
+    spread_of,
 )
 from proxmargin.solvers.smoothed_hinge import Centre, SmoothedHinge, minimised
 from proxmargin.stopping import Stop
@@ -28,9 +29,10 @@ from proxmargin.stopping import Stop
 __all__ = ["HingeNewton", "Multiplied"]
 
 # sharpness: by what share of its cap a multiplier moves where its margin is missed by one unit; for
-# cold and for warm starts, its growth with each update of the multipliers, and the largest, at
-# which rounding of the scores is felt
-COLD_SHARPNESS, WARM_SHARPNESS, GROWTH, LARGEST_SHARPNESS = 0.2, 2.0, 2.0, 3e4
+# cold starts, with more features than samples or fewer, and for warm ones; its growth with each
+# update of the multipliers, and the largest, at which rounding of the scores is felt
+COLD_SHARPNESS, TALL_SHARPNESS, WARM_SHARPNESS = 0.2, 1.0, 2.0
+GROWTH, LARGEST_SHARPNESS = 2.0, 3e4
 # what it is divided by where rounding of the objective has ended a search
 RETREAT = 4.0
 # proximal curvature, relative to the penalty: the first is one, and it falls as sharpness grows
@@ -130,18 +132,20 @@ class HingeNewton(Solver[Multiplied]):
         coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
         intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
         scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        tall = scores.size > coef.size and unit == 1.0
+        cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
         at = Centre(coef, intercept, first_multipliers(problem, start, scores))
         first = Multiplied(
             at=at,
             centre=at,
             scores=scores,
             members=np.flatnonzero(coef),
-            sharpness=unit * (WARM_SHARPNESS if coef.any() else COLD_SHARPNESS),
+            sharpness=unit * (WARM_SHARPNESS if coef.any() else cold),
             sharpest=unit * LARGEST_SHARPNESS,
             stop=stop,
         )
         # it may be optimal, which bounds found later may prove
-        return replace(_priced(problem, first), claims=True)
+        return replace(_priced(problem, first, _pulled(problem, first)), claims=True)
 
     def step(self, problem: Problem, state: Multiplied) -> Multiplied:
         """Solve a smoothed problem: the next one, or the same on more features."""
@@ -164,25 +168,28 @@ class HingeNewton(Solver[Multiplied]):
             solved=end.solved,
             finished=failed and sharpness < COLD_SHARPNESS * _sharpness_unit(problem),
         )
-        return _priced(problem, there)
+        every = state.members.size == coef.size
+        return _priced(problem, there, end.pulled if every else _pulled(problem, there))
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
         return Point(coef, np.array([state.at.intercept]) - centre_of(problem) @ coef)
-
-    def scores(self, problem: Problem, state: Multiplied) -> Array:
-        return state.scores[:, None]
 
     def dual(self, problem: Problem, state: Multiplied) -> Array:
         signs, _ = samples_of(problem)
         return (-signs * state.at.dual)[:, None]
 
 
-def _priced(problem: Problem, state: Multiplied) -> Multiplied:
-    """The violations of all features, and the gap that the multipliers prove but for rounding."""
+def _pulled(problem: Problem, state: Multiplied) -> Array:
+    """How the multipliers pull on the features."""
     signs, _ = samples_of(problem)
+    return design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0]
+
+
+def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
+    """The violations of all features, and the gap that the multipliers prove but for rounding."""
     l1, l2 = l1_of(problem), problem.penalty.l2
-    pull = np.abs(design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0])
+    pull = np.abs(pulled)
     violations = np.maximum(pull - l1, 0.0)
     primal, bound = _value(problem, state), float(state.at.dual.sum())
     if l2 > 0:
@@ -244,8 +251,10 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
         return np.arange(total)
     size = min(max(FEW, 2 * int(np.count_nonzero(state.at.coef))), total)
     worst = np.argpartition(outside, total - size)[total - size :]
-    worst = worst[outside[worst] > 0]
-    return np.union1d(state.members, worst).astype(np.intp)
+    wanted = np.zeros(total, dtype=bool)
+    wanted[worst[outside[worst] > 0]] = True
+    wanted[state.members] = True
+    return np.flatnonzero(wanted)
 
 
 def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
@@ -282,7 +291,7 @@ def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
 
 def _sharpness_unit(problem: Problem) -> float:
     """One; more where the ridge alone keeps the scores within less than one of the intercept."""
-    reach = float(problem.loss.shares @ design_of(problem).row_norms())
+    reach = spread_of(problem)
     return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
 
 

@@ -70,20 +70,24 @@ class Slopes(NamedTuple):
         Largest violation of the optimality conditions, relative to the pull of the multipliers.
     least : float
         What rounding of the scores leaves of the residual.
+    pulled : (n_features,)
+        ``X'(y a)`` for the multipliers a.
     """
 
     coef: Array
     intercept: float
     residual: float
     least: float
+    pulled: Array
 
 
 class End(NamedTuple):
-    """How a smoothed problem was left."""
+    """How a smoothed problem was left, and how its multipliers pull on the features."""
 
     steps: int
     solved: bool
     stuck: bool
+    pulled: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +154,7 @@ class SmoothedHinge:
         residual = max(rest / unit, abs(lean) / total)
         widths = self.widths[here.free]
         noise = 2 * EPS * float(widths @ widths) ** 0.5 * self.rows.largest
-        return Slopes(slope, lean, residual, noise / unit)
+        return Slopes(slope, lean, residual, noise / unit, pulled)
 
     def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
         """The curvature at a point, in the intercept and the features ``index``."""
@@ -166,18 +170,18 @@ def minimised(
     smoothed: SmoothedHinge, here: Here, target: float, limit: int, deadline: float
 ) -> tuple[Here, End]:
     """Newton steps until the residual is at most ``target``, or nothing more can be done."""
-    steps = 0
+    steps, slopes = 0, smoothed.slopes(here)
     while True:
-        slopes = smoothed.slopes(here)
         if slopes.residual <= max(target, slopes.least):
-            return here, End(steps, solved=True, stuck=False)
+            return here, End(steps, solved=True, stuck=False, pulled=slopes.pulled)
         if steps >= limit or perf_counter() >= deadline:
-            return here, End(steps, solved=False, stuck=False)
-        there = _stepped(smoothed, here, slopes)
+            return here, End(steps, solved=False, stuck=False, pulled=slopes.pulled)
+        stepped = _stepped(smoothed, here, slopes)
         steps += 1
-        if there is None:
-            return here, End(steps, solved=slopes.residual <= ROUGH * target, stuck=True)
-        here = there
+        if stepped is None:
+            solved = slopes.residual <= ROUGH * target
+            return here, End(steps, solved, stuck=True, pulled=slopes.pulled)
+        here, slopes = stepped
 
 
 class _Direction(NamedTuple):
@@ -190,7 +194,7 @@ class _Direction(NamedTuple):
     intercept: float
 
 
-def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> Here | None:
+def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> tuple[Here, Slopes] | None:
     """A step of Newton's method, as long as the objective allows; None if it allows none.
 
     Near the solution the objective cannot tell a good step from a bad one, but its slope along
@@ -212,12 +216,12 @@ def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> Here | None
             coef, here.intercept + length * to.intercept, here.scores + length * moved
         )
         if length * fall > slack and there.value <= here.value - DESCENT * length * fall:
-            return there
+            return there, smoothed.slopes(there)
         if there.value <= here.value + slack:
             end = smoothed.slopes(there)
             slope = end.coef[to.features] + smoothed.l1 * to.side
             if float(slope @ to.coef) + to.intercept * end.intercept <= FLATTER * abs(fall):
-                return there
+                return there, end
         if length * fall <= slack:
             return None
         length *= 0.5
