@@ -116,7 +116,7 @@ def test_rows_that_sum_to_zero_have_one_too() -> None:
     X, y = sample(np.random.default_rng(10), 21, 10, 3)
     problem = every_wrong_class(X, y, 1.0)
     features, within = Groups.features(10), Groups.within_classes(np.arange(10) // 3)
-    for norm in (GroupLinf(features), GroupL2(features), GroupLinf(within)):
+    for norm in (GroupLinf(features), GroupL2(features), GroupLinf(within), GroupL2(within)):
         exact = critical_strength(replace(problem, penalty=SumToZeroGroups(norm)))
         for factor, live in ((1.001, False), (0.999, True)):
             penalty = SumToZeroGroups(replace(norm, strength=factor * exact))

@@ -34,6 +34,7 @@ PENALTIES: dict[str, Penalty] = {
     "sum-to-zero elastic net": SumToZero(ElasticNet(0.8, 0.3)),
     "sum-to-zero group l2": SumToZeroGroups(GroupL2(Groups.features(P), 0.8)),
     "sum-to-zero group linf": SumToZeroGroups(GroupLinf(Groups.features(P), 0.8)),
+    "sum-to-zero group l2 in classes": SumToZeroGroups(GroupL2(Groups.within_classes(LABELS), 0.8)),
 }
 INTERCEPTS: dict[str, Penalty] = {
     "free": SumToZero(ElasticNet(0.0)),

@@ -26,8 +26,8 @@ EPS = float(np.finfo(np.float64).eps)
 STEPS, HALVINGS, RADII = 500, 40, 60
 # the share of the slope that a step has to gain, and of the height that is rounding of it; a
 # bound met to so many roundings is met
-DESCENT, ROUNDED, ROUNDINGS = 1e-4, 1e-14, 4.0
-# the share of a step below which sums that no longer fall are rounding
+DESCENT, ROUNDED, ROUNDINGS = 1e-4, 1e-12, 4.0
+# the share of a step below which sums, or a height, that no longer fall are rounding
 FEW = 0.1
 # of points of norm one, sums that count as zero
 OFF = 1e-13
@@ -146,7 +146,7 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
     for _ in range(STEPS):
         sums = u.sum(axis=1)
         off = np.abs(sums).max()
-        if height == 0.0 or off <= EPS * np.abs(u).max():
+        if height == 0.0 or off <= EPS:
             break
         _curvature(steps, radius, sup, x, u, sizes, diagonal, columns)
         move = _newton(sums, diagonal, columns, max(FLAT, off))
@@ -169,6 +169,8 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
         else:
             return _split(block, steps, at, radius, sup, members, x, u, sizes)
         at[:] = trial
+        if share < FEW and reached >= height * (1.0 - ROUNDED):
+            return reached
         height = reached
     return height
 
@@ -231,6 +233,8 @@ def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
             break
         further = (x * u).sum() / sizes.sum()
         _evened(u, sup, sizes)
+        for j in range(d):  # a little above the largest entries, where all are largest ones
+            u[j] -= np.where(sizes > 0.0, u[j].sum() / (sizes > 0.0).sum(), 0.0)
         norm = _norm(u, sup)
         if np.abs(u.sum(axis=1)).max() <= OFF * norm and (x * u).sum() > bound * norm:
             bound = (x * u).sum() / norm

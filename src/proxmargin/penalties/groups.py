@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.balanced_groups import balanced_group_centres, balanced_group_prox
 from proxmargin.compiled.groups import group_l2_prox, group_linf_prox, group_linf_residual
 from proxmargin.compiled.rows import balanced_linf_prox
+from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
@@ -122,12 +123,9 @@ class GroupNorm(Penalty):
 
     def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """An element of the generalised Jacobian of `balanced_prox`."""
-        if not self.groups.across_classes:
-            raise TypeError(
-                "the derivative of the prox of coefficients that sum to zero over the classes is "
-                "known with one group a feature only (groups='features')"
-            )
-        return self._rows_jacobian(coef, step)
+        if self.groups.across_classes:
+            return self._rows_jacobian(coef, step)
+        return self._blocks_jacobian(coef, step)
 
     @abstractmethod
     def _row_centres(self, dual: Array) -> Array:
@@ -140,6 +138,10 @@ class GroupNorm(Penalty):
     @abstractmethod
     def _rows_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """`balanced_jacobian` with one group a feature."""
+
+    @abstractmethod
+    def _blocks_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        """`balanced_jacobian` with groups within classes."""
 
     def conjugate(self, dual: Array) -> float:
         values = self.groups.oriented(dual)
@@ -247,6 +249,13 @@ class GroupL2(GroupNorm):
         inner = self.prox_jacobian(coef - self._row_centres(coef), step)
         return replace(inner, removed=np.sqrt(inner.diagonal / coef.shape[1]))
 
+    def _blocks_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        reached, shifts = self.balanced_prox(coef, step)
+        inner = self.prox_jacobian(coef - shifts, step)
+        live = self.groups.spread(self._norms(reached) > 0, len(coef))
+        assert inner.vectors is not None
+        return BalancedJacobian(inner.diagonal * live, inner.vectors * live, self.groups)
+
     def _directions(self, values: Array, lengths: Array) -> Array:
         """Each group divided by its length; zero where that is."""
         spread = self.groups.spread(lengths, len(values))
@@ -309,6 +318,12 @@ class GroupLinf(GroupNorm):
         lengths = np.linalg.norm(along, axis=1, keepdims=True)
         removed = np.divide(along, lengths, out=np.zeros_like(along), where=lengths > 0)
         return ProxJacobian(free, signs / np.sqrt(counts), self.groups, removed=removed)
+
+    def _blocks_jacobian(self, coef: Array, step: float) -> ProxJacobian:
+        raise TypeError(
+            "that of the largest entries of groups which sum to zero over the classes is known "
+            "with one group a feature only (groups='features')"
+        )
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         """With M = |w_g|_inf, r = |v_g|_1:  ``(radius - r) M  +  sum_j |v_j| (M - sign(v_j) w_j)``.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from proxmargin.designs.base import Array, Design
+from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.solvers.ridge_newton import cholesky, conjugate_gradients
 
@@ -162,6 +163,11 @@ def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
     """``tau X J X'``, added to the blocks of every pair of classes."""
     jacobian, columns, tau = system.jacobian, system.columns, system.tau
+    if isinstance(jacobian, BalancedJacobian):
+        (balanced,) = jacobian.roots()
+        images = balanced.images(columns)
+        matrix += (tau * images @ images.T).reshape(matrix.shape)
+        return
     if jacobian.vectors is None or not jacobian.across:
         for k, root in enumerate(jacobian.roots()):
             part = root.combined(columns)

@@ -1,0 +1,171 @@
+"""Derivatives of the prox of lengths of groups whose coefficients sum to zero over the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.penalties.jacobian import NOTHING, ProxJacobian
+
+__all__ = ["BalancedJacobian", "BalancedRoot"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class BalancedJacobian(ProxJacobian):
+    """What is left of ``J = diag(a) + sum_gk b_gk b_gk'`` in the directions that sum to zero.
+
+    Of one group the matrices ``J_k = a_k I + b_k b_k'`` of the classes are d x d, and with their
+    sum ``H = sum_k J_k`` it is ``J - [J_1, ...]' H^-1 [J_1, ...]``. Parameters are those of
+    `ProxJacobian` with groups within classes, on which the diagonal is one number a class.
+    """
+
+    @property
+    def across(self) -> bool:
+        return True
+
+    def apply(self, x: Array) -> Array:
+        product = super().apply(x)
+        shifts = self._divided(product.sum(axis=1, keepdims=True))
+        return product - super().apply(np.broadcast_to(shifts, x.shape))
+
+    def _divided(self, sums: Array) -> Array:
+        """``H^-1 sums`` on live groups by a system of the size of the classes, zero on others."""
+        assert self.groups is not None
+        assert self.vectors is not None
+        rows, outputs = self.vectors.shape
+        pairs = (self.vectors[:, :, None] * self.vectors[:, None, :]).reshape(rows, -1)
+        inner = self.groups.reduced(np.add, pairs).reshape(-1, outputs, outputs)
+        total = self.diagonal.sum(axis=1, keepdims=True)
+        level = self.groups.reduced(np.maximum, total)
+        level = np.where(level > 0, level, 1.0)
+        np.einsum("gkk->gk", inner)[:] += level
+        along = self.groups.reduced(np.add, self.vectors * sums)
+        inward = self.groups.spread(np.linalg.solve(inner, along[:, :, None])[:, :, 0], rows)
+        rest = sums - (self.vectors * inward).sum(axis=1, keepdims=True)
+        divided: Array = np.where(total > 0, rest / self.groups.spread(level, rows), 0.0)
+        return divided
+
+    def roots(self) -> list[BalancedRoot]:  # type: ignore[override]
+        return [BalancedRoot(self)]
+
+
+class _Part(NamedTuple):
+    """The root of one group.
+
+    Attributes
+    ----------
+    members, classes : arrays of integers
+        What is live of the group.
+    axes : (d, d)
+        Orthogonal; the first span the b_k.
+    spanned : (m, s, r)
+        The root in the first s axes, for m classes.
+    beside : (m, e)
+        The root in each of the others.
+    """
+
+    members: Index
+    classes: Index
+    axes: Array
+    spanned: Array
+    beside: Array
+
+    @property
+    def size(self) -> int:
+        others = self.members.size - self.spanned.shape[1]
+        return self.spanned.shape[2] + others * self.beside.shape[1]
+
+
+class BalancedRoot:
+    """R with ``R R' = J``, group by group: beside the span of the b_k all axes are the same.
+
+    Parameters
+    ----------
+    jacobian : BalancedJacobian
+    """
+
+    def __init__(self, jacobian: BalancedJacobian) -> None:
+        assert jacobian.groups is not None
+        self.shape = jacobian.diagonal.shape
+        order, starts = jacobian.groups.layout(self.shape[0])
+        live = jacobian.groups.reduced(np.maximum, jacobian.diagonal) > 0
+        self.parts = [
+            _part(jacobian, order[starts[g] : starts[g + 1]], np.flatnonzero(live[g]))
+            for g in np.flatnonzero(live.any(axis=1))
+        ]
+        self.entries = jacobian.diagonal.size
+        self.size = sum(part.size for part in self.parts)
+
+    def combined(self, matrix: Array) -> Array:
+        """``matrix R``, for a matrix (m, k)."""
+        rows, outputs = self.shape
+        whole = matrix.reshape(len(matrix), outputs, rows)
+        combined = [np.zeros((len(matrix), 0))]
+        for part in self.parts:
+            turned = whole[:, part.classes][:, :, part.members] @ part.axes
+            width = part.spanned.shape[1]
+            combined.append(np.einsum("nks,ksr->nr", turned[:, :, :width], part.spanned))
+            beside = np.einsum("nkj,ke->nje", turned[:, :, width:], part.beside)
+            combined.append(beside.reshape(len(matrix), part.size - part.spanned.shape[2]))
+        return np.hstack(combined)
+
+    def images(self, columns: Array) -> Array:
+        """``F R``, one block of rows a class, for the features F, (n, rows), of every class."""
+        out = np.zeros((self.shape[1], len(columns), self.size))
+        at = 0
+        for part in self.parts:
+            turned, width = columns[:, part.members] @ part.axes, part.spanned.shape[1]
+            place = slice(at, at + part.spanned.shape[2])
+            out[part.classes, :, place] = turned[:, :width] @ part.spanned
+            rest = slice(place.stop, at + part.size)
+            beside = turned[None, :, width:, None] * part.beside[:, None, None, :]
+            across = part.classes.size, len(columns), part.size - part.spanned.shape[2]
+            out[part.classes, :, rest] = beside.reshape(across)
+            at += part.size
+        return out.reshape(self.shape[1] * len(columns), self.size)
+
+    def times(self, inner: Array) -> Array:
+        """``R inner``, for (size,)."""
+        out, at = np.zeros(self.shape[::-1]), 0
+        for part in self.parts:
+            (classes, width, rank), size = part.spanned.shape, part.size
+            here = inner[at : at + size]
+            turned = np.empty((classes, part.members.size))
+            turned[:, :width] = part.spanned @ here[:rank]
+            others = here[rank:].reshape(part.members.size - width, part.beside.shape[1])
+            turned[:, width:] = part.beside @ others.T
+            out[np.ix_(part.classes, part.members)] = turned @ part.axes.T
+            at += size
+        return out.ravel()
+
+
+def _part(jacobian: BalancedJacobian, members: Index, classes: Index) -> _Part:
+    assert jacobian.vectors is not None
+    lengths = jacobian.diagonal[np.ix_(members[:1], classes)][0]
+    axes, inner = np.linalg.qr(jacobian.vectors[np.ix_(members, classes)], mode="complete")
+    width = min(inner.shape)
+    blocks = inner[:width].T[:, :, None] * inner[:width].T[:, None, :]
+    np.einsum("kss->ks", blocks)[:] += lengths[:, None]
+    stacked = blocks.reshape(-1, width)
+    matrix = -stacked @ np.linalg.solve(blocks.sum(axis=0), stacked.T)
+    for k, block in enumerate(blocks):
+        place = slice(k * width, (k + 1) * width)
+        matrix[place, place] += block
+    root = _square_root(matrix)
+    spanned = root.reshape(classes.size, width, root.shape[1])
+    beside = np.diag(lengths) - np.outer(lengths, lengths) / lengths.sum()
+    return _Part(members, classes, axes, spanned, _square_root(beside))
+
+
+def _square_root(matrix: Array) -> Array:
+    """With as many columns as its rank."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > NOTHING
+    root: Array = vectors[:, kept] * np.sqrt(values[kept])
+    return root
