@@ -20,6 +20,8 @@ from proxmargin.losses import (
     Logistic,
     Loss,
     MarginSum,
+    Multinomial,
+    PairwiseSquaredHinge,
     wrong_classes,
 )
 from proxmargin.minimize import minimize
@@ -44,14 +46,18 @@ from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0))
-LOSSES = ("crammer-singer", "lee", "huberized")
+COMPARISONS = {
+    "crammer-singer": CrammerSinger,
+    "multinomial": Multinomial,
+    "squared pairs": PairwiseSquaredHinge,
+}
 
 
 def loss_of(kind: str, codes: np.ndarray, weights: np.ndarray | None = None) -> Loss:
     weights = np.ones(codes.size) if weights is None else weights
     shares, count, total = weights / weights.sum(), int(codes.max()) + 1, float(weights.sum())
-    if kind == "crammer-singer":
-        return CrammerSinger(codes, shares, count, total)
+    if kind in COMPARISONS:
+        return COMPARISONS[kind](codes, shares, count, total)
     phi = Hinge() if kind == "lee" else HuberizedHinge(0.5)
     return wrong_classes(phi, codes, shares, count, total)
 
@@ -83,6 +89,8 @@ GROUPED = (
     "group linf of features",
 )
 PAIRS = [("crammer-singer", penalty) for penalty in GROUPED]
+PAIRS += [("multinomial", "group linf"), ("multinomial", "elastic net")]
+PAIRS += [("squared pairs", "l1"), ("squared pairs", "group l2 of features")]
 BALANCED = ("sum-to-zero l1", "sum-to-zero", "sum-to-zero group l2", "sum-to-zero group linf")
 PAIRS += [(loss, kind) for loss in ("lee", "huberized") for kind in BALANCED]
 every_pair = pytest.mark.parametrize(("loss", "penalty"), PAIRS)
@@ -104,9 +112,14 @@ def oracle(loss: str, X: np.ndarray, y: np.ndarray, penalty: Penalty, weights: n
     Z = X @ W + np.ones((n, 1)) @ cp.reshape(b, (1, classes), order="C")
     wrong = (np.arange(classes) != y[:, None]).astype(float)
     constraints = []
+    own = cp.sum(cp.multiply(1 - wrong, Z), axis=1)
     if loss == "crammer-singer":
-        own = cp.sum(cp.multiply(1 - wrong, Z), axis=1)
         value = weights @ (cp.max(Z + wrong, axis=1) - own)
+    elif loss == "multinomial":
+        value = weights @ (cp.log_sum_exp(Z, axis=1) - own)
+    elif loss == "squared pairs":
+        excess = cp.pos(1 + Z - cp.reshape(own, (n, 1), order="C") @ np.ones((1, classes)))
+        value = cp.sum(cp.multiply(weights[:, None] * wrong, excess**2))
     else:
         constraints = [cp.sum(W, axis=1) == 0, cp.sum(b) == 0]
         slack = cp.pos(1 + Z)
