@@ -7,7 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.designs import DenseDesign, Design, SparseDesign
-from proxmargin.losses import CrammerSinger, Hinge, HuberizedHinge, wrong_classes
+from proxmargin.losses import (
+    CrammerSinger,
+    Hinge,
+    HuberizedHinge,
+    Multinomial,
+    PairwiseSquaredHinge,
+    wrong_classes,
+)
 from proxmargin.penalties import (
     ElasticNet,
     GroupL2,
@@ -45,6 +52,8 @@ CODES = np.arange(N) % K
 WEIGHTS = np.where(np.arange(N) % 5 == 3, 0.0, 1.0) / 10.0
 LOSSES = {
     "crammer-singer": CrammerSinger(CODES, WEIGHTS, K),
+    "multinomial": Multinomial(CODES, WEIGHTS, K, 10.0),
+    "squared hinge of pairs": PairwiseSquaredHinge(CODES, WEIGHTS, K, 10.0),
     "hinge": wrong_classes(Hinge(), CODES, WEIGHTS, K, 10.0),
     "huberized hinge": wrong_classes(HuberizedHinge(0.5), CODES, WEIGHTS, K, 10.0),
 }
