@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled import products
-from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.base import EPS, Array, Design, Index, Ledger
 
 __all__ = ["DenseDesign"]
 
@@ -78,6 +78,14 @@ class DenseDesign(Design):
         self.ledger.charge(self.share)
         high, low = self.matrix.max(axis=0, initial=0), self.matrix.min(axis=0, initial=0)
         return np.maximum(high.astype(np.float64), -low.astype(np.float64))
+
+    def product_error(self, coef: Array) -> Array:
+        live = np.flatnonzero(coef.any(axis=1))
+        if live.size >= SPARSE_COEF * self.n_features:
+            return super().product_error(coef)
+        largest = np.abs(self.dense_columns(live)).max(axis=0, initial=0.0)
+        error: Array = EPS * (largest @ np.abs(coef[live]))
+        return error
 
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
