@@ -10,6 +10,7 @@ import numpy as np
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.outcome import Solution
 from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 
 __all__ = ["UnattainableError", "at_sufficient_price", "budgeted", "overspent"]
 
@@ -63,7 +64,8 @@ def at_sufficient_price(
 ) -> Solution:
     """The solution within the budget, at a price that is raised until it is one.
 
-    Whether there is one is asked where the first price did not do.
+    Whether there is one is asked first of smooth losses, of which it is known quickly; of others
+    where the first price did not do.
 
     A solution that ended before its gap met the tolerance is returned as it is: `overspent` tells.
 
@@ -76,16 +78,17 @@ def at_sufficient_price(
     tol : float
         The relative gap that is asked for.
     least : callable
-        The least loss of a problem, or one within what it is given, from above.
+        The least loss of a problem, or one within what it is given, from above; zero if unknown.
 
     Raises
     ------
     UnattainableError
         The loss is above the budget and does not fall any more.
     """
+    quick = Trait.SMOOTH in _loss(problem).loss.traits
+    attainable = quick and _is_attainable(problem, least)
     solution = solve(problem, None)
-    attainable = False
-    if solution.certificate.converged and overspent(problem, solution, tol):
+    if not quick and solution.certificate.converged and overspent(problem, solution, tol):
         attainable = _is_attainable(problem, least)
     for raised in range(RAISES + 1):
         loss, above = _loss(problem), _excess(problem, solution)

@@ -150,6 +150,7 @@ def test_sample_weights_that_cannot_be_used_are_refused(data, make) -> None:
     weights[7] = -0.5
     cases = [
         (weights, "sample_weight must be >= 0, got -0.5 in row 7"),
+        (np.full(60, 1e300), "sample_weight must be at most 1e.100, got 1e.300 in row 0"),
         (np.zeros(60), "Sample weights must contain at least one non-zero number"),
         (np.ones(59), "sample_weight"),
         (np.where(y == 1, 0.0, 1.0), "the one class 0 .after weights"),

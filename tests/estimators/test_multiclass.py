@@ -285,7 +285,12 @@ def test_labels_lists_of_features_and_repeated_fits_mean_the_same_groups() -> No
         ({"l1_ratio": 2.0}, "l1_ratio must be"),
         ({"penalty": "group_l2"}, "needs groups"),
         ({"groups": GROUPS}, "takes no groups"),
-        ({"penalty": "group_l2", "groups": "rows"}, "groups must be one of 'features'"),
+        ({"penalty": "group_l2", "groups": "rows"}, "groups must be 'features', one label"),
+        (
+            {"penalty": "group_l2", "groups": ["a", None, "b", "b", "b"]},
+            "labels must be of one kind",
+        ),
+        ({"penalty": "group_l2", "groups": [[0, 1], [True] * 3]}, "or a mask of the features"),
         ({"penalty": "group_l2", "groups": [0, 0, 1]}, "3 labels, but X has 5 features"),
         ({"penalty": "group_l2", "groups": [[0, 1], [2, 3]]}, "do not cover"),
         ({"penalty": "group_l2", "groups": [[0, 1, 2], [2, 3, 4]]}, "overlap"),
@@ -295,6 +300,21 @@ def test_labels_lists_of_features_and_repeated_fits_mean_the_same_groups() -> No
 def test_settings_that_make_no_sense_are_named(settings, word) -> None:
     with pytest.raises(ValueError, match=word):
         MulticlassSVC(**settings).fit(*wine())
+
+
+def test_groups_may_be_labels_lists_masks_or_sets() -> None:
+    X, y = wine()
+    labels = np.array([0, 0, 1, 1, 1])
+    forms = (
+        ["a", "a", "b", "b", "b"],
+        [[0, 1], [4, 2, 3]],
+        [{0, 1}, {2, 3, 4}],
+        [labels == 0, labels == 1],
+    )
+    expected = MulticlassSVC("group_l2", groups=labels).fit(X, y)
+    for groups in forms:
+        model = MulticlassSVC("group_l2", groups=groups).fit(X, y)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

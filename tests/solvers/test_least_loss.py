@@ -77,6 +77,28 @@ def test_smooth_losses_reach_the_interior_point_optimum(make: Any, free: bool) -
     assert best < least_loss(level, enough=1.2 * best) <= 1.2 * best
 
 
+@pytest.mark.parametrize("make", [PairwiseSquaredHinge, Multinomial])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_units_of_features_do_not_count(make: Any, form: Any) -> None:
+    X, y = sample(np.random.default_rng(6), 60, 4, 3)
+    even = worst_class(X, y, ElasticNet(1.0))
+    loss = make(y, np.full(60, 1 / 60), 3, 60.0)
+    expected = least_loss(replace(even, loss=loss))
+    assert expected > 0.1
+    rough = X * np.logspace(-4, 4, 4) + np.array([0.0, 1.0, 100.0, 0.0])
+    found = least_loss(replace(worst_class(form(rough), y, ElasticNet(1.0)), loss=loss))
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("make", [None, PairwiseSquaredHinge])
+def test_without_time_it_is_not_known(make: Any) -> None:
+    X, y = sample(np.random.default_rng(6), 60, 4, 3)
+    problem = worst_class(X, y, ElasticNet(1.0))
+    if make is not None:
+        problem = replace(problem, loss=make(y, np.full(60, 1 / 60), 3, 60.0))
+    assert least_loss(problem, deadline=0.0) == 0.0
+
+
 def test_other_losses_are_refused() -> None:
     rng = np.random.default_rng(5)
     made = binary_problem(rng, Logistic())

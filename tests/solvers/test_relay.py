@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from proxmargin.certificate import certify
-from proxmargin.designs import DenseDesign
+from proxmargin.designs import DenseDesign, as_design
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -94,6 +95,14 @@ def test_many_hinges_of_groups_are_given_to_it(rng) -> None:
     loss = CrammerSinger(codes, np.full(2600, 1 / 2600), 4, 2600.0)
     made = replace(made, loss=loss, penalty=GroupL2(Groups.features(3), 0.01))
     assert choose(made).name == "fbpd-ssnal"
+
+
+def test_data_without_entries_have_the_null_model(rng) -> None:
+    made = problem(rng, 600, 5)
+    empty = replace(made, design=as_design(sparse.csr_array((600, 5))))
+    solution = minimize(empty, Relay(), stop=Stop(tol=1e-9))
+    assert solution.status is Status.CONVERGED
+    assert not solution.point.coef.any()
 
 
 def test_few_samples_get_newton_steps_from_the_start(rng) -> None:

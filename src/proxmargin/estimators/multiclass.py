@@ -231,20 +231,23 @@ class MulticlassSVC(MarginEstimator):
             begin = starts if start is None else [start]
             return again(one, begin, certify, replace(limits, time_limit=None))[0]
 
+        def least_known(problem: Problem, enough: float) -> float:
+            return least_loss(problem, enough, limits.deadline)
+
         (problem,) = assembly.problems
         if self.eta is None:
             return [solve(problem, None)]
         try:
             return [
                 self._within_budget(
-                    problem, at_sufficient_price(problem, solve, self.tol, least_loss)
+                    problem, at_sufficient_price(problem, solve, self.tol, least_known)
                 )
             ]
         except UnattainableError as error:
             least = error.least * assembly.targets.total
             raise ValueError(
-                f"eta={self.eta!r} is less than the weighted losses can sum to: the least is "
-                f"{least:.8g}"
+                f"eta={float(self.eta):g} is less than the weighted losses can sum to: the least "
+                f"is {least:.8g}"
             ) from error
 
     def _within_budget(self, problem: Problem, solution: Solution) -> Solution:
@@ -253,7 +256,7 @@ class MulticlassSVC(MarginEstimator):
         if not above:
             return solution
         told, more = solution.certificate, above * problem.loss.sample_count
-        reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta!r}"
+        reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta}"
         nothing: dict[str, Any] = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}
         return replace(
             solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
@@ -282,9 +285,14 @@ class MulticlassSVC(MarginEstimator):
 def _partition(groups: Any, n_features: int) -> Groups:
     """The groups that labels, lists of features, or the word 'features' stand for."""
     if isinstance(groups, str):
-        check_choice("groups", groups, ("features",))
+        if groups != "features":
+            raise ValueError(
+                "groups must be 'features', one label a feature, or a list of lists of features, "
+                f"got {groups!r}"
+            )
         return Groups.features(n_features)
     if isinstance(groups, list | tuple) and groups and all(map(_is_listing, groups)):
+        groups = [sorted(g) if isinstance(g, set | frozenset) else g for g in groups]
         return Groups.of_members(groups, n_features)
     found = Groups.within_classes(groups)
     if found.n_features != n_features:
@@ -296,4 +304,6 @@ def _partition(groups: Any, n_features: int) -> Groups:
 
 
 def _is_listing(group: Any) -> bool:
-    return not isinstance(group, str) and np.ndim(group) == 1
+    return isinstance(group, set | frozenset) or (
+        not isinstance(group, str) and np.ndim(group) == 1
+    )

@@ -105,6 +105,12 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         raise ValueError(
             f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
         )
+    if weights.max(initial=0.0) > LARGEST_ENTRY:
+        row = int(np.argmax(weights))
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST_ENTRY:g}, got {weights[row]:g} in row {row} "
+            "(counted from 0): only ratios of weights matter"
+        )
     if not np.any(weights):  # recent versions of scikit-learn have said so above
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights

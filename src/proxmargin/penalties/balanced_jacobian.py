@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -35,21 +36,81 @@ class BalancedJacobian(ProxJacobian):
         return product - super().apply(np.broadcast_to(shifts, x.shape))
 
     def _divided(self, sums: Array) -> Array:
-        """``H^-1 sums`` on live groups by a system of the size of the classes, zero on others."""
+        """``H^-1 sums`` on live groups, zero on others."""
+        assert self.groups is not None
+        assert self.vectors is not None
+        rows = len(sums)
+        levels, _, inverses = self._inner
+        along = self.groups.reduced(np.add, self.vectors * sums)
+        inward = self.groups.spread((inverses @ along[:, :, None])[:, :, 0], rows)
+        rest = sums - (self.vectors * inward).sum(axis=1, keepdims=True)
+        live = self.diagonal.any(axis=1, keepdims=True)
+        spread = self.groups.spread(levels.sum(axis=1, keepdims=True), rows)
+        divided: Array = np.where(live, rest / np.where(live, spread, 1.0), 0.0)
+        return divided
+
+    @cached_property
+    def _inner(self) -> tuple[Array, Array, Array]:
+        """Of each group its a, (classes,), ``G = B'B`` and ``S = (sum(a) I + G)^-1``.
+
+        With the columns b_k in B it is ``H^-1 = (I - B S B') / sum(a)``.
+        """
         assert self.groups is not None
         assert self.vectors is not None
         rows, outputs = self.vectors.shape
-        pairs = (self.vectors[:, :, None] * self.vectors[:, None, :]).reshape(rows, -1)
-        inner = self.groups.reduced(np.add, pairs).reshape(-1, outputs, outputs)
-        total = self.diagonal.sum(axis=1, keepdims=True)
-        level = self.groups.reduced(np.maximum, total)
-        level = np.where(level > 0, level, 1.0)
-        np.einsum("gkk->gk", inner)[:] += level
-        along = self.groups.reduced(np.add, self.vectors * sums)
-        inward = self.groups.spread(np.linalg.solve(inner, along[:, :, None])[:, :, 0], rows)
-        rest = sums - (self.vectors * inward).sum(axis=1, keepdims=True)
-        divided: Array = np.where(total > 0, rest / self.groups.spread(level, rows), 0.0)
-        return divided
+        levels = self.groups.reduced(np.maximum, self.diagonal)
+        pairs = (self.vectors[:, :, None] * self.vectors[:, None, :]).reshape(rows, outputs**2)
+        products = self.groups.reduced(np.add, pairs).reshape(-1, outputs, outputs)
+        total = levels.sum(axis=1)
+        whole = products + np.where(total > 0, total, 1.0)[:, None, None] * np.eye(outputs)
+        inverses = np.asarray(np.linalg.inv(whole), dtype=np.float64)
+        return levels, products, inverses
+
+    def seen_through(self, columns: Array) -> Array:
+        """``X J X'`` for features X, (n, rows), of every class: (classes, n, classes, n).
+
+        With ``P = X B`` its block of the classes k and m is, summed over the groups,
+
+            delta_km (a_k X X' + p_k p_k') - (a_k a_m X X' + P T_km P') / sum(a),
+            T_km = a_m Q_k + a_k E_mm + Q_k G E_mm,   Q_k = E_kk - a_k S - E_kk G S,
+
+        E_kk being the matrix that has a one for the class k alone.
+        """
+        assert self.groups is not None
+        assert self.vectors is not None
+        (n, rows), classes = columns.shape, self.diagonal.shape[1]
+        levels, products, inverses = self._inner
+        total = levels.sum(axis=1)
+        share = np.where(total > 0, 1.0 / np.where(total > 0, total, 1.0), 0.0)
+        parts = [
+            self.groups.reduced(np.add, np.ascontiguousarray((columns * column).T))
+            for column in self.vectors.T
+        ]
+        spanned = np.stack(parts, axis=2).transpose(1, 0, 2)  # P of each group
+        flat = np.ascontiguousarray(spanned).reshape(n, -1)
+        seen = np.empty((classes, n, classes, n))
+        for k in range(classes):
+            bent = -levels[:, k, None, None] * inverses
+            bent[:, k] -= (products @ inverses)[:, k]
+            bent[:, k, k] += 1.0
+            for m in range(k, classes):
+                inner = levels[:, m, None, None] * bent
+                inner[:, m, m] += levels[:, k]
+                inner[:, :, m] += (bent @ products)[:, :, m]
+                inner *= -share[:, None, None]
+                weights = -levels[:, k] * levels[:, m] * share
+                if m == k:
+                    inner[:, k, k] += 1.0
+                    weights += levels[:, k]
+                spread = self.groups.spread(weights[:, None], rows)[:, 0]
+                block = (columns * spread) @ columns.T
+                block += (
+                    np.matmul(spanned.transpose(1, 0, 2), inner).transpose(1, 0, 2).reshape(n, -1)
+                    @ flat.T
+                )
+                seen[k, :, m, :] = block
+                seen[m, :, k, :] = block.T
+        return seen
 
     def roots(self) -> list[BalancedRoot]:  # type: ignore[override]
         return [BalancedRoot(self)]
@@ -114,21 +175,6 @@ class BalancedRoot:
             beside = np.einsum("nkj,ke->nje", turned[:, :, width:], part.beside)
             combined.append(beside.reshape(len(matrix), part.size - part.spanned.shape[2]))
         return np.hstack(combined)
-
-    def images(self, columns: Array) -> Array:
-        """``F R``, one block of rows a class, for the features F, (n, rows), of every class."""
-        out = np.zeros((self.shape[1], len(columns), self.size))
-        at = 0
-        for part in self.parts:
-            turned, width = columns[:, part.members] @ part.axes, part.spanned.shape[1]
-            place = slice(at, at + part.spanned.shape[2])
-            out[part.classes, :, place] = turned[:, :width] @ part.spanned
-            rest = slice(place.stop, at + part.size)
-            beside = turned[None, :, width:, None] * part.beside[:, None, None, :]
-            across = part.classes.size, len(columns), part.size - part.spanned.shape[2]
-            out[part.classes, :, rest] = beside.reshape(across)
-            at += part.size
-        return out.reshape(self.shape[1] * len(columns), self.size)
 
     def times(self, inner: Array) -> Array:
         """``R inner``, for (size,)."""

@@ -50,7 +50,13 @@ class Groups:
             )
         if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
             raise ValueError("groups: labels must not be NaN or infinite")
-        _, codes = np.unique(labels, return_inverse=True)
+        try:
+            _, codes = np.unique(labels, return_inverse=True)
+        except TypeError as error:
+            raise ValueError(
+                "groups: labels must be of one kind, such as all numbers or all text, got "
+                f"{sorted({type(label).__name__ for label in labels.tolist()})}"
+            ) from error
         return cls(codes.astype(np.intp))
 
     @classmethod
@@ -145,9 +151,12 @@ class Groups:
 
 def _indices(features: ArrayLike, code: int, n_features: int) -> NDArray[np.intp]:
     index = np.asarray(features)
+    if index.dtype.kind == "b" and index.shape == (n_features,):
+        index = np.flatnonzero(index)
     if index.ndim != 1 or index.size == 0 or index.dtype.kind not in "iu":
         raise ValueError(
-            f"groups: group {code} must be a list of at least one feature index, got {features!r}"
+            f"groups: group {code} must be a list of at least one feature index, or a mask of the "
+            f"features, got {features!r}"
         )
     if index.min() < 0 or index.max() >= n_features:
         raise ValueError(

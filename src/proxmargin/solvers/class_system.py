@@ -139,25 +139,30 @@ class ConjugateGradients(System):
     """Products with the data only, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        return self.iterated(keep, right, MOST_STEPS)[0]
+        return self.iterated(keep, right, MOST_STEPS)
 
-    def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> tuple[Array, bool]:
-        """What at most so many steps arrive at, and whether they arrived."""
+    def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
+        """What at most so many steps arrive at."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         bends = self.pairs.gathered(self.block.bends(self.live))[keep]
+        return conjugate_gradients(
+            lambda values: self.product(keep, values),
+            1.0 / (diagonal + bends),
+            right,
+            SHARE,
+            most,
+        )
+
+    def product(self, keep: NDArray[np.bool_], direction: Array) -> Array:
+        """``(B'B + D) direction`` on the pairs that are kept."""
+        values = np.zeros(self.pairs.size)
+        values[keep] = direction
+        scores = self.block.scores(self.pairs.spread(values))
         bent = np.empty(self.live.masses.shape)
-
-        def product(direction: Array) -> Array:
-            values = np.zeros(self.pairs.size)
-            values[keep] = direction
-            scores = self.block.scores(self.pairs.spread(values))
-            curved_scores(scores, self.live.samples, self.live.masses, self.live.weights, bent)
-            pulled = self.pairs.gathered(self.block.adjoint(bent))[keep]
-            return diagonal * direction + pulled
-
-        found = conjugate_gradients(product, 1.0 / (diagonal + bends), right, SHARE, most)
-        off = float(np.linalg.norm(product(found) - right))
-        return found, off <= 2.0 * SHARE * float(np.linalg.norm(right))
+        curved_scores(scores, self.live.samples, self.live.masses, self.live.weights, bent)
+        pulled = self.pairs.gathered(self.block.adjoint(bent))[keep]
+        moved: Array = self.diagonal[self.pairs.columns[keep]] * direction + pulled
+        return moved
 
 
 class Tried(System):
@@ -186,7 +191,9 @@ class Tried(System):
         self.second = cache(lambda: kind(block, live, free, diagonal))
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        found, arrived = self.first.iterated(keep, right, self.most)
+        found = self.first.iterated(keep, right, self.most)
+        off = float(np.linalg.norm(self.first.product(keep, found) - right))
+        arrived = off <= 2.0 * SHARE * float(np.linalg.norm(right))
         return found if arrived else self.second().solved(keep, right)
 
 

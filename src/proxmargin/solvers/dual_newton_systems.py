@@ -18,7 +18,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.balanced_jacobian import BalancedJacobian
@@ -162,11 +161,11 @@ def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 
 def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
     """``tau X J X'``, added to the blocks of every pair of classes."""
+    if not system.live.size:
+        return
     jacobian, columns, tau = system.jacobian, system.columns, system.tau
     if isinstance(jacobian, BalancedJacobian):
-        (balanced,) = jacobian.roots()
-        images = balanced.images(columns)
-        matrix += (tau * images @ images.T).reshape(matrix.shape)
+        matrix += tau * jacobian.seen_through(columns)
         return
     if jacobian.vectors is None or not jacobian.across:
         for k, root in enumerate(jacobian.roots()):
@@ -224,15 +223,15 @@ def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         part = whole[:, rows]
         matrix = (part * e[:, k : k + 1]).T @ part
         np.einsum("ii->i", matrix)[:] += 1.0 / strengths[rows, k]
-        solve = cho_solve(cho_factor(matrix, lower=True, check_finite=False), np.eye(rows.size))
+        inverse = cholesky(matrix)(np.eye(rows.size))
         right = part.T @ (e[:, k] * gradient[:, k])
-        constraints[np.ix_(rows, rows)] += solve
-        pulled[rows] += solve @ right
-        solved.append((rows, part, solve, right))
+        constraints[np.ix_(rows, rows)] += inverse
+        pulled[rows] += inverse @ right
+        solved.append((rows, part, inverse, right))
     multipliers = _multipliers(system, constraints, pulled)
     direction = np.empty_like(gradient)
-    for k, (rows, part, solve, right) in enumerate(solved):
-        y = solve @ (right - multipliers[rows])
+    for k, (rows, part, inverse, right) in enumerate(solved):
+        y = inverse @ (right - multipliers[rows])
         direction[:, k] = e[:, k] * (gradient[:, k] - part @ y)
     return direction
 

@@ -125,6 +125,8 @@ class Relay(Solver[Leg]):
         state = self._wrapped(state, self._runner(state).observe(problem, state.inner, gap))
         if self._runner(state) is self.second:
             return state
+        if state.leg and np.isinf(state.handed):  # the second began, and failed here
+            state = replace(state, handed=gap.relative_gap)
         seen = np.vstack([state.seen, [[state.n_iter, gap.relative_gap]]])
         state = replace(state, seen=seen)
         steps = NEAR_STEPS if gap.relative_gap <= self.near else self.far_steps
@@ -194,5 +196,5 @@ def _newton_step_work(problem: Problem, gap: Gap) -> float:
         return np.inf
     by_samples = 2.0 * outputs * n**2 * rows + size**3 / 3.0
     by_features = float((2.0 * n * ranks**2 + 3.0 * ranks**3).sum()) + rows**3
-    iteration = 4.0 * n * p * outputs * design.density
+    iteration = 4.0 * max(n * p * design.density, 1.0) * outputs  # empty data have no entries
     return OVERHEAD + min(by_samples, by_features) / (GAIN * iteration)
