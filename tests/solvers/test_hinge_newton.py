@@ -331,6 +331,15 @@ def test_features_of_any_unit(scale, rng):
     assert solved(problem, 1e-7).gap.primal == pytest.approx(optimum(problem, X), rel=1e-6)
 
 
+def test_features_in_twelve_orders_of_units():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((30, 20)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    X[:, :3] += 0.5 * y[:, None]
+    solution = solved(drsvm(X * np.logspace(-6, 6, 20), y, 0.025, 0.025), tol=1e-6)
+    assert solution.status is Status.CONVERGED
+    assert solution.point.coef.any()
+
+
 def test_means_far_larger_than_the_spread(breast_cancer):
     X, y = breast_cancer
     near, far = (solved(drsvm(data, y, 0.02, 0.01), 1e-8) for data in (X, X + 1e4))

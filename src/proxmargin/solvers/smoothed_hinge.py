@@ -21,8 +21,9 @@ __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 # corrections of the features that a Newton step puts to zero, all at once or one by one
 CORRECTIONS, WALKS = 5, 50
 # Armijo's share of the slope; what rounding of the objective may hide, relative to it; the share
-# of the first slope that may be left at the end of a step where it does; halvings of a step
-DESCENT, ROUNDING, FLATTER, HALVINGS = 1e-4, 1e-13, 0.8, 40
+# of the first slope that may be left at the end of a step where it does; halvings of a step, and how
+# often it is tried in all: where few samples are curved, steps in large units are far too long
+DESCENT, ROUNDING, FLATTER, HALVINGS, TRIALS = 1e-4, 1e-13, 0.8, 40, 60
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 # a problem that rounding ends is solved with a residual of at most so many times the target
 ROUGH = 1e3
@@ -209,7 +210,7 @@ def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> tuple[Here,
     moved = smoothed.rows.scores(whole) + to.intercept
     fall = -float(to.slope @ to.coef) - to.intercept * slopes.intercept
     length = 1.0
-    for _ in range(HALVINGS):
+    for trial in range(TRIALS):
         coef = here.coef.copy()
         coef[to.features] = first + length * to.coef
         there = smoothed.at(
@@ -224,7 +225,7 @@ def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> tuple[Here,
                 return there, end
         if length * fall <= slack:
             return None
-        length *= 0.5
+        length *= 0.5 if trial < HALVINGS else 0.1
     return None
 
 
