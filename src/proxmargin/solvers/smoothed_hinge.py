@@ -21,8 +21,8 @@ __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 # corrections of the features that a Newton step puts to zero, all at once or one by one
 CORRECTIONS, WALKS = 5, 50
 # Armijo's share of the slope; what rounding of the objective may hide, relative to it; the share
-# of the first slope that may be left at the end of a step where it does; halvings of a step, and how
-# often it is tried in all: where few samples are curved, steps in large units are far too long
+# of the first slope that may be left at the end of a step where it does; halvings of a step, and
+# how often it is tried in all: where few samples are curved, steps in large units are far too long
 DESCENT, ROUNDING, FLATTER, HALVINGS, TRIALS = 1e-4, 1e-13, 0.8, 40, 60
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 # a problem that rounding ends is solved with a residual of at most so many times the target
