@@ -67,50 +67,50 @@ class BalancedJacobian(ProxJacobian):
         return levels, products, inverses
 
     def seen_through(self, columns: Array) -> Array:
-        """``X J X'`` for features X, (n, rows), of every class: (classes, n, classes, n).
-
-        With ``P = X B`` its block of the classes k and m is, summed over the groups,
-
-            delta_km (a_k X X' + p_k p_k') - (a_k a_m X X' + P T_km P') / sum(a),
-            T_km = a_m Q_k + a_k E_mm + Q_k G E_mm,   Q_k = E_kk - a_k S - E_kk G S,
-
-        E_kk being the matrix that has a one for the class k alone.
-        """
+        """``X J X'`` for features X, (n, rows), of every class: (classes, n, classes, n)."""
         assert self.groups is not None
         assert self.vectors is not None
         (n, rows), classes = columns.shape, self.diagonal.shape[1]
-        levels, products, inverses = self._inner
-        total = levels.sum(axis=1)
-        share = np.where(total > 0, 1.0 / np.where(total > 0, total, 1.0), 0.0)
+        # X B of each group, (n_groups, n, classes)
         parts = [
             self.groups.reduced(np.add, np.ascontiguousarray((columns * column).T))
             for column in self.vectors.T
         ]
-        spanned = np.stack(parts, axis=2).transpose(1, 0, 2)  # P of each group
-        flat = np.ascontiguousarray(spanned).reshape(n, -1)
+        spanned = np.stack(parts, axis=2)
+        flat = np.ascontiguousarray(spanned.transpose(1, 0, 2)).reshape(n, -1)
         seen = np.empty((classes, n, classes, n))
         for k in range(classes):
-            bent = -levels[:, k, None, None] * inverses
-            bent[:, k] -= (products @ inverses)[:, k]
-            bent[:, k, k] += 1.0
             for m in range(k, classes):
-                inner = levels[:, m, None, None] * bent
-                inner[:, m, m] += levels[:, k]
-                inner[:, :, m] += (bent @ products)[:, :, m]
-                inner *= -share[:, None, None]
-                weights = -levels[:, k] * levels[:, m] * share
-                if m == k:
-                    inner[:, k, k] += 1.0
-                    weights += levels[:, k]
+                weights, inner = self._between(k, m)
+                bent = (spanned @ inner).transpose(1, 0, 2).reshape(n, -1)
                 spread = self.groups.spread(weights[:, None], rows)[:, 0]
-                block = (columns * spread) @ columns.T
-                block += (
-                    np.matmul(spanned.transpose(1, 0, 2), inner).transpose(1, 0, 2).reshape(n, -1)
-                    @ flat.T
-                )
-                seen[k, :, m, :] = block
-                seen[m, :, k, :] = block.T
+                seen[k, :, m, :] = (columns * spread) @ columns.T + bent @ flat.T
+                seen[m, :, k, :] = seen[k, :, m, :].T
         return seen
+
+    def _between(self, k: int, m: int) -> tuple[Array, Array]:
+        """c and M of each group, for which J between two classes is ``c I + B M B'``.
+
+        With ``E_kk`` for the matrix that has a one for the class k alone,
+
+            c = delta_km a_k - a_k a_m / sum(a),    M = delta_km E_kk - T / sum(a),
+            T = a_m Q + a_k E_mm + Q G E_mm,        Q = E_kk - a_k S - E_kk G S.
+        """
+        levels, products, inverses = self._inner
+        total = levels.sum(axis=1)
+        share = np.where(total > 0, 1.0 / np.where(total > 0, total, 1.0), 0.0)
+        bent = -levels[:, k, None, None] * inverses
+        bent[:, k] -= (products[:, k : k + 1] @ inverses)[:, 0]
+        bent[:, k, k] += 1.0
+        inner = levels[:, m, None, None] * bent
+        inner[:, m, m] += levels[:, k]
+        inner[:, :, m] += (bent @ products[:, :, m : m + 1])[:, :, 0]
+        inner *= -share[:, None, None]
+        weights = -levels[:, k] * levels[:, m] * share
+        if m == k:
+            inner[:, k, k] += 1.0
+            weights += levels[:, k]
+        return weights, inner
 
     def roots(self) -> list[BalancedRoot]:  # type: ignore[override]
         return [BalancedRoot(self)]
