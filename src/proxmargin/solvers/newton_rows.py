@@ -18,15 +18,11 @@ from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
 
-__all__ = ["Gathered", "NewtonRows", "newton_rows"]
+__all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
 
 Index = NDArray[np.intp]
 # multiplications for a system up to which compiled steps on a copy of its data are the fastest
 GATHERED = 1 << 25
-
-
-class Gathered(DenseDesign):
-    """A small matrix by rows, for compiled steps."""
 
 
 class NewtonRows(ABC):
@@ -45,13 +41,12 @@ class NewtonRows(ABC):
         """``X.T @ dual``, (n_features,)."""
 
     def part(self, rows: Index, columns: Index) -> Design:
-        """Some of the features of some of the samples; `Gathered` where they are few."""
-        work = rows.size * columns.size * min(rows.size, columns.size)
-        if work <= GATHERED:
+        """Some of the features of some of the samples; copied by rows where they are few."""
+        if _are_few(rows.size, columns.size):
             matrix = self._gathered(rows, columns)
             if matrix is not None:
                 self._charge(matrix.size / max(self.design.n_samples * self.design.n_features, 1))
-                return Gathered(matrix)
+                return DenseDesign(matrix)
         return self.design.rows(rows).columns(columns)
 
     def _gathered(self, rows: Index, columns: Index) -> Array | None:
@@ -60,6 +55,18 @@ class NewtonRows(ABC):
 
     def _charge(self, share: float = 1.0) -> None:
         self.design.ledger.charge(share * self.design.share)
+
+
+def few_by_rows(design: Design) -> Array | None:
+    """The matrix of a small part by rows, for compiled steps; None for other data."""
+    matrix = getattr(design, "matrix", None)
+    if not isinstance(matrix, np.ndarray) or not _are_few(*matrix.shape):
+        return None
+    return matrix if matrix.dtype == np.float64 and matrix.flags.c_contiguous else None
+
+
+def _are_few(rows: int, columns: int) -> bool:
+    return rows * columns * min(rows, columns) <= GATHERED
 
 
 def newton_rows(design: Design) -> NewtonRows:

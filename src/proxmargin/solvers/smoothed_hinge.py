@@ -14,7 +14,7 @@ from proxmargin.compiled.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.solvers.curved_system import LIFTS, WIDE, Curved, System, system_of
-from proxmargin.solvers.newton_rows import Gathered, NewtonRows, newton_rows
+from proxmargin.solvers.newton_rows import NewtonRows, few_by_rows, newton_rows
 
 __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 
@@ -233,9 +233,10 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> _Directio
     """Newton's step in the orthant of the features that are away from zero, or want to be."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
     curved, coef = smoothed.curved(here, index), here.coef[index]
-    if isinstance(curved.design, Gathered):
+    matrix = few_by_rows(curved.design)
+    if matrix is not None:
         lift = -1.0 if curved.lift is None else curved.lift
-        parts = curved.design.matrix, curved.bends, curved.diagonal, lift
+        parts = matrix, curved.bends, curved.diagonal, lift
         start = coef, side, slope, slopes.intercept
         move, turn = orthant_step(*parts, *start, WIDE, LIFTS, CORRECTIONS, WALKS)
     else:
