@@ -29,6 +29,7 @@ def outcome() -> Iterator[Path]:
         path.parent.rmdir()
 
 
+@pytest.mark.slow
 def test_a_run_certifies_what_it_solves_and_skips_the_rest(outcome: Path) -> None:
     words = ["-d", "synthetic[n=40,p=20,s=5,rho=0.0]", "-s", "proxmargin[peer='proxmargin auto']"]
     words += ["-s", "scikit-learn[peer=sklearn-liblinear]", "-s", "rehline"]

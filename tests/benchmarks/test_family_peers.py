@@ -30,6 +30,7 @@ def fitted(peer: Any, case: Case) -> Any:
         return pool.submit(peer.fit, case, 1e-8).result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", [*FREE_PEERS, *AUGMENTED_PEERS], ids=lambda peer: peer.name)
 def test_an_official_package_reaches_the_optimum(peer: Any) -> None:
     if absent(peer):

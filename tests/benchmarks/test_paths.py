@@ -47,6 +47,7 @@ def test_the_judge_of_a_path_sees_its_worst_solution() -> None:
     assert paths.worst_on(path)(spoilt) == expected > 1e-4
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_section(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     paths.options(parser)

@@ -400,6 +400,7 @@ class TestProcess:
         assert process.wait(60) == 141
         assert errors == b""
 
+    @pytest.mark.slow
     def test_letters_that_a_terminal_lacks_are_no_error(self):
         environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
         arguments = ("compare", "iris", "--models", "SquaredHingeSVC", "--folds", "2", "-q")

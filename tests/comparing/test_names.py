@@ -15,6 +15,7 @@ ORDERS = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("first", ORDERS)
 def test_compare_is_callable_after_any_import(first):
     check = "import proxmargin; assert callable(proxmargin.compare)"

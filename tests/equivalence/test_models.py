@@ -95,6 +95,7 @@ def three_classes() -> tuple[np.ndarray, np.ndarray]:
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
+@pytest.mark.sampled(2)
 @every_estimator
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("standardize", [False, True])
@@ -111,6 +112,7 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_a_removed_one(
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=2e-4)
 
 
+@pytest.mark.sampled(3)
 @every_estimator
 @pytest.mark.parametrize("classes", [2, 3])
 def test_equal_weights_of_any_size_are_no_weights(make: Any, classes: int) -> None:
@@ -137,6 +139,7 @@ def test_class_weights_are_sample_weights(make: Any, classes: int) -> None:
     np.testing.assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-5)
 
 
+@pytest.mark.sampled(2)
 @every_estimator
 @pytest.mark.parametrize("loader", [load_breast_cancer, load_wine])
 def test_standardize_is_a_standard_scaler_in_front(make: Any, loader: Any) -> None:
@@ -161,6 +164,7 @@ def test_swapping_the_labels_swaps_the_sign(make: Any) -> None:
     np.testing.assert_allclose(one.intercept_, -other.intercept_, atol=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", PENALISED.values(), ids=PENALISED.keys())
 @pytest.mark.parametrize("classes", [2, 3])
 def test_every_solver_gives_the_same_objective(make: Any, classes: int) -> None:
@@ -176,6 +180,7 @@ def test_every_solver_gives_the_same_objective(make: Any, classes: int) -> None:
     np.testing.assert_allclose(values, values[0], rtol=2e-10)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", KERNEL_MACHINES.values(), ids=KERNEL_MACHINES.keys())
 def test_every_suitable_solver_gives_the_same_objective(make: Any) -> None:
     X, y = cancer()

@@ -38,6 +38,7 @@ def check_beats_the_majority(model: Any, X: Any, y: np.ndarray) -> None:
     np.testing.assert_array_equal(predicted, model.classes_[scores.argmax(axis=1)])
 
 
+@pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=needs_data(f"data/{name}.npz")) for name in STORED]

@@ -152,6 +152,7 @@ def test_parallel_fits_in_threads_give_identical_models() -> None:
         np.testing.assert_array_equal(coef, alone)
 
 
+@pytest.mark.sampled(4)
 @needs_data("data/news20.npz")
 @pytest.mark.parametrize("solver", ["auto", "fapg", "fapg-ws", "b-pgh-2"])
 @pytest.mark.parametrize("standardize", [False, True])
@@ -171,6 +172,7 @@ def test_a_large_sparse_fit_stays_within_four_times_the_data(solver, standardize
     assert peak < 4 * size
 
 
+@pytest.mark.slow
 @needs_data("data/news20.npz")
 @pytest.mark.parametrize("multi_class", ["joint", "ovr"])
 def test_twenty_classes_of_text_stay_within_four_times_the_data(multi_class) -> None:
@@ -262,6 +264,7 @@ def test_limits_on_threads_are_restored_after_fits_that_overlap() -> None:
     assert after == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e10, 1e13, 1e16])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_a_large_mean_converges_or_is_not_called_converged(offset, standardize) -> None:

@@ -107,6 +107,7 @@ def spent(model: MulticlassSVC, loss: str) -> float:
     return float(s @ losses(loss, X @ model.coef_.T + model.intercept_, y))
 
 
+@pytest.mark.sampled(2)
 @every_form
 @pytest.mark.parametrize("C", [0.03, 0.5])
 def test_the_losses_as_a_penalty_reach_the_interior_point_optimum(loss, name, C) -> None:
@@ -123,6 +124,7 @@ def test_the_losses_as_a_penalty_reach_the_interior_point_optimum(loss, name, C)
     assert abs(model.intercept_.sum()) <= 1e-9
 
 
+@pytest.mark.sampled(3)
 @every_form
 def test_the_losses_within_a_budget_reach_the_interior_point_optimum(loss, name) -> None:
     X, y, s = weighted()
@@ -139,6 +141,7 @@ def test_the_losses_within_a_budget_reach_the_interior_point_optimum(loss, name)
     assert certificate.dual <= best * (1 + 1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["l1", "l2", "group_linf"])
 def test_the_paper_s_method_is_within_a_thousandth_or_says_how_far_it_got(name) -> None:
     X, y, s = weighted()
@@ -433,6 +436,7 @@ def test_a_budget_that_only_large_coefficients_meet_is_met(penalty: str, distanc
     assert model.coef_[0, 0] == pytest.approx((1 - 0.0005) / distance, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_small_budget_of_the_logistic_loss_of_separable_classes_is_met() -> None:
     X, y = np.array([[-2.0], [-1.5], [2.0], [1.5], [0.1], [-1.2]]), [0, 0, 1, 1, 1, 0]
     model = MulticlassSVC("l1", C=None, eta=1e-6, loss="logistic").fit(X, y)

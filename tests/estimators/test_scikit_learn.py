@@ -38,16 +38,10 @@ EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression,
 @parametrize_with_checks(
     [
         HuberizedSVC(),
-        HuberizedSVC(multi_class="ovr"),
-        HuberizedSVC(standardize=True),
         ElasticNetSVC(),
         SquaredHingeSVC(),
         SparseLogisticRegression(),
-        SparseLogisticRegression(multi_class="ovr"),
         MarginClassifier(),
-        MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(0.01, 0.01)),
-        MarginClassifier(loss=Logistic(), penalty=Ridge(0.01), multi_class="ovr"),
-        MarginClassifier(loss=Logistic(), penalty=Ball(2.0, 1.0), multi_class="ovr"),
         SVC(),
         L2SVC(),
         LogisticRegression(),
@@ -59,17 +53,27 @@ EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression,
         L2SVC(kernel="rbf", gamma=0.3),
         DDAGClassifier(SVC()),
         MulticlassSVC(),
-        MulticlassSVC(penalty="group_l2", groups="features", loss="squared_hinge"),
     ]
 )
 def test_scikit_learn_check(estimator, check) -> None:
     check(estimator)
 
 
-# weights and repeated rows are compared to 1e-7
 @pytest.mark.slow
-@parametrize_with_checks([MulticlassSVC(penalty="l2", loss="lee", tol=1e-13)])
-def test_scikit_learn_check_of_the_hinge_of_lee(estimator, check) -> None:
+@parametrize_with_checks(
+    [
+        HuberizedSVC(multi_class="ovr"),
+        HuberizedSVC(standardize=True),
+        SparseLogisticRegression(multi_class="ovr"),
+        MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(0.01, 0.01)),
+        MarginClassifier(loss=Logistic(), penalty=Ridge(0.01), multi_class="ovr"),
+        MarginClassifier(loss=Logistic(), penalty=Ball(2.0, 1.0), multi_class="ovr"),
+        MulticlassSVC(penalty="group_l2", groups="features", loss="squared_hinge"),
+        # weights and repeated rows are compared to 1e-7
+        MulticlassSVC(penalty="l2", loss="lee", tol=1e-13),
+    ]
+)
+def test_scikit_learn_check_of_other_parameters(estimator, check) -> None:
     check(estimator)
 
 

@@ -124,6 +124,7 @@ def test_weights_of_support_vectors_are_the_decision_function(
     np.testing.assert_allclose(model.support_vectors_, Z[model.support_], atol=1e-12)
 
 
+@pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_every_form_of_the_data_gives_the_same_model(make: Any, kernel: str) -> None:
@@ -221,6 +222,7 @@ def test_relative_change_stops_a_fit_and_certifies_it(make: Any) -> None:
     assert model.certificate_.n_iter < 1000
 
 
+@pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_default_fits_of_embedded_sets_meet_their_tolerance(make: Any, kernel: str) -> None:

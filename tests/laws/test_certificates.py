@@ -132,6 +132,7 @@ def test_no_multiclass_certificate_is_smaller_than_the_suboptimality(
     check_bounds(*joint(loss, net, intercept, zeros), rng)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["huberized", "narrow", "squared", "logistic"])
 @pytest.mark.parametrize("net", ["elastic net", "l1", "ridge"])
 @every_intercept

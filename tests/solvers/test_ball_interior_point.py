@@ -41,6 +41,7 @@ def breast_cancer(standardized: bool) -> tuple[np.ndarray, np.ndarray]:
     return ((X - X.mean(axis=0)) / X.std(axis=0) if standardized else X), 2.0 * y - 1.0
 
 
+@pytest.mark.sampled(4)
 @every_exponent
 @pytest.mark.parametrize("radius", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("phi", BOXED)

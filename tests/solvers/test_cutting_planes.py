@@ -43,6 +43,7 @@ def test_the_hinge_within_a_budget_reaches_the_optimum(penalty: str, budget: flo
     assert problem.value(solution.point) == pytest.approx(solution.certificate.primal, rel=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [Multinomial, PairwiseSquaredHinge])
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_the_budget_that_a_solution_used_gives_it_back(kind, penalty: str) -> None:

@@ -142,6 +142,7 @@ def test_every_class_of_three_is_certified() -> None:
 # -- what must not matter -------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @every_kind
 @pytest.mark.parametrize("block", [2, 20, 80])
 def test_the_size_of_blocks_does_not_change_the_optimum(kind: str, block: int) -> None:
@@ -177,6 +178,7 @@ def test_repeated_samples_are_no_trouble(kind: str) -> None:
     assert solved(problem_of(kind, 200, matrix), block=60).status is Status.CONVERGED
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e2, 1e4])
 def test_every_strength_meets_its_tolerance(C: float) -> None:
     X, y = data(600)

@@ -212,6 +212,7 @@ HARD = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @every_net
 @pytest.mark.parametrize("make", HARD, ids=lambda make: make.__name__)
 def test_degenerate_data_reach_the_interior_point_optimum(make, net, rng) -> None:

@@ -108,6 +108,7 @@ def test_algorithm_1_reaches_the_optimum(penalty: str, options: dict) -> None:
     assert certificate.converged
 
 
+@pytest.mark.sampled(2)
 @every_penalty
 def test_algorithm_2_comes_near_the_constrained_optimum_and_says_how_near(penalty: str) -> None:
     best = optimum(penalty, 0.0, 0.8)

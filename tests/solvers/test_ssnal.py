@@ -149,6 +149,7 @@ def stated(penalty: Penalty, W: cp.Variable) -> Any:
     )
 
 
+@pytest.mark.sampled(3)
 @every_pair
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 @pytest.mark.parametrize("strength", [0.1, 0.01])
@@ -193,6 +194,7 @@ REFERENCE = [
 ]
 
 
+@pytest.mark.slow
 @needs_data("reference/instances.py", "reference/optima.json")
 @pytest.mark.parametrize("instance", REFERENCE)
 def test_it_reaches_the_reference_optimum(instance: dict[str, Any]) -> None:
@@ -211,6 +213,7 @@ def small(loss: str, penalty: str, rng: np.random.Generator) -> Problem:
     return Problem(loss_of(loss, codes), penalty_of(penalty, 0.03, 12), DenseDesign(X), FREE)
 
 
+@pytest.mark.sampled(3)
 @every_pair
 def test_a_working_set_of_features_finds_the_same_optimum(loss, penalty, rng) -> None:
     n, p = 24, 150  # a working set has half of the features at first
@@ -277,6 +280,7 @@ def test_other_intercepts_and_sparse_data_are_certified(loss, penalty, intercept
     assert sparse.certificate.primal == pytest.approx(dense.certificate.primal, rel=2e-8)
 
 
+@pytest.mark.sampled(2)
 @every_pair
 def test_integer_weights_are_repeated_rows_and_zero_is_no_row(loss, penalty, rng) -> None:
     problem = small(loss, penalty, rng)

@@ -83,6 +83,7 @@ def test_a_start_is_not_written_into(make, problem_of, rng) -> None:
     np.testing.assert_array_equal(start.intercept, copy.intercept)
 
 
+@pytest.mark.sampled(3)
 @every_general_solver
 @pytest.mark.parametrize("phi", SMOOTH_LOSSES.values(), ids=SMOOTH_LOSSES.keys())
 @pytest.mark.parametrize("intercept", ["free", "ridge", "none"])
@@ -109,6 +110,7 @@ def test_every_solver_reaches_one_optimum(make, problem_of, phi, intercept, rng)
     assert solution.certificate.primal == pytest.approx(check.certificate.primal, rel=1e-10)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("make", "problem_of"), [pair[1:] for pair in SPECIAL], ids=[pair[0] for pair in SPECIAL]
 )
