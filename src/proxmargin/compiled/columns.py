@@ -6,6 +6,7 @@ compiled once for each.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "gram_of",
     "height",
     "pull",
+    "scale_lines",
 ]
 
 
@@ -220,3 +222,38 @@ def forward(columns, coef, out):  # type: ignore[no-untyped-def]
     for j in range(coef.size):
         if coef[j] != 0.0:
             add(columns, j, coef[j], out)
+
+
+@njit(cache=True, nogil=True)
+def scale_lines(lines, weights, centres, constant, mean, unit):  # type: ignore[no-untyped-def]
+    """Give each line unit weighted mean square, in place; less its mean first, if ``centres``.
+
+    Lines that are their mean up to the share ``constant`` of its square become zero.
+
+    Parameters
+    ----------
+    lines : (k, n_samples)
+    weights : (n_samples,) >= 0, summing to one
+    mean : (k,)
+        What was subtracted before; overwritten if ``centres``.
+    unit : (k,)
+        Written: what the lines were divided by.
+    """
+    for j in range(lines.shape[0]):
+        line = lines[j]
+        if centres:
+            total = 0.0
+            for i in range(line.size):
+                total += weights[i] * line[i]
+            mean[j] = total
+            for i in range(line.size):
+                line[i] -= total
+        square = 0.0
+        for i in range(line.size):
+            square += weights[i] * line[i] * line[i]
+        if square <= constant * mean[j] * mean[j]:
+            line[:] = 0.0
+            square = 0.0
+        unit[j] = math.sqrt(square) if square > 0.0 else 1.0
+        for i in range(line.size):
+            line[i] /= unit[j]

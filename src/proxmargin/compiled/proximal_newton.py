@@ -28,7 +28,7 @@ from proxmargin.compiled.columns import (
 from proxmargin.compiled.margins import _curvature, _descent, _fenchel_young, _value
 from proxmargin.compiled.newton import curvature_weights, exact_step
 
-__all__ = ["best_shift", "newton_steps", "pricing", "quadratic_minimum"]
+__all__ = ["WHOLE", "best_shift", "newton_steps", "pricing", "quadratic_minimum"]
 
 # the model is solved to this share of the violation; more tightly near the end
 FORCING, TIGHT_FORCING, NEAR = 0.3, 0.01, 0.01
@@ -42,6 +42,8 @@ FULL, SWEEPS, FEWEST, MOST, CYCLES = 5, 400, 4, 30, 40
 # the violation is this small a share of the threshold
 PATIENCE, NEARLY = 25, 1e-9
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
+# a step this near to a whole one is a whole one: what the model says is zero becomes zero
+WHOLE = 0.1
 RESIDUAL = 1e-15
 
 
@@ -80,7 +82,9 @@ def best_shift(shape, scores, signs, weights, l2, at):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def pricing(shape, scores, signs, weights, dual, slope, coef, l1, l2, out):  # type: ignore
+def pricing(  # type: ignore[no-untyped-def]
+    shape, scores, signs, weights, dual, slope, coef, curvature, l1, l2, out
+):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
     Features at zero whose gradient is below the threshold have a negative violation.
@@ -92,6 +96,8 @@ def pricing(shape, scores, signs, weights, dual, slope, coef, l1, l2, out):  # t
     slope : (n_features,)
         Gradient of the loss in the coefficients.
     coef, out : (n_features,)
+    curvature : (n_features,)
+        A bound on that of the loss, where coefficients are not zero.
 
     Returns
     -------
@@ -102,9 +108,8 @@ def pricing(shape, scores, signs, weights, dual, slope, coef, l1, l2, out):  # t
     """
     worst, largest = 0.0, 0.0
     for j in range(coef.size):
-        v, w = -slope[j], coef[j]
-        largest = max(largest, abs(v))
-        off = abs(v) - l1 if w == 0.0 else abs(v - l2 * w - math.copysign(l1, w))
+        largest = max(largest, abs(slope[j]))
+        off = _violation(slope[j] + l2 * coef[j], coef[j], curvature[j] + l2, l1)
         out[j] = off
         worst = max(worst, off)
     scale = 1.0 if l2 > 0.0 or largest <= l1 else l1 / largest
@@ -173,6 +178,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     slope, cross = np.empty(k), np.empty(k)
     thresholds, ridge = l1 / unit, l2 / unit**2
     capped = not shape.logistic and shape.cap < np.inf
+    largest = 0.25 if shape.logistic else shape.curvature
     least, idle, steps = np.inf, 0, 0
     while True:
         if has_intercept:
@@ -185,9 +191,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
         violation = 0.0
         for j in range(k):
             slope[j] += ridge[j] * coef[j]
-            off = abs(slope[j] + math.copysign(thresholds[j], coef[j]))
-            if coef[j] == 0.0:
-                off = abs(slope[j]) - thresholds[j]
+            off = _violation(slope[j], coef[j], largest + ridge[j], thresholds[j])
             violation = max(violation, unit[j] * off)
         idle = 0 if violation < least else idle + 1
         least = min(least, violation)
@@ -201,7 +205,6 @@ def newton_steps(  # type: ignore[no-untyped-def]
         curvature_weights(shape, scores, signs, weights, used, bend)
         total = bend.sum() + intercept_l2 if has_intercept else 0.0
         aim = (FORCING if far > NEAR else TIGHT_FORCING) * violation
-        largest = 0.25 if shape.logistic else shape.curvature
         pull(columns, bend, cross)
         direction = _model_minimum(
             columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, aim
@@ -225,6 +228,8 @@ def newton_steps(  # type: ignore[no-untyped-def]
             SEARCH_SHARE,
             SEARCH_STEPS,
         )
+        if abs(step - 1.0) <= WHOLE:
+            step = 1.0
         for j in range(k):
             coef[j] += step * direction[j]
             if abs(coef[j]) <= 1e-9 * step * abs(direction[j]):
@@ -266,6 +271,20 @@ def _shrunk(reach, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _violation(slope, coef, curvature, threshold):  # type: ignore[no-untyped-def]
+    """How far a coordinate is from optimal, in units of the slope: what its prox step moves it.
+
+    Next to zero the slope alone would not tell: a coefficient that has just crossed it is up to
+    twice the threshold off, however little is to be gained there.
+    """
+    if coef == 0.0:
+        return abs(slope) - threshold
+    if curvature == 0.0:
+        return abs(slope + math.copysign(threshold, coef))
+    return abs(curvature * coef - _shrunk(curvature * coef - slope, threshold))
+
+
+@njit(cache=True, nogil=True)
 def _model_minimum(  # type: ignore[no-untyped-def]
     columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, target
 ):
@@ -302,7 +321,23 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                     value[j] = new
             since += 1
             if whole and worst <= target:
-                return value
+                left = _model_violation(
+                    rows,
+                    rho,
+                    drift,
+                    cross,
+                    total,
+                    lift,
+                    square,
+                    slope,
+                    coef,
+                    thresholds,
+                    unit,
+                    value,
+                )
+                if left <= target:
+                    return value
+                break  # changes that are small one by one add up: a step of all of them
             whole = not whole and (worst <= target or since % FULL == 0)
         sweeps += since
         if sweeps >= SWEEPS:
@@ -331,6 +366,20 @@ def _model_minimum(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _model_violation(  # type: ignore[no-untyped-def]
+    rows, rho, drift, cross, total, lift, square, slope, coef, thresholds, unit, value
+):
+    """The largest violation of optimality in the model at ``value``, in the units of the data."""
+    worst = 0.0
+    for j in range(value.size):
+        q = slope[j] + dot(rows, j, rho) + lift[j] * (value[j] - coef[j])
+        if total > 0.0:
+            q -= cross[j] * drift / total
+        worst = max(worst, unit[j] * _violation(q, value[j], square[j], thresholds[j]))
+    return worst
+
+
+@njit(cache=True, nogil=True)
 def quadratic_minimum(hessian, slope, start, l1, target):  # type: ignore[no-untyped-def]
     """``argmin_v  slope'(v - start) + (v - start)' hessian (v - start) / 2 + l1 |v|_1``.
 
@@ -353,7 +402,12 @@ def quadratic_minimum(hessian, slope, start, l1, target):  # type: ignore[no-unt
                     value[j] = new
                     q += change * hessian[j]
             if worst <= target:
-                return value
+                left = 0.0
+                for j in range(k):
+                    left = max(left, _violation(q[j], value[j], hessian[j, j], l1))
+                if left <= target:
+                    return value
+                break  # changes that are small one by one add up: a step of all of them
         support = np.flatnonzero(value)
         if support.size == 0:
             continue

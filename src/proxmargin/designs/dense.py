@@ -123,8 +123,7 @@ class DenseDesign(Design):
     def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
-        picked = np.empty((self.n_samples, index.size), dtype=self.matrix.dtype, order="F")
-        np.take(self.matrix, index, axis=1, out=picked)
+        picked = np.asfortranarray(self.matrix[:, index])
         return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
 
     def dense_columns(self, index: Index) -> Array:

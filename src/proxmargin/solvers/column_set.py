@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxmargin.compiled.columns import Compressed
+from proxmargin.compiled.columns import Compressed, scale_lines
 from proxmargin.designs.base import CONSTANT, Array, Design
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
@@ -51,22 +51,13 @@ class ColumnSet:
         """Copy the columns of ``members``."""
         weights = problem.loss.shares
         raw, mean = _raw(problem.design, members)
-        sparse = sp.issparse(raw)
-        if sparse:
-            square = weights @ raw.multiply(raw)
-        else:
-            if problem.intercept.is_shift_invariant:
-                mean = weights @ raw
-                raw -= mean
-            square = np.einsum("i,ij,ij->j", weights, raw, raw)
-            same = square <= CONSTANT * mean**2  # up to rounding, which is no feature
-            raw[:, same], square[same] = 0.0, 0.0
-        unit = np.sqrt(square)
-        unit[unit == 0] = 1.0
-        if sparse:
+        if sp.issparse(raw):
+            unit = np.sqrt(weights @ raw.multiply(raw))
+            unit[unit == 0] = 1.0
             raw.data /= np.repeat(unit, np.diff(raw.indptr))
         else:
-            raw /= unit
+            unit, centres = np.empty(members.size), problem.intercept.is_shift_invariant
+            scale_lines(raw.T, weights, centres, CONSTANT, mean, unit)
         return cls(members, raw, mean, unit)
 
     def changed(self, problem: Problem, wanted: NDArray[np.bool_]) -> ColumnSet:
@@ -78,12 +69,10 @@ class ColumnSet:
         if kept.all() and not new.size:
             return self
         added = ColumnSet.of(problem, new)
-        stack = (self.columns[:, kept], added.columns)
-        together = (
-            sp.hstack(stack, format="csc")
-            if sp.issparse(added.columns)
-            else np.concatenate([part.T for part in stack]).T
-        )
+        if sp.issparse(added.columns):
+            together = sp.hstack((self.columns[:, kept], added.columns), format="csc")
+        else:
+            together = np.concatenate([self.columns.T[kept], added.columns.T]).T
         return ColumnSet(
             np.concatenate([self.members[kept], new]),
             together,

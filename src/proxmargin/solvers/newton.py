@@ -105,7 +105,7 @@ class ProximalNewton(Solver[Pursuit]):
     """
 
     smallest: int = 0
-    forcing: float = 0.3
+    forcing: float = 0.1
 
     name: ClassVar[str] = "newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
@@ -235,7 +235,8 @@ class ProximalNewton(Solver[Pursuit]):
         dual = np.empty((scores.size, 1))
         value_and_gradient(shape, scores[:, None], loss.signs, loss.weights, dual)
         slope = problem.design.adjoint(dual)[:, 0]
-        violations = np.empty_like(slope)
+        violations, curvature = np.empty_like(slope), np.zeros_like(slope)
+        curvature[state.working.members] = loss.phi.smoothness * state.working.unit**2
         worst, objective, gap = pricing(
             shape,
             scores,
@@ -244,6 +245,7 @@ class ProximalNewton(Solver[Pursuit]):
             dual[:, 0],
             slope,
             state.coef,
+            curvature,
             penalty.l1,
             penalty.l2,
             violations,

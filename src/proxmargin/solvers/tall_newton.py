@@ -10,7 +10,7 @@ import numpy as np
 from proxmargin.certificate import Gap
 from proxmargin.compiled.margins import value_and_gradient
 from proxmargin.compiled.newton import curvature_weights, exact_step
-from proxmargin.compiled.proximal_newton import best_shift, pricing, quadratic_minimum
+from proxmargin.compiled.proximal_newton import WHOLE, best_shift, pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.margin_sum import MarginSum
@@ -146,6 +146,7 @@ class TallNewton(Solver[TallState]):
             SEARCH_SHARE,
             SEARCH_STEPS,
         )
+        step = 1.0 if abs(step - 1.0) <= WHOLE else step
         coef = state.coef + step * direction
         coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
         change = step * float(np.linalg.norm(direction))
@@ -211,6 +212,7 @@ class TallNewton(Solver[TallState]):
             dual[:, 0],
             slope,
             state.coef,
+            state.major,
             penalty.l1,
             penalty.l2,
             np.empty_like(slope),
