@@ -297,30 +297,40 @@ def test_curvature_weights_are_the_second_derivative_or_a_majoriser_of_it(phi, r
 
 
 @every_smooth_loss
-def test_the_search_along_a_ray_ends_where_its_slope_has_fallen(phi: MarginLoss, rng) -> None:
+@pytest.mark.parametrize("l1", [0.01, 0.5])
+def test_the_search_along_a_ray_ends_where_its_slope_has_fallen(phi: MarginLoss, l1, rng) -> None:
     scores, signs, weights = (part[:, 0] for part in scored(phi, 1, rng))
     moved, coef = rng.standard_normal(scores.size), rng.standard_normal(6)
     coef[:2] = 0.0
-    direction, l1, l2 = rng.standard_normal(6), 0.01, 0.1
+    direction, l2, lift, bend = rng.standard_normal(6), 0.1, -6.0, 0.5
     ray = (phi.shape, scores, moved, signs, weights, coef, direction, l1, l2)
 
     def value(step: float) -> float:
         at = coef + step * direction
         loss = float(np.vdot(weights, phi.value(signs * (scores + step * moved))))
-        return loss + l1 * np.abs(at).sum() + 0.5 * l2 * at @ at
+        rest = lift * step + 0.5 * bend * step**2
+        return rest + loss + l1 * np.abs(at).sum() + 0.5 * l2 * at @ at
 
-    for step in (0.0, 0.37, 2.0):
-        difference = (value(step + 2e-7) - value(step + 1e-7)) / 1e-7
-        assert newton.ray_slope(*ray, step) == pytest.approx(difference, rel=1e-4, abs=1e-5)
-    lift = -2.0 * abs(newton.ray_slope(*ray, 0.0))  # so that the ray descends
-    first = lift + newton.ray_slope(*ray, 0.0)
-    step = newton.exact_step(*ray, lift, 0.5, 0.3, 60)
-    after = lift + 0.5 * (step + 1e-9) + newton.ray_slope(*ray, step + 1e-9)
-    before = lift + 0.5 * (step - 1e-9) + newton.ray_slope(*ray, step - 1e-9)
+    def slope(step: float, side: float) -> float:
+        return (value(step + 2e-6 * side) - value(step + 1e-6 * side)) / (1e-6 * side)
+
+    step, enough = newton.exact_step(*ray, lift, bend, 0.01, 30), 0.011 * abs(slope(0.0, 1.0))
     assert step > 0
-    assert before <= 0.31 * abs(first)
-    assert after >= -0.31 * abs(first)
+    assert slope(step, -1.0) <= enough
+    assert slope(step, 1.0) >= -enough
     assert newton.exact_step(*ray, 1e6, 0.0, 0.3, 60) == 0.0
+
+
+@every_smooth_loss
+def test_the_search_meets_a_jump_of_the_slope_exactly_and_soon(phi: MarginLoss, rng) -> None:
+    scores, signs, weights = (part[:, 0] for part in scored(phi, 1, rng))
+    moved = 0.01 * rng.standard_normal(scores.size)
+    coef, direction = np.array([1.0, -0.6, 0.3]), np.array([-1.0, 0.3, 0.1])
+    step = newton.exact_step(
+        phi.shape, scores, moved, signs, weights, coef, direction, 5.0, 0.0, 0.0, 0.0, 1e-6, 6
+    )
+    assert step in (1.0, 2.0)  # where one of the first two coefficients is zero
+    assert np.count_nonzero(coef + step * direction) == 2
 
 
 @every_type

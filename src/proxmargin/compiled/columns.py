@@ -65,46 +65,53 @@ def gram_of(columns: Any, support: Any) -> Any:
 
 
 _FAST: Any = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+# Of compressed columns a sum in any order would be vectorised by gathers, which are slower than
+# one entry after the other; unsigned positions spare the test for negative ones.
+_EXACT: Any = {"nogil": True, "fastmath": {"contract"}}
 
 
-@overload(dot, jit_options=_FAST)
+@overload(dot)
 def _dot(columns, j, vector):  # type: ignore[no-untyped-def]
     if isinstance(columns, types.Array):
-
-        def dense(columns, j, vector):  # type: ignore[no-untyped-def]
-            total = vector.dtype.type(0.0)
-            for i in range(vector.size):
-                total += columns[i, j] * vector[i]
-            return total
-
-        return dense
-
-    def compressed(columns, j, vector):  # type: ignore[no-untyped-def]
-        total = vector.dtype.type(0.0)
-        for at in range(columns.indptr[j], columns.indptr[j + 1]):
-            total += columns.data[at] * vector[columns.indices[at]]
-        return total
-
-    return compressed
+        return lambda columns, j, vector: _dense_dot(columns, j, vector)
+    return lambda columns, j, vector: _compressed_dot(columns, j, vector)
 
 
-@overload(add, jit_options=_FAST)
+@njit(cache=True, **_FAST)
+def _dense_dot(columns, j, vector):  # type: ignore[no-untyped-def]
+    total = vector.dtype.type(0.0)
+    for i in range(vector.size):
+        total += columns[i, j] * vector[i]
+    return total
+
+
+@njit(cache=True, **_EXACT)
+def _compressed_dot(columns, j, vector):  # type: ignore[no-untyped-def]
+    total = vector.dtype.type(0.0)
+    for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+        total += columns.data[at] * vector[np.uint64(columns.indices[at])]
+    return total
+
+
+@overload(add)
 def _add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
     if isinstance(columns, types.Array):
+        return lambda columns, j, factor, vector: _dense_add(columns, j, factor, vector)
+    return lambda columns, j, factor, vector: _compressed_add(columns, j, factor, vector)
 
-        def dense(columns, j, factor, vector):  # type: ignore[no-untyped-def]
-            scale = vector.dtype.type(factor)
-            for i in range(vector.size):
-                vector[i] += scale * columns[i, j]
 
-        return dense
+@njit(cache=True, **_FAST)
+def _dense_add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+    scale = vector.dtype.type(factor)
+    for i in range(vector.size):
+        vector[i] += scale * columns[i, j]
 
-    def compressed(columns, j, factor, vector):  # type: ignore[no-untyped-def]
-        scale = vector.dtype.type(factor)
-        for at in range(columns.indptr[j], columns.indptr[j + 1]):
-            vector[columns.indices[at]] += scale * columns.data[at]
 
-    return compressed
+@njit(cache=True, **_EXACT)
+def _compressed_add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+    scale = vector.dtype.type(factor)
+    for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+        vector[np.uint64(columns.indices[at])] += scale * columns.data[at]
 
 
 @overload(column_square, jit_options=_FAST)
@@ -155,8 +162,8 @@ def _active(columns, roots):  # type: ignore[no-untyped-def]
         data = np.empty(columns.data.size, np.float32)
         count = 0
         for j in range(indptr.size - 1):
-            for at in range(columns.indptr[j], columns.indptr[j + 1]):
-                root = roots[columns.indices[at]]
+            for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+                root = roots[np.uint64(columns.indices[at])]
                 if root != 0.0:
                     indices[count] = columns.indices[at]
                     data[count] = columns.data[at] * root
@@ -174,7 +181,8 @@ def _gram_of(columns, support):  # type: ignore[no-untyped-def]
         def dense(columns, support):  # type: ignore[no-untyped-def]
             picked = np.empty((support.size, columns.shape[0]), columns.dtype)
             for a in range(support.size):
-                picked[a] = columns[:, support[a]]
+                for i in range(columns.shape[0]):  # an assignment of slices compiles for seconds
+                    picked[a, i] = columns[i, support[a]]
             return np.dot(picked, picked.T).astype(np.float64)
 
         return dense

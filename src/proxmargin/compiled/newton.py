@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from proxmargin.compiled.margins import _curvature, _descent
+from proxmargin.compiled.margins import _curvature, _descent, _value
 
-__all__ = ["curvature_weights", "exact_step", "ray_slope", "sparse_gram"]
+__all__ = ["curvature_weights", "exact_step", "sparse_gram"]
+
+# a coefficient is zero where a step has left no more of it than this share of its move
+ROUNDED = 1e-12
+# a slope of this share of the first is level: no step leads up by much there
+LEVEL = 0.01
 
 
 @njit(cache=True, nogil=True)
@@ -29,10 +34,15 @@ def curvature_weights(shape, scores, signs, weights, theta, out):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def ray_slope(  # type: ignore[no-untyped-def]
-    shape, scores, moved, signs, weights, coef, direction, l1, l2, step
+def exact_step(  # type: ignore[no-untyped-def]
+    shape, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
 ):
-    """Right derivative of the loss plus the elastic net along the ray, at ``step``.
+    """A step at which the slope along the ray has fallen to ``share`` of its first value.
+
+    One with a slope above zero is not taken where it has led up. The slope of loss and elastic net
+    increases with the step, and jumps where a coefficient crosses zero. Doubling until it is
+    positive; then the zero of what it would be if all but the jumps were linear between the ends
+    of the bracket, guarded by bisection. A jump across zero is therefore met exactly.
 
     Parameters
     ----------
@@ -40,55 +50,106 @@ def ray_slope(  # type: ignore[no-untyped-def]
         The scores are ``scores + step * moved``.
     coef, direction : (n_features,)
         The coefficients are ``coef + step * direction``.
+    lift, bend : float
+        ``lift + step * bend`` is added to the slope, for what else is quadratic along the ray.
+
+    Returns
+    -------
+    step : float
+        0 where the ray does not descend.
     """
-    total = 0.0
-    for i in range(scores.size):
-        if weights[i] != 0.0:
-            t = signs[i] * (scores[i] + step * moved[i])
-            total -= weights[i] * signs[i] * moved[i] * _descent(shape, t)
-    for j in range(coef.size):
-        at = coef[j] + step * direction[j]
-        if at > 0.0:
-            total += (l1 + l2 * at) * direction[j]
-        elif at < 0.0:
-            total += (l2 * at - l1) * direction[j]
-        else:
-            total += l1 * abs(direction[j])
-    return total
-
-
-@njit(cache=True, nogil=True)
-def exact_step(  # type: ignore[no-untyped-def]
-    shape, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
-):
-    """A step at which the slope along the ray has fallen to ``share`` of its first value.
-
-    ``lift + step * bend`` is added to the slope, for what else is quadratic along the ray. The
-    slope increases with the step: doubling until it is positive, then false position guarded by
-    bisection. Where it jumps across zero, the last step with a negative slope is returned, and 0
-    where the ray does not descend.
-    """
-    first = lift + ray_slope(shape, scores, moved, signs, weights, coef, direction, l1, l2, 0.0)
+    lift += l2 * np.dot(coef, direction)
+    bend += l2 * np.dot(direction, direction)
+    at_low, at_high = lift + _loss_slope(shape, scores, moved, signs, weights, 0.0), np.inf
+    first = at_low + _l1_slopes(coef, direction, l1, 0.0)[1]
     if first >= 0.0:
         return 0.0
-    low, high, step = 0.0, np.inf, 1.0
-    at_low, at_high = first, np.inf
+    low, high, step, enough = 0.0, np.inf, 1.0, share * abs(first)
     for trial in range(limit):
-        here = lift + step * bend
-        here += ray_slope(shape, scores, moved, signs, weights, coef, direction, l1, l2, step)
-        if abs(here) <= share * abs(first):
-            return step
-        if here < 0.0:
+        here = lift + step * bend + _loss_slope(shape, scores, moved, signs, weights, step)
+        left, right = _l1_slopes(coef, direction, l1, step)
+        if here + left <= enough and here + right >= -enough:
+            if here + left <= LEVEL * abs(first):
+                return step
+            rise = _rise(shape, scores, moved, signs, weights, coef, direction, l1, step)
+            if rise + lift * step + 0.5 * bend * step * step <= 0.0:
+                return step
+        if here + right < 0.0:
             low, at_low = step, here
         else:
             high, at_high = step, here
         if high == np.inf:
             step = 2.0 * step
-        elif trial % 2 == 0:
-            step = low + (high - low) * at_low / (at_low - at_high)
-        else:
-            step = 0.5 * (low + high)
+            continue
+        step = 0.5 * (low + high)
+        if trial % 3 != 2:
+            guess = _crossing(low, high, at_low, at_high, coef, direction, l1)
+            step = guess if low < guess < high else step
     return low
+
+
+@njit(cache=True, nogil=True)
+def _loss_slope(shape, scores, moved, signs, weights, step):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(scores.size):
+        if weights[i] != 0.0:
+            t = signs[i] * (scores[i] + step * moved[i])
+            total -= weights[i] * signs[i] * moved[i] * _descent(shape, t)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _rise(  # type: ignore[no-untyped-def]
+    shape, scores, moved, signs, weights, coef, direction, l1, step
+):
+    """How far loss and l1 norm lie above their value at a step of zero."""
+    total = 0.0
+    for i in range(scores.size):
+        if weights[i] != 0.0:
+            t = signs[i] * scores[i]
+            total += weights[i] * (_value(shape, t + signs[i] * step * moved[i]) - _value(shape, t))
+    for j in range(coef.size):
+        total += l1 * (abs(coef[j] + step * direction[j]) - abs(coef[j]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
+    """Left and right derivative of ``l1 |coef + step * direction|_1`` in the step."""
+    left, right = 0.0, 0.0
+    for j in range(coef.size):
+        move = step * direction[j]
+        at, size = coef[j] + move, l1 * abs(direction[j])
+        if abs(at) <= ROUNDED * abs(move):
+            left, right = left - size, right + size
+        elif (at > 0.0) == (direction[j] > 0.0):
+            left, right = left + size, right + size
+        else:
+            left, right = left - size, right - size
+    return left, right
+
+
+@njit(cache=True, nogil=True)
+def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[no-untyped-def]
+    """The zero of the slope between ``low`` and ``high``, all but the jumps of l1 being linear."""
+    rate = (at_high - at_low) / (high - low)
+    jumps = np.empty(coef.size)
+    places = np.full(coef.size, np.inf)
+    for j in range(coef.size):
+        jumps[j] = 2.0 * l1 * abs(direction[j])
+        if coef[j] * direction[j] < 0.0 and low < -coef[j] / direction[j] < high:
+            places[j] = -coef[j] / direction[j]
+    slope = at_low + _l1_slopes(coef, direction, l1, low)[1] - rate * low  # at a step of zero
+    for _ in range(places.size):
+        j = int(np.argmin(places))  # few are asked for, and a sort compiles for seconds
+        at = places[j]
+        if at == np.inf or slope + rate * at >= 0.0:
+            break
+        slope += jumps[j]
+        places[j] = np.inf
+        if slope + rate * at >= 0.0:
+            return at
+    return -slope / rate if rate > 0.0 else high
 
 
 @njit(cache=True, nogil=True)

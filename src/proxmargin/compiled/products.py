@@ -35,7 +35,7 @@ def across(lines, right, out):  # type: ignore[no-untyped-def]
                 out[j] += lines[i, j] * factor
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
     """``out[i] = sum_j data_ij right[j]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
@@ -43,8 +43,9 @@ def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
         column = right[:, 0]
         for i in range(out.shape[0]):
             total = 0.0
-            for entry in range(indptr[i], indptr[i + 1]):
-                total += data[entry] * column[indices[entry]]
+            # unsigned positions spare the test for negative ones
+            for entry in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                total += data[entry] * column[np.uint64(indices[entry])]
             out[i, 0] = total
         return
     for i in range(out.shape[0]):
@@ -57,7 +58,7 @@ def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
                 out[i, k] += value * right[j, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
     """``out[j] += sum_i data_ij right[i]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
@@ -65,8 +66,8 @@ def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
         for i in range(right.shape[0]):
             factor = right[i, 0]
             if factor != 0.0:
-                for entry in range(indptr[i], indptr[i + 1]):
-                    out[indices[entry], 0] += data[entry] * factor
+                for entry in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                    out[np.uint64(indices[entry]), 0] += data[entry] * factor
         return
     for i in range(right.shape[0]):
         live = False

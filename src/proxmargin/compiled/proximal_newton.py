@@ -448,8 +448,8 @@ def _step_on_support(inner, q, support, value, thresholds):  # type: ignore[no-u
         return False
     # the slope at t is first (1 - t) and the jumps so far
     slope_jump, step, stopper = 0.0, 1.0, -1
-    order = np.argsort(crossings)
-    for a in order:
+    for _ in range(size):
+        a = int(np.argmin(crossings))  # few are asked for, and a sort compiles for seconds
         at = crossings[a]
         before = first * (1.0 - at) + slope_jump
         if at == np.inf or before >= 0.0:
@@ -459,6 +459,7 @@ def _step_on_support(inner, q, support, value, thresholds):  # type: ignore[no-u
             step, stopper = at, a
             break
         slope_jump += jump
+        crossings[a] = np.inf
     if stopper < 0:
         step = 1.0 + slope_jump / first
     for a in range(size):

@@ -51,7 +51,7 @@ class ColumnSet:
         """Copy the columns of ``members``."""
         weights = problem.loss.shares
         raw, mean = _raw(problem.design, members)
-        if sp.issparse(raw):
+        if not isinstance(raw, np.ndarray):
             unit = np.sqrt(weights @ raw.multiply(raw))
             unit[unit == 0] = 1.0
             raw.data /= np.repeat(unit, np.diff(raw.indptr))
@@ -69,10 +69,10 @@ class ColumnSet:
         if kept.all() and not new.size:
             return self
         added = ColumnSet.of(problem, new)
-        if sp.issparse(added.columns):
-            together = sp.hstack((self.columns[:, kept], added.columns), format="csc")
-        else:
+        if isinstance(added.columns, np.ndarray):
             together = np.concatenate([self.columns.T[kept], added.columns.T]).T
+        else:
+            together = sp.hstack((self.columns[:, kept], added.columns), format="csc")
         return ColumnSet(
             np.concatenate([self.members[kept], new]),
             together,
