@@ -56,6 +56,34 @@ def test_hard_data_are_solved_to_many_digits(kind, shape, rho, unscaled, noise, 
     assert solution.certificate.n_iter < 500
 
 
+@pytest.mark.parametrize("kind", ["huberized", "squared", "logistic"])
+@pytest.mark.parametrize("share", [0.3, 0.02])
+def test_features_that_share_a_shift_take_few_steps(kind, share, rng) -> None:
+    # each coefficient changes by little, and all of them together by much
+    y = np.repeat([-1, 1], 500)
+    X = rng.standard_normal((1000, 4000))
+    X[:, :200] += 0.3 * y[:, None]
+    problem = problem_of(X, y, LOSSES[kind][0], share)
+    solution = minimize(problem, ProximalNewton())
+    assert solution.certificate.converged
+    assert solution.certificate.n_iter <= 18
+    exact = minimize(problem, ProximalNewton(), stop=Stop(tol=1e-12))
+    np.testing.assert_array_equal(solution.point.coef != 0, exact.point.coef != 0)
+
+
+def test_a_pixel_of_one_picture_twice_takes_few_steps(rng) -> None:
+    # its curvature comes and goes with one sample: full steps lead up as often as down
+    X, y = clouds(rng, 500, 60)
+    X[:, :2] = 0.0
+    X[np.flatnonzero(y < 0)[3], :2] = 500**0.5
+    for kind in LOSSES:
+        for share in (0.3, 0.1, 0.01):
+            problem = problem_of(X, y, LOSSES[kind][0], share, ratio=0.5)
+            solution = minimize(problem, ProximalNewton())
+            assert solution.certificate.converged
+            assert solution.certificate.n_iter < 200
+
+
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("intercept", [Ridge(), Ridge(0.3), Pinned()], ids=repr)
 def test_sparse_data_have_the_solution_of_dense_data(kind, intercept, rng) -> None:
