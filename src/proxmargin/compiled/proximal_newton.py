@@ -41,6 +41,8 @@ FULL, SWEEPS, FEWEST, MOST, CYCLES = 5, 400, 4, 30, 40
 # steps without a smaller violation after which rounding is all that is left; one is enough where
 # the violation is this small a share of the threshold
 PATIENCE, NEARLY = 25, 1e-9
+# a violation of the model that has not fallen to this share is rounding in single precision
+FALLING = 0.5
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
 # a step this near to a whole one is a whole one: what the model says is zero becomes zero
 WHOLE = 0.1
@@ -299,7 +301,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
     lift = _lifted(square, largest, far, ridge)
     square += lift
     value, q, rho, drift = coef.copy(), slope.copy(), np.zeros(n_rows, np.float32), 0.0
-    sweeps = 0
+    sweeps, last = 0, np.inf
     for _ in range(CYCLES):
         whole, since, size = True, 0, np.count_nonzero(value)
         enough = min(MOST, max(FEWEST, int(size / 48 * (1 + size / (3 * max(n_rows, 1))))))
@@ -335,8 +337,9 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                     unit,
                     value,
                 )
-                if left <= target:
+                if left <= target or left > FALLING * last:
                     return value
+                last = left
                 break  # changes that are small one by one add up: a step of all of them
             whole = not whole and (worst <= target or since % FULL == 0)
         sweeps += since
