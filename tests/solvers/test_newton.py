@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -69,6 +71,40 @@ def test_features_that_share_a_shift_take_few_steps(kind, share, rng) -> None:
     assert solution.certificate.n_iter <= 18
     exact = minimize(problem, ProximalNewton(), stop=Stop(tol=1e-12))
     np.testing.assert_array_equal(solution.point.coef != 0, exact.point.coef != 0)
+
+
+@pytest.mark.parametrize("kind", ["huberized", "squared", "logistic"])
+def test_columns_that_sum_to_one_take_few_steps(kind, rng) -> None:
+    # the model is flat along one direction, where rounding in single precision decides
+    codes = rng.integers(0, 3, (20_000, 6))
+    X = sp.csc_array(np.concatenate([codes == k for k in range(3)], axis=1).astype(float))
+    y = np.where(X @ rng.standard_normal(18) + rng.standard_normal(20_000) > 1, 1, -1)
+    for share in (0.1, 0.01):
+        solution = minimize(problem_of(X, y, LOSSES[kind][0], share), ProximalNewton())
+        assert solution.certificate.converged
+        assert solution.certificate.n_iter < 30
+
+
+@pytest.mark.parametrize("kind", ["huberized", "squared", "logistic"])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_sparse_column_without_zeros_and_with_a_large_mean(kind, standardize, rng) -> None:
+    n = 800
+    years = 1990.0 + rng.integers(0, 30, n)
+    X = sp.hstack([sp.random_array((n, 60), density=0.05, rng=rng), years[:, None]], format="csr")
+    y = np.where(X[:, :30].sum(axis=1) + 0.1 * (years - 2005) + rng.standard_normal(n) > 1, 1, -1)
+    found = []
+    for matrix in (X, X.tocsc(), X.toarray()):
+        problem = problem_of(matrix, y, LOSSES[kind][0], 1e-3)
+        if standardize:
+            design = standardized(problem.design, problem.loss.shares)
+            problem = replace(problem, design=design)
+            penalty = ElasticNet(1e-3 * problem.critical_strength())
+            problem = replace(problem, penalty=penalty)
+        solution = minimize(problem, ProximalNewton())
+        assert solution.certificate.converged
+        assert solution.certificate.n_iter < 60
+        found.append(solution.certificate.primal)
+    assert found == pytest.approx([found[0]] * 3, rel=1e-6)
 
 
 def test_a_pixel_of_one_picture_twice_takes_few_steps(rng) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from proxmargin import HuberizedSVC
 from proxmargin.minimize import minimize
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.solvers.auto import choose
@@ -39,6 +40,17 @@ def test_any_intercept_on_dense_and_sparse_data(kind, intercept, form, rng) -> N
     solution = minimize(problem, TallNewton(), stop=Stop(tol=1e-10))
     assert solution.certificate.converged
     assert problem.value(solution.point) == pytest.approx(solution.certificate.primal, rel=1e-12)
+
+
+def test_sparse_data_that_centring_would_fill(rng) -> None:
+    X, y = clouds(rng, 3000, 20)
+    X[rng.random(X.shape) < 0.7] = 0.0
+    found = []
+    for matrix in (X, sp.csr_matrix(X)):
+        model = HuberizedSVC(0.01, 0.9, intercept_ridge=0.1, standardize=True).fit(matrix, y)
+        assert model.certificate_.converged
+        found.append(model.certificate_.primal)
+    assert found[1] == pytest.approx(found[0], rel=2e-6)
 
 
 def test_auto_takes_it_for_tall_data_only(rng) -> None:

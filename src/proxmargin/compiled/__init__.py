@@ -24,8 +24,8 @@ class _Note(event.Listener):
         if not self.said and (function.__module__ or "").startswith(__name__):
             self.said = True
             logger.warning(
-                "compiling kernels for their first use: some seconds, up to half a minute for "
-                "a family of models; the result is kept on disk"
+                "compiling kernels for their first use: some seconds, up to a minute for a "
+                "family of models; the result is kept on disk"
             )
 
     def on_end(self, event: Any) -> None:

@@ -28,7 +28,7 @@ from proxmargin.compiled.columns import (
 from proxmargin.compiled.margins import _curvature, _descent, _fenchel_young, _value
 from proxmargin.compiled.newton import curvature_weights, exact_step
 
-__all__ = ["WHOLE", "best_shift", "newton_steps", "pricing", "quadratic_minimum"]
+__all__ = ["best_shift", "newton_steps", "pricing", "quadratic_minimum"]
 
 # the model is solved to this share of the violation; more tightly near the end
 FORCING, TIGHT_FORCING, NEAR = 0.3, 0.01, 0.01
@@ -44,8 +44,6 @@ PATIENCE, NEARLY = 25, 1e-9
 # a violation of the model that has not fallen to this share is rounding in single precision
 FALLING = 0.5
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
-# a step this near to a whole one is a whole one: what the model says is zero becomes zero
-WHOLE = 0.1
 RESIDUAL = 1e-15
 
 
@@ -230,8 +228,6 @@ def newton_steps(  # type: ignore[no-untyped-def]
             SEARCH_SHARE,
             SEARCH_STEPS,
         )
-        if abs(step - 1.0) <= WHOLE:
-            step = 1.0
         for j in range(k):
             coef[j] += step * direction[j]
             if abs(coef[j]) <= 1e-9 * step * abs(direction[j]):

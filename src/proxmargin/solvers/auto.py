@@ -30,6 +30,8 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 LEAST_GAP = 4.0
 # features for each sample from which a working set of them pays for exact hinges of all classes
 VERY_WIDE = 50
+# samples for each feature from which Newton steps for the hinge need less than interior points do
+TALL = 8
 # samples of two classes up to which the simplex method is faster than Newton's
 FEW_SAMPLES = 100
 # wrong classes of all samples up to which the simplex method is faster than Newton's: of dense
@@ -60,6 +62,11 @@ class Facts:
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
+
+    @property
+    def tall(self) -> bool:
+        """Many more samples than features."""
+        return self.problem.design.n_samples >= TALL * self.problem.design.n_features
 
     @property
     def very_wide(self) -> bool:
@@ -127,6 +134,12 @@ RULES: tuple[Rule, ...] = (
     Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
     Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
+    Rule(
+        lambda facts: facts.tall,
+        "hinge-newton",
+        "the hinge, many samples of few features: few Newton steps on smooth problems around "
+        "multipliers",
+    ),
     Rule(
         _always,
         "interior-point",

@@ -37,8 +37,9 @@ class ColumnSet:
     columns : (n_samples, k) matrix in Fortran order, or sparse by columns
     mean, unit : (k,)
         Where the intercept is free the mean only moves it. Dense columns are centred: the Hessian
-        without the intercept is a covariance, and would lose its digits to large means. Sparse
-        columns are never centred: of standardised data ``mean`` brings back what they had.
+        without the intercept is a covariance, and would lose its digits to large means. Of sparse
+        columns only those without a zero are centred, the others would be filled (and have a
+        spread as large as their mean); of standardised data ``mean`` brings back what they had.
     """
 
     members: NDArray[np.intp]
@@ -52,9 +53,14 @@ class ColumnSet:
         weights = problem.loss.shares
         raw, mean = _raw(problem.design, members)
         if not isinstance(raw, np.ndarray):
+            counts = np.diff(raw.indptr)
+            if problem.intercept.is_shift_invariant:
+                full = np.where(counts == raw.shape[0], weights @ raw, 0.0)
+                raw.data -= np.repeat(full, counts)
+                mean = mean + full
             unit = np.sqrt(weights @ raw.multiply(raw))
             unit[unit == 0] = 1.0
-            raw.data /= np.repeat(unit, np.diff(raw.indptr))
+            raw.data /= np.repeat(unit, counts)
         else:
             unit, centres = np.empty(members.size), problem.intercept.is_shift_invariant
             scale_lines(raw.T, weights, centres, CONSTANT, mean, unit)
@@ -79,6 +85,12 @@ class ColumnSet:
             np.concatenate([self.mean[kept], added.mean]),
             np.concatenate([self.unit[kept], added.unit]),
         )
+
+    @property
+    def entries(self) -> int:
+        """How many are stored."""
+        matrix = self.columns
+        return int(matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz)
 
     @property
     def kernel(self) -> Any:

@@ -25,8 +25,9 @@ __all__ = ["ProximalNewton", "Pursuit"]
 
 # members are kept while their gradient is above this share of the threshold
 KEPT = 0.95
-# steps in one compiled call: between two, interruptions and time limits are looked at
-STEPS = 25
+# steps in one compiled call, and entries they may read: between two calls, interruptions and time
+# limits are looked at
+STEPS, READ = 25, 4_000_000
 # iterations without progress after which rounding is all that is left
 PATIENCE, FALL = 3, 0.9
 # a set that prices to nothing new is solved to this share of its violation
@@ -144,10 +145,11 @@ class ProximalNewton(Solver[Pursuit]):
         wanted, new = self._members(state, penalty.l1)
         working = state.working.changed(problem, wanted)
         last = _cap(loss) >= state.width
-        target, most = self._target(state, penalty.l1, new), STEPS
+        target = self._target(state, penalty.l1, new)
+        most = max(min(STEPS, READ // max(working.entries, 1)), 1)
         alone = last and working.members.size == state.coef.size
         if alone or state.relative_gap <= state.tol:  # solved, and to be polished
-            target, most = POLISHED * penalty.l1, STEPS if alone else POLISHING
+            target, most = POLISHED * penalty.l1, most if alone else min(most, POLISHING)
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
         intercept, theta, steps, left = newton_steps(
             working.kernel,
@@ -221,6 +223,8 @@ class ProximalNewton(Solver[Pursuit]):
         wanted = state.coef != 0
         wanted[inside] |= state.violations[inside] > (KEPT - 1.0) * l1
         wanted[worst] = True
+        if np.count_nonzero(wanted) == 1:  # one column has two orders: kernels of the other would
+            wanted[np.flatnonzero(wanted)[0] - 1] = True  # have to be compiled for it
         return wanted, worst.size
 
     def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
@@ -236,7 +240,8 @@ class ProximalNewton(Solver[Pursuit]):
         value_and_gradient(shape, scores[:, None], loss.signs, loss.weights, dual)
         slope = problem.design.adjoint(dual)[:, 0]
         violations, curvature = np.empty_like(slope), np.zeros_like(slope)
-        curvature[state.working.members] = loss.phi.smoothness * state.working.unit**2
+        largest = 0.25 if shape.logistic else shape.curvature
+        curvature[state.working.members] = largest * state.working.unit**2
         worst, objective, gap = pricing(
             shape,
             scores,

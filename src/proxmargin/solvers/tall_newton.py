@@ -10,7 +10,7 @@ import numpy as np
 from proxmargin.certificate import Gap
 from proxmargin.compiled.margins import value_and_gradient
 from proxmargin.compiled.newton import curvature_weights, exact_step
-from proxmargin.compiled.proximal_newton import WHOLE, best_shift, pricing, quadratic_minimum
+from proxmargin.compiled.proximal_newton import best_shift, pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.margin_sum import MarginSum
@@ -146,7 +146,6 @@ class TallNewton(Solver[TallState]):
             SEARCH_SHARE,
             SEARCH_STEPS,
         )
-        step = 1.0 if abs(step - 1.0) <= WHOLE else step
         coef = state.coef + step * direction
         coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
         change = step * float(np.linalg.norm(direction))
@@ -260,6 +259,8 @@ def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     index = np.sort(np.concatenate([side[::every] for side in sides]))
     part = MarginSum(loss.phi, loss.signs[index], loss.weights[index] / loss.weights[index].sum())
     some = replace(problem, loss=part, design=problem.design.rows(index))
+    if ProximalNewton().objection(some) is not None:
+        return start
     rough = replace(stop, tol=START_TOL, callbacks=(), polish=False)
     return minimize(some, ProximalNewton(), stop=rough).point
 
