@@ -17,7 +17,8 @@ _WARM = "; linear kernels only"
 
 
 @documented(
-    solvers=f"'interior-point', 'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
+    solvers="'interior-point', 'hinge-newton' (linear kernels), "
+    f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,
