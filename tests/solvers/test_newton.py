@@ -107,6 +107,19 @@ def test_a_sparse_column_without_zeros_and_with_a_large_mean(kind, standardize, 
     assert found == pytest.approx([found[0]] * 3, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["huberized", "narrow", "squared"])
+def test_a_penalty_that_is_nearly_none_is_reached_by_stronger_ones(kind, rng) -> None:
+    X, y = rng.standard_normal((80, 200)), np.full(80, -1)
+    y[7] = 1
+    problem = problem_of(X, y, LOSSES[kind][0], 1e-4)
+    solution = minimize(problem, ProximalNewton(), stop=Stop(tol=1e-8))
+    assert solution.certificate.converged
+    assert solution.certificate.n_iter < 500
+    short = minimize(problem, ProximalNewton(), stop=Stop(tol=1e-8, max_iter=10))
+    assert short.certificate.n_iter <= 20
+    assert short.certificate.gap >= short.certificate.primal - solution.certificate.primal
+
+
 def test_a_pixel_of_one_picture_twice_takes_few_steps(rng) -> None:
     # its curvature comes and goes with one sample: full steps lead up as often as down
     X, y = clouds(rng, 500, 60)

@@ -1,8 +1,9 @@
-"""Proximal Newton on a working set of features, with an exact search along each step."""
+"""Proximal Newton on a working set of features, with a search along each step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from proxmargin.compiled.margins import Shape, value_and_gradient
 from proxmargin.compiled.proximal_newton import best_shift, newton_steps, pricing
 from proxmargin.losses.base import Array
 from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State, require
@@ -38,6 +40,9 @@ POLISHED, POLISHING = 1e-12, 4
 SOLVED = 1e-9
 # the point is offered for certification at this share of the tolerance
 SURE = 0.5
+# from nothing, an l1 norm so many times weaker than the least without coefficients is reached by a
+# path of strengths, each this share of the last, solved to this gap in so many steps at most
+FAR, WEAKER, ROUGH, ROUGH_STEPS = 300.0, 0.3, 1e-2, 100
 # narrow quadratic zones are reached in stages, each solved to a gap of this share of its width
 FIRST_WIDTH, NARROWER, STAGE_GAP, STAGE_THETA = 0.3, 0.2, 0.3, 0.1
 
@@ -91,7 +96,7 @@ class ProximalNewton(Solver[Pursuit]):
     in its curved zone have; elsewhere a share ``theta`` of the majoriser of reweighted least
     squares keeps the model bounded far from the solution, and vanishes on the way. The intercept
     is eliminated from the model, and minimised exactly before each step. The model is solved by
-    coordinate descent and Newton steps on its support; the search along the step is exact, on the
+    coordinate descent and Newton steps on its support; the search along the step is on the
     true objective. For piecewise quadratic losses the method ends after finitely many steps.
 
     Each iteration works on a copy of few columns: the support, and the features that violate
@@ -127,6 +132,35 @@ class ProximalNewton(Solver[Pursuit]):
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+        state = self._begun(problem, start, stop)
+        loss, penalty = _parts(problem)
+        pieces = loss.phi.shape is not None and not loss.phi.shape.logistic
+        far = 0.0 < FAR * penalty.l1 < state.violation
+        if start.coef.any() or not pieces or not far:
+            return state
+        steps, point = self._from_stronger(problem, state, stop)
+        return replace(self._begun(problem, point, stop), n_iter=steps)
+
+    def _from_stronger(self, problem: Problem, state: Pursuit, stop: Stop) -> tuple[int, Point]:
+        """Where a path of falling strengths arrives, each solved loosely; and the steps it took.
+
+        With nearly no penalty the curved zones of the samples decide, and Newton's method gets to
+        the right ones by trial: from one strength to the next few of them change.
+        """
+        penalty, most = _parts(problem)[1], state.limit
+        steps, point = 0, self.point(problem, state)
+        strength = WEAKER * (state.violation + penalty.l1)
+        while strength > penalty.l1 and steps < most and perf_counter() < stop.deadline:
+            rough = replace(
+                stop, tol=ROUGH, max_iter=min(ROUGH_STEPS, most - steps), callbacks=(), polish=False
+            )
+            stronger = replace(problem, penalty=ElasticNet(strength, penalty.l2))
+            found = minimize(stronger, self, stop=rough, start=point)
+            steps, point = steps + found.certificate.n_iter, found.point
+            strength *= WEAKER
+        return steps, point
+
+    def _begun(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         loss = _parts(problem)[0]
         members = np.flatnonzero(start.coef[:, 0])
         state = Pursuit(
