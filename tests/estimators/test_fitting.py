@@ -41,7 +41,9 @@ class Interrupt:
 @pytest.mark.parametrize("solver", ["fapg", "b-pgh", "b-pgh-2", "gcd", "fapg-ws", "newton"])
 def test_an_interrupted_fit_keeps_the_model_found_so_far(solver) -> None:
     history = History()
-    model = HuberizedSVC(alpha=3e-3, tol=1e-12, solver=solver, callbacks=[history, Interrupt(3)])
+    model = HuberizedSVC(
+        3e-3, delta=0.05, tol=1e-12, solver=solver, callbacks=[history, Interrupt(3)]
+    )
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert model.certificate_.stop_reason == "it was interrupted"
