@@ -60,7 +60,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _write(rows: Sequence[Any], ratios: Sequence[float], arguments: argparse.Namespace) -> None:
-    above = sum(ratio > ALLOWED for ratio in ratios)
+    arrived = [ratio for ratio in ratios if np.isfinite(ratio)]
+    above, late = sum(ratio > ALLOWED for ratio in arrived), len(ratios) - len(arrived)
     text = [
         f"- {arguments.clock} seconds of `fit`, from data to certificate, until the relative gap is"
         f" {TOL:g}; fits below {SHORT:g} s are run {REPEATS} times and the fastest counts. Compiled"
@@ -69,7 +70,8 @@ def _write(rows: Sequence[Any], ratios: Sequence[float], arguments: argparse.Nam
         " `second`: the best of them that is not auto's own, where one arrived. `ratio`: auto over"
         " the best.\n"
         f"- auto is slower than {ALLOWED:g} times the best named solver in {above} of"
-        f" {len(ratios)} cases; the geometric mean of the ratio is {_mean(ratios):.2f}.",
+        f" {len(arrived)} cases; the geometric mean of the ratio is {_mean(arrived):.2f}. In {late}"
+        f" more (`-`) auto took over {arguments.limit:g} s.",
         table(["model", "data", "auto chose", "auto", "second", "its time", "ratio"], rows),
     ]
     title = "The rules of `solver='auto'`: measured winners"
@@ -77,7 +79,7 @@ def _write(rows: Sequence[Any], ratios: Sequence[float], arguments: argparse.Nam
 
 
 def _mean(ratios: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(ratios))))
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
 
 
 # ---- measuring ----------------------------------------------------------------------------------
