@@ -32,6 +32,8 @@ LEAST_GAP = 4.0
 VERY_WIDE = 50
 # samples for each feature from which Newton steps for the hinge need less than interior points do
 TALL = 8
+# the largest entry of a feature over that of another, up to which they do
+EVEN = 1e8
 # samples of two classes up to which the simplex method is faster than Newton's
 FEW_SAMPLES = 100
 # wrong classes of all samples up to which the simplex method is faster than Newton's: of dense
@@ -67,6 +69,13 @@ class Facts:
     def tall(self) -> bool:
         """Many more samples than features."""
         return self.problem.design.n_samples >= TALL * self.problem.design.n_features
+
+    @property
+    def even(self) -> bool:
+        """Units of the features that are not too many orders apart for steps without factors."""
+        design = self.problem.design
+        sizes = design.remembered("largest", design.largest)
+        return float(sizes.max(initial=0.0)) <= EVEN * float(sizes[sizes > 0].min(initial=np.inf))
 
     @property
     def very_wide(self) -> bool:
@@ -135,7 +144,7 @@ RULES: tuple[Rule, ...] = (
     Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
-        lambda facts: facts.tall,
+        lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,
         "hinge-newton",
         "the hinge, many samples of few features: few Newton steps on smooth problems around "
         "multipliers",
