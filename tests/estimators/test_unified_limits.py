@@ -506,3 +506,10 @@ def test_auto_takes_a_nu_with_a_margin_where_half_of_the_largest_has_none(kernel
     assert 0.5 * largest < least < model.nu_ < largest
     assert model.certificate_.converged
     assert model.score(X, y) > 0.65
+
+
+def test_one_feature_in_tiny_units_keeps_its_certificate(rng) -> None:
+    X = rng.standard_normal((60, 5))
+    y = (X[:, 0] + 0.3 * rng.standard_normal(60) > 0).astype(int)
+    X[:, 1] *= 1e12
+    assert SVC().fit(X, y).certificate_.converged
