@@ -57,7 +57,7 @@ class Problem:
     design: Design
     intercept: Penalty
 
-    @property
+    @cached_property
     def traits(self) -> Trait:
         """What solvers can rely on: properties of the loss, and of the penalty."""
         return self.loss.traits | self.penalty.traits

@@ -22,13 +22,18 @@ from proxmargin.compiled.entropy import relative_entropy
 
 __all__ = [
     "Shape",
+    "best_shift",
     "bregman_sum",
     "clip_into_box",
+    "settle",
     "shrink_columns",
     "slope_and_curvature",
     "value_and_gradient",
     "value_sum",
 ]
+
+# a slope of this share of the forces on either side is rounding
+RESIDUAL = 1e-15
 
 
 class Shape(NamedTuple):
@@ -92,6 +97,55 @@ def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
         return half * difference * difference
     top = shape.curvature * shape.cap
     return (top - a) * (u - half * (top + a))
+
+
+@njit(cache=True, nogil=True)
+def best_shift(shape, scores, signs, weights, l2, at):  # type: ignore[no-untyped-def]
+    """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
+
+    Newton's method on the monotone derivative, between brackets; where every sample is on a
+    linear piece, outward by doubling.
+    """
+    low, high, shift, reach = -np.inf, np.inf, 0.0, 1.0
+    for _ in range(200):
+        slope, bend, size = l2 * (at + shift), l2, l2 * abs(at)
+        for i in range(scores.size):
+            t = signs[i] * (scores[i] + shift)
+            force = weights[i] * _descent(shape, t)
+            slope -= signs[i] * force
+            size += force
+            bend += weights[i] * _curvature(shape, t)
+        if abs(slope) <= RESIDUAL * size:
+            break
+        if slope > 0.0:
+            high = shift
+        else:
+            low = shift
+        trial = shift - slope / bend if bend > 0.0 else math.copysign(np.inf, -slope)
+        if abs(trial - shift) > reach:
+            trial = shift + math.copysign(reach, -slope)
+            reach *= 2.0
+        if trial >= high or trial <= low:
+            trial = 0.5 * (low + high)
+        if trial in (shift, low, high):
+            break
+        shift = trial
+    return shift
+
+
+@njit(cache=True, nogil=True)
+def settle(shape, scores, signs, weights, has_intercept, l2, at, dual):  # type: ignore[no-untyped-def]
+    """Shift ``scores``, in place, as `best_shift` says; write the gradient there into ``dual``.
+
+    Returns the shift, zero where there is no intercept.
+    """
+    shift = 0.0
+    if has_intercept:
+        shift = best_shift(shape, scores, signs, weights, l2, at)
+        scores += shift
+    for i in range(scores.size):
+        dual[i] = -weights[i] * signs[i] * _descent(shape, signs[i] * scores[i])
+    return shift
 
 
 @njit(cache=True, nogil=True)

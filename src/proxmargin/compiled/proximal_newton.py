@@ -25,10 +25,10 @@ from proxmargin.compiled.columns import (
     height,
     pull,
 )
-from proxmargin.compiled.margins import _curvature, _descent, _fenchel_young, _value
+from proxmargin.compiled.margins import _fenchel_young, _value, settle
 from proxmargin.compiled.newton import curvature_weights, exact_step
 
-__all__ = ["best_shift", "newton_steps", "pricing", "quadratic_minimum"]
+__all__ = ["newton_steps", "pricing", "quadratic_minimum"]
 
 # the model is solved to this share of the violation; more tightly near the end
 FORCING, TIGHT_FORCING, NEAR = 0.3, 0.01, 0.01
@@ -44,41 +44,6 @@ PATIENCE, NEARLY = 25, 1e-9
 # a violation of the model that has not fallen to this share is rounding in single precision
 FALLING = 0.5
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
-RESIDUAL = 1e-15
-
-
-@njit(cache=True, nogil=True)
-def best_shift(shape, scores, signs, weights, l2, at):  # type: ignore[no-untyped-def]
-    """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
-
-    Newton's method on the monotone derivative, between brackets; where every sample is on a
-    linear piece, outward by doubling.
-    """
-    low, high, shift, reach = -np.inf, np.inf, 0.0, 1.0
-    for _ in range(200):
-        slope, bend, size = l2 * (at + shift), l2, l2 * abs(at)
-        for i in range(scores.size):
-            t = signs[i] * (scores[i] + shift)
-            force = weights[i] * _descent(shape, t)
-            slope -= signs[i] * force
-            size += force
-            bend += weights[i] * _curvature(shape, t)
-        if abs(slope) <= RESIDUAL * size:
-            break
-        if slope > 0.0:
-            high = shift
-        else:
-            low = shift
-        trial = shift - slope / bend if bend > 0.0 else math.copysign(np.inf, -slope)
-        if abs(trial - shift) > reach:
-            trial = shift + math.copysign(reach, -slope)
-            reach *= 2.0
-        if trial >= high or trial <= low:
-            trial = 0.5 * (low + high)
-        if trial in (shift, low, high):
-            break
-        shift = trial
-    return shift
 
 
 @njit(cache=True, nogil=True)
@@ -181,12 +146,9 @@ def newton_steps(  # type: ignore[no-untyped-def]
     largest = 0.25 if shape.logistic else shape.curvature
     least, idle, steps = np.inf, 0, 0
     while True:
-        if has_intercept:
-            shift = best_shift(shape, scores, signs, weights, intercept_l2, intercept)
-            intercept += shift
-            scores += shift
-        for i in range(n):
-            dual[i] = -weights[i] * signs[i] * _descent(shape, signs[i] * scores[i])
+        intercept += settle(
+            shape, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
+        )
         pull(columns, dual, slope)
         violation = 0.0
         for j in range(k):

@@ -86,7 +86,8 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         )
     _check_lengths(X, y)
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
-    check_classification_targets(y)
+    if not _are_two_integers(y):
+        check_classification_targets(y)
     return _checked_entries(estimator, X), y
 
 
@@ -114,6 +115,17 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     if not np.any(weights):  # recent versions of scikit-learn have said so above
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+def _are_two_integers(y: NDArray[Any]) -> bool:
+    """Two whole numbers are classes, whatever else `check_classification_targets` would look at.
+
+    That takes a millisecond, as long as a fit to a small microarray.
+    """
+    if y.dtype.kind not in "iuf":
+        return False
+    low, high = y.min(), y.max()
+    return bool(low == int(low) and high == int(high) and np.all((y == low) | (y == high)))
 
 
 def _check_lengths(X: Any, y: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class MarginSum(Loss):
     weights: Array
     sample_count: float = 0.0
 
-    @property
+    @cached_property
     def traits(self) -> Trait:  # type: ignore[override]
         smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
         outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
@@ -58,7 +59,7 @@ class MarginSum(Loss):
     def n_outputs(self) -> int:
         return int(self.signs.shape[1])
 
-    @property
+    @cached_property
     def shares(self) -> Array:
         largest: Array = self.weights.max(axis=1)
         return largest / largest.sum()
@@ -121,6 +122,9 @@ class MarginSum(Loss):
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
         if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
+        if single and self.phi.shape is not None:
+            one = (self.signs[:, 0], self.weights[:, 0], intercept.l2, float(start[0]))
+            return start + compiled.best_shift(self.phi.shape, scores[:, 0] + start, *one)
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         size = self.phi.dual_bound
         if not np.isfinite(size):  # derivatives of the size of the scores, wherever their mean is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,16 @@ class State:
     exact: bool = False
     claims: bool = False
     interrupted: bool = False
+
+    def but(self, **changes: Any) -> Self:
+        """The same state with other values of some attributes.
+
+        What `dataclasses.replace` does, in a tenth of its time: there are states at every step.
+        """
+        assert changes.keys() <= self.__dict__.keys(), sorted(changes)
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **changes)
+        return new
 
 
 S = TypeVar("S", bound=State)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import ClassVar
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
 from proxmargin.compiled.columns import forward
-from proxmargin.compiled.margins import Shape, value_and_gradient
-from proxmargin.compiled.proximal_newton import best_shift, newton_steps, pricing
+from proxmargin.compiled.margins import Shape, settle
+from proxmargin.compiled.proximal_newton import newton_steps, pricing
 from proxmargin.losses.base import Array
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.minimize import minimize
@@ -36,6 +37,8 @@ PATIENCE, FALL = 3, 0.9
 EXHAUSTED = 1e-3
 # a point that is good enough is polished by a few steps more, to violations that are rounding
 POLISHED, POLISHING = 1e-12, 4
+# unless its gap is this share of the tolerance already
+SHARP = 1e-3
 # with all features, and violations of this share of the threshold, nothing is left to polish
 SOLVED = 1e-9
 # the point is offered for certification at this share of the tolerance
@@ -71,6 +74,9 @@ class Pursuit(State):
         Iterations in all.
     idle : int
         Iterations without a smaller violation or a new member.
+    unpolished : bool
+        The tolerance was not met before, and one more step is to follow where it is just met:
+        a relative gap of 1e-6 leaves errors of 1e-3 in the coefficients, and the step squares it.
     """
 
     coef: Array = None  # type: ignore[assignment]
@@ -86,6 +92,7 @@ class Pursuit(State):
     tol: float = 0.0
     limit: int = 0
     idle: int = 0
+    unpolished: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,6 @@ class ProximalNewton(Solver[Pursuit]):
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 2000
-    polishing: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require(self.smallest >= 0, "smallest must be >= 0", self.smallest)
@@ -139,7 +145,7 @@ class ProximalNewton(Solver[Pursuit]):
         if start.coef.any() or not pieces or not far:
             return state
         steps, point = self._from_stronger(problem, state, stop)
-        return replace(self._begun(problem, point, stop), n_iter=steps)
+        return self._begun(problem, point, stop).but(n_iter=steps)
 
     def _from_stronger(self, problem: Problem, state: Pursuit, stop: Stop) -> tuple[int, Point]:
         """Where a path of falling strengths arrives, each solved loosely; and the steps it took.
@@ -172,7 +178,7 @@ class ProximalNewton(Solver[Pursuit]):
             tol=SURE * stop.tol,
             limit=self.max_iter if stop.max_iter is None else stop.max_iter,
         )
-        return self._priced(problem, state)
+        return self._priced(problem, state).but(unpolished=stop.polish)
 
     def step(self, problem: Problem, state: Pursuit) -> Pursuit:
         loss, penalty = _parts(problem)
@@ -213,9 +219,8 @@ class ProximalNewton(Solver[Pursuit]):
         scores += intercept
         whole = np.zeros_like(state.coef)
         whole[working.members] = coef / working.unit
-        change = float(np.linalg.norm(whole - state.coef))
-        reached = replace(
-            state,
+        change = _norm(whole - state.coef)
+        reached = state.but(
             n_iter=state.n_iter + max(steps, 1),
             coef=whole,
             intercept=intercept - working.offset(coef),
@@ -223,16 +228,16 @@ class ProximalNewton(Solver[Pursuit]):
             working=working,
             theta=theta,
             exact=alone and left <= SOLVED * penalty.l1,
-            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
+            point_change=change / (1.0 + _norm(state.coef)),
         )
         priced = self._priced(problem, reached)
         better = new > 0 or priced.width < state.width or priced.violation < FALL * state.violation
         idle = 0 if better else state.idle + 1
-        return replace(priced, idle=idle, finished=idle >= PATIENCE)
+        return priced.but(idle=idle, finished=idle >= PATIENCE)
 
     def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
         """A claim that the certificate does not confirm asks for more."""
-        return replace(state, claims=False, tol=0.3 * state.tol) if state.claims else state
+        return state.but(claims=False, tol=0.3 * state.tol) if state.claims else state
 
     def point(self, problem: Problem, state: Pursuit) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
@@ -266,14 +271,13 @@ class ProximalNewton(Solver[Pursuit]):
         loss, penalty = _parts(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         shape = _shape(loss, state.width)
-        scores, intercept, ridge = state.scores, state.intercept, problem.intercept.l2
-        if problem.fits_intercept:
-            shift = best_shift(shape, scores, signs, weights, ridge, intercept)
-            scores, intercept = scores + shift, intercept + shift
-        dual = np.empty((scores.size, 1))
-        value_and_gradient(shape, scores[:, None], loss.signs, loss.weights, dual)
-        slope = problem.design.adjoint(dual)[:, 0]
-        violations, curvature = np.empty_like(slope), np.zeros_like(slope)
+        scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
+        dual = np.empty(scores.size)
+        intercept += settle(
+            shape, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
+        )
+        slope = problem.design.adjoint(dual[:, None])[:, 0]
+        violations, curvature = np.empty(slope.size), np.zeros(slope.size)
         largest = 0.25 if shape.logistic else shape.curvature
         curvature[state.working.members] = largest * state.working.unit**2
         worst, objective, gap = pricing(
@@ -281,7 +285,7 @@ class ProximalNewton(Solver[Pursuit]):
             scores,
             signs,
             weights,
-            dual[:, 0],
+            dual,
             slope,
             state.coef,
             curvature,
@@ -290,8 +294,7 @@ class ProximalNewton(Solver[Pursuit]):
             violations,
         )
         objective += 0.5 * ridge * intercept**2
-        priced = replace(
-            state,
+        priced = state.but(
             scores=scores,
             intercept=intercept,
             violations=violations,
@@ -303,8 +306,11 @@ class ProximalNewton(Solver[Pursuit]):
         cap = _cap(loss)
         if cap < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
             width = max(cap, NARROWER * state.width)
-            return self._priced(problem, replace(priced, width=width, theta=STAGE_THETA))
-        return replace(priced, claims=cap >= state.width and priced.relative_gap <= state.tol)
+            return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
+        met = cap >= state.width and priced.relative_gap <= state.tol
+        sharp = priced.relative_gap <= SHARP * state.tol
+        settled = state.exact or sharp or not state.unpolished
+        return priced.but(claims=met and settled, unpolished=state.unpolished and not met)
 
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
@@ -313,6 +319,10 @@ def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
     assert isinstance(loss, MarginSum)
     assert isinstance(penalty, ElasticNet)
     return loss, penalty
+
+
+def _norm(vector: Array) -> float:
+    return math.sqrt(float(vector @ vector))
 
 
 def _cap(loss: MarginSum) -> float:

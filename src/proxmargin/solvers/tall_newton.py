@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificate import Gap
-from proxmargin.compiled.margins import value_and_gradient
+from proxmargin.compiled.margins import settle
 from proxmargin.compiled.newton import curvature_weights, exact_step
-from proxmargin.compiled.proximal_newton import best_shift, pricing, quadratic_minimum
+from proxmargin.compiled.proximal_newton import pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.margin_sum import MarginSum
@@ -149,8 +149,7 @@ class TallNewton(Solver[TallState]):
         coef = state.coef + step * direction
         coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
         change = step * float(np.linalg.norm(direction))
-        reached = replace(
-            state,
+        reached = state.but(
             n_iter=state.n_iter + 1,
             coef=coef,
             intercept=state.intercept + step * shift,
@@ -161,14 +160,14 @@ class TallNewton(Solver[TallState]):
         )
         priced = self._priced(problem, reached)
         idle = 0 if priced.violation < 0.9 * state.violation else state.idle + 1
-        return replace(priced, idle=idle, finished=idle >= PATIENCE or change == 0.0)
+        return priced.but(idle=idle, finished=idle >= PATIENCE or change == 0.0)
 
     def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
         """A claim that the certificate does not confirm asks for more, from exact scores."""
         if not state.claims:
             return state
         scores = _design(problem)[0].scores(state.coef[:, None])[:, 0] + state.intercept
-        return replace(state, claims=False, tol=0.3 * state.tol, scores=scores)
+        return state.but(claims=False, tol=0.3 * state.tol, scores=scores)
 
     def point(self, problem: Problem, state: TallState) -> Point:
         centre = _design(problem)[1]
@@ -196,19 +195,16 @@ class TallNewton(Solver[TallState]):
         """The best intercept, gradients there, violations and gap."""
         loss, penalty = _parts(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        scores, intercept, ridge = state.scores, state.intercept, problem.intercept.l2
-        if problem.fits_intercept:
-            shift = best_shift(loss.phi.shape, scores, signs, weights, ridge, intercept)
-            scores, intercept = scores + shift, intercept + shift
-        dual = np.empty((scores.size, 1))
-        value_and_gradient(loss.phi.shape, scores[:, None], loss.signs, loss.weights, dual)
-        slope = _design(problem)[0].adjoint(dual)[:, 0]
+        scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
+        dual, free = np.empty(scores.size), problem.fits_intercept
+        intercept += settle(loss.phi.shape, scores, signs, weights, free, ridge, intercept, dual)
+        slope = _design(problem)[0].adjoint(dual[:, None])[:, 0]
         worst, objective, gap = pricing(
             loss.phi.shape,
             scores,
             signs,
             weights,
-            dual[:, 0],
+            dual,
             slope,
             state.coef,
             state.major,
@@ -218,11 +214,10 @@ class TallNewton(Solver[TallState]):
         )
         objective += 0.5 * ridge * intercept**2
         relative = gap / max(objective, problem.negligible)
-        return replace(
-            state,
+        return state.but(
             scores=scores,
             intercept=intercept,
-            dual=dual[:, 0],
+            dual=dual,
             slope=slope,
             violation=worst,
             relative_gap=relative,
