@@ -189,12 +189,24 @@ def _checked_entries(estimator: Any, X: Any) -> Any:
         entries = X.data
     else:
         entries = X
-    if entries.size:
+    if entries.size and not _are_modest(entries):
         # two reductions without temporaries; NaN and infinities reach the result
         low, high = float(entries.min()), float(entries.max())
         if not (np.isfinite(low) and np.isfinite(high)) or max(-low, high) > LARGEST_ENTRY:
             raise ValueError(_first_bad_entry(estimator, X))
     return X
+
+
+def _are_modest(entries: NDArray[Any]) -> bool:
+    """Whether one look tells that every entry is finite and within `LARGEST_ENTRY`.
+
+    The sum of their squares, which is NaN or large where an entry is.
+    """
+    if entries.dtype != np.float64 or not entries.flags.forc:
+        return False
+    flat = entries.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.vdot(flat, flat) <= LARGEST_ENTRY**2)
 
 
 def _first_bad_entry(estimator: Any, X: Any) -> str:
