@@ -139,6 +139,29 @@ def test_sums_of_squares_are_those_of_scipy(dtype, index_type, rng) -> None:
             np.testing.assert_allclose(columns, samples @ off, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_lines_of_dense_data(dtype, order, rng) -> None:
+    X = np.asarray(rng.standard_normal((14, 6)), dtype=dtype, order=order)
+    by_rows = order == "C"
+    lines = X if by_rows else X.T
+    centre, live, roots = rng.standard_normal(6), np.array([1, 4, 5, 13]), rng.random(14)
+    scaled = np.empty((4, 6) if by_rows else (6, 4))
+    products.scaled_lines(lines, live, centre, roots, by_rows, scaled)
+    wanted = (X[live].astype(float) - centre) * roots[live, None]
+    np.testing.assert_allclose(scaled if by_rows else scaled.T, wanted, rtol=1e-12)
+    off = (X.astype(float) - centre) ** 2
+    for samples, wanted in ((False, off @ np.arange(6.0)), (True, roots @ off)):
+        out = np.zeros(wanted.size)
+        weights = roots if samples else np.arange(6.0)
+        products.line_squares(lines, weights, centre, by_rows != samples, by_rows, out)
+        np.testing.assert_allclose(out, wanted, rtol=1e-12)
+    for of_lines in (True, False):
+        out = np.zeros(lines.shape[0 if of_lines else 1])
+        products.line_largest(lines, of_lines, out)
+        np.testing.assert_array_equal(out, np.abs(lines).max(axis=1 if of_lines else 0))
+
+
 def test_squares_of_a_full_sparse_column_with_a_large_mean_keep_their_digits(rng) -> None:
     column = 1e8 + rng.standard_normal((500, 1))
     X, centre = sp.csc_matrix(column), np.array([column.mean()])

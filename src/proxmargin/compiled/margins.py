@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from proxmargin.compiled.entropy import relative_entropy
+from proxmargin.compiled.entropy import log_excess, relative_entropy
 
 __all__ = [
     "Shape",
@@ -32,8 +32,8 @@ __all__ = [
     "value_sum",
 ]
 
-# a slope of this share of the forces on either side is rounding
-RESIDUAL = 1e-15
+# a slope of this share of the forces on either side is the rounding of their sum
+RESIDUAL = 1e-14
 
 
 class Shape(NamedTuple):
@@ -77,6 +77,37 @@ def _curvature(shape, t):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
+def _descent_and_curvature(shape, t):  # type: ignore[no-untyped-def]
+    """`_descent` and `_curvature`, with one exponential."""
+    if shape.logistic:
+        e = math.exp(-abs(t))
+        near = 1.0 / (1.0 + e)
+        return (e * near if t > 0 else near), e * near * near
+    return _descent(shape, t), _curvature(shape, t)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _value_and_shrunk_gap(shape, t, share, apart):  # type: ignore[no-untyped-def]
+    """The loss, and `_fenchel_young` against ``share < 1`` times its own dual coordinate.
+
+    ``apart`` is ``log_excess(1 / share - 1)``, the same for all samples. With the shares
+    p = 1 / (1 + e^t) and q = 1 - p of the logistic loss, the relative entropies of
+    (share p, 1 - share p) are ``share p apart`` and that of r = (1 - share) p + q.
+    """
+    if not shape.logistic:
+        return _value(shape, t), _fenchel_young(shape, t, share * _descent(shape, t))
+    e = math.exp(-abs(t))
+    near = 1.0 / (1.0 + e)
+    p, q = (e * near, near) if t > 0 else (near, e * near)
+    value = math.log1p(e) + max(-t, 0.0)
+    moved = (1.0 - share) * p
+    rest = moved + q
+    off = -moved / rest
+    excess = log_excess(off) if off > -0.5 else off + value + math.log(rest)
+    return value, share * p * apart + rest * excess
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
     """``phi(t) + phi*(-a) + a t >= 0`` in closed form, no cancellation."""
     if shape.logistic:
@@ -100,21 +131,23 @@ def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def best_shift(shape, scores, signs, weights, l2, at):  # type: ignore[no-untyped-def]
+def best_shift(shape, scores, signs, weights, l2, at, dual):  # type: ignore[no-untyped-def]
     """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
 
-    Newton's method on the monotone derivative, between brackets; where every sample is on a
-    linear piece, outward by doubling.
+    The derivative of the loss in each score, there, is written into ``dual``. Newton's method on
+    the monotone derivative, between brackets; where every sample is on a linear piece, outward by
+    doubling.
     """
     low, high, shift, reach = -np.inf, np.inf, 0.0, 1.0
     for _ in range(200):
         slope, bend, size = l2 * (at + shift), l2, l2 * abs(at)
         for i in range(scores.size):
-            t = signs[i] * (scores[i] + shift)
-            force = weights[i] * _descent(shape, t)
-            slope -= signs[i] * force
+            force, curvature = _descent_and_curvature(shape, signs[i] * (scores[i] + shift))
+            force *= weights[i]
+            dual[i] = -signs[i] * force
+            slope += dual[i]
             size += force
-            bend += weights[i] * _curvature(shape, t)
+            bend += weights[i] * curvature
         if abs(slope) <= RESIDUAL * size:
             break
         if slope > 0.0:
@@ -139,13 +172,13 @@ def settle(shape, scores, signs, weights, has_intercept, l2, at, dual):  # type:
 
     Returns the shift, zero where there is no intercept.
     """
-    shift = 0.0
     if has_intercept:
-        shift = best_shift(shape, scores, signs, weights, l2, at)
+        shift = best_shift(shape, scores, signs, weights, l2, at, dual)
         scores += shift
+        return shift
     for i in range(scores.size):
         dual[i] = -weights[i] * signs[i] * _descent(shape, signs[i] * scores[i])
-    return shift
+    return 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -209,8 +242,9 @@ def slope_and_curvature(shape, scores, signs, weights, shift):  # type: ignore[n
             if weight == 0.0:
                 continue
             t = signs[i, k] * (scores[i, k] + shift[k])
-            slope[k] -= weight * signs[i, k] * _descent(shape, t)
-            curvature[k] += weight * _curvature(shape, t)
+            force, bend = _descent_and_curvature(shape, t)
+            slope[k] -= weight * signs[i, k] * force
+            curvature[k] += weight * bend
     return slope, curvature
 
 

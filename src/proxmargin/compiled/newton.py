@@ -152,14 +152,28 @@ def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[
     return -slope / rate if rate > 0.0 else high
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def sparse_gram(data, indices, indptr, bend, out):  # type: ignore[no-untyped-def]
-    """``out += X' diag(bend) X`` for X compressed by rows, by outer products of its rows."""
+    """``out += X' diag(bend) X`` for X compressed by rows, by outer products of its rows.
+
+    Each pair of entries of a row is added once, to either side of the diagonal; ``out``, which is
+    symmetric, is made so again at the end.
+    """
+    size = out.shape[0]
+    for j in range(size):
+        for k in range(j):
+            out[j, k] = 0.0
     for i in range(bend.size):
         if bend[i] == 0.0:
             continue
-        for first in range(indptr[i], indptr[i + 1]):
+        last = np.uint64(indptr[i + 1])
+        for first in range(np.uint64(indptr[i]), last):
             value = bend[i] * data[first]
-            row = indices[first]
-            for second in range(indptr[i], indptr[i + 1]):
-                out[row, indices[second]] += value * data[second]
+            row = out[indices[first]]
+            row[np.uint64(indices[first])] += value * data[first]
+            for second in range(first + np.uint64(1), last):
+                row[np.uint64(indices[second])] += value * data[second]
+    for j in range(size):
+        for k in range(j):
+            out[k, j] += out[j, k]
+            out[j, k] = out[k, j]

@@ -12,7 +12,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["across", "along", "centred_squares", "gather", "largest_entries", "scatter"]
+__all__ = [
+    "across",
+    "along",
+    "centred_squares",
+    "gather",
+    "largest_entries",
+    "line_largest",
+    "line_squares",
+    "scaled_lines",
+    "scatter",
+]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -81,6 +91,72 @@ def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
             j = indices[entry]
             for k in range(outputs):
                 out[j, k] += value * right[i, k]
+
+
+@njit(cache=True, nogil=True)
+def scaled_lines(lines, live, centre, roots, by_rows, out):  # type: ignore[no-untyped-def]
+    """``(x_ij - centre_j) roots_i`` for the samples i in ``live``, in the order of ``lines``.
+
+    Parameters
+    ----------
+    lines : (n_samples, n_features), or its transpose, as ``by_rows`` says
+    live : (m,) integers
+    centre : (n_features,)
+    roots : (n_samples,)
+    out : (m, n_features), or its transpose
+    """
+    if by_rows:
+        for i in range(live.size):
+            line, root = lines[live[i]], roots[live[i]]
+            for j in range(centre.size):
+                out[i, j] = (line[j] - centre[j]) * root
+        return
+    for j in range(centre.size):
+        for i in range(live.size):
+            row = np.uint64(live[i])
+            out[j, i] = (lines[j, row] - centre[j]) * roots[row]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def line_squares(lines, weights, centre, of_lines, by_rows, out):  # type: ignore[no-untyped-def]
+    """Weighted squares ``(x_ij - centre_j)^2`` of a dense matrix, added up in ``out``.
+
+    Parameters
+    ----------
+    lines : (n_samples, n_features), or its transpose, as ``by_rows`` says
+    weights : one for each place in a line where ``of_lines``, else one a line
+    centre : (n_features,)
+    of_lines : bool
+        The sums of each line are wanted, otherwise those of each place in the lines.
+    """
+    for i in range(lines.shape[0]):
+        line = lines[i]
+        if of_lines:
+            total = 0.0
+            for j in range(line.size):
+                off = line[j] - (centre[j] if by_rows else centre[i])
+                total += weights[j] * off * off
+            out[i] += total
+        else:
+            weight = weights[i]
+            for j in range(line.size):
+                off = line[j] - (centre[j] if by_rows else centre[i])
+                out[j] += weight * off * off
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nnan", "nsz"})
+def line_largest(lines, of_lines, out):  # type: ignore[no-untyped-def]
+    """Largest absolute entry of each line of a dense matrix, or of each place in the lines."""
+    for i in range(lines.shape[0]):
+        line = lines[i]
+        if of_lines:
+            largest = 0.0
+            for j in range(line.size):
+                largest = max(largest, abs(np.float64(line[j])))
+            out[i] = largest
+        else:
+            for j in range(line.size):
+                out[j] = max(out[j], abs(np.float64(line[j])))
 
 
 @njit(cache=True, nogil=True)

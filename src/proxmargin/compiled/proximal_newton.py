@@ -25,7 +25,8 @@ from proxmargin.compiled.columns import (
     height,
     pull,
 )
-from proxmargin.compiled.margins import _fenchel_young, _value, settle
+from proxmargin.compiled.entropy import log_excess
+from proxmargin.compiled.margins import _value, _value_and_shrunk_gap, settle
 from proxmargin.compiled.newton import curvature_weights, exact_step
 
 __all__ = ["newton_steps", "pricing", "quadratic_minimum"]
@@ -48,7 +49,7 @@ SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
 
 @njit(cache=True, nogil=True)
 def pricing(  # type: ignore[no-untyped-def]
-    shape, scores, signs, weights, dual, slope, coef, curvature, l1, l2, out
+    shape, scores, signs, weights, slope, coef, curvature, l1, l2, out
 ):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
@@ -56,8 +57,8 @@ def pricing(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    dual : (n_samples,)
-        Gradient of the loss in the scores, at the best intercept.
+    scores : (n_samples,)
+        With the best intercept.
     slope : (n_features,)
         Gradient of the loss in the coefficients.
     coef, out : (n_features,)
@@ -79,14 +80,15 @@ def pricing(  # type: ignore[no-untyped-def]
         worst = max(worst, off)
     scale = 1.0 if l2 > 0.0 or largest <= l1 else l1 / largest
     objective, gap = 0.0, 0.0
-    for i in range(scores.size):
-        if weights[i] != 0.0:
-            t = signs[i] * scores[i]
-            objective += weights[i] * _value(shape, t)
-            if scale < 1.0:
-                gap += weights[i] * _fenchel_young(
-                    shape, t, -scale * signs[i] * dual[i] / weights[i]
-                )
+    if scale < 1.0:
+        apart = log_excess(1.0 / scale - 1.0)
+        for i in range(scores.size):
+            value, lost = _value_and_shrunk_gap(shape, signs[i] * scores[i], scale, apart)
+            objective += weights[i] * value
+            gap += weights[i] * lost
+    else:
+        for i in range(scores.size):
+            objective += weights[i] * _value(shape, signs[i] * scores[i])
     for j in range(coef.size):
         v, w = -scale * slope[j], coef[j]
         objective += l1 * abs(w) + 0.5 * l2 * w * w

@@ -63,21 +63,16 @@ class DenseDesign(Design):
         return self._across(dual) if self._by_rows else self._along(dual)
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
-        if self._by_rows:
-            return self._squares_along(weights, centre)
-        return self._squares_across(weights, centre[:, None])
+        return self._squares(weights, centre, np.zeros(self.n_samples), self._by_rows)
 
     def column_squares(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
-        if self._by_rows:
-            return self._squares_across(weights, centre)
-        return self._squares_along(weights, centre[:, None])
+        return self._squares(weights, centre, np.zeros(self.n_features), not self._by_rows)
 
     def largest(self) -> Array:
         self.ledger.charge(self.share)
-        high, low = self.matrix.max(axis=0, initial=0), self.matrix.min(axis=0, initial=0)
-        return np.maximum(high.astype(np.float64), -low.astype(np.float64))
+        out = np.zeros(self.n_features)
+        products.line_largest(self._major, not self._by_rows, out)
+        return out
 
     def product_error(self, coef: Array) -> Array:
         live = np.flatnonzero(coef.any(axis=1))
@@ -92,18 +87,14 @@ class DenseDesign(Design):
         p = self.n_features
         triangle = np.zeros((p, p), order="F")
         live = np.flatnonzero(weights)
-        roots = np.sqrt(weights)[:, None]
+        roots = np.sqrt(weights)
         # blocks stay in the cache, unless they would have too few rows for BLAS
         rows = max(1, min(max(BLOCK // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))
-        scaled = np.empty((min(rows, live.size), p))
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
-            whole = part.size == part[-1] + 1 - part[0]
-            index = slice(part[0], part[-1] + 1) if whole else part
-            block = scaled[: part.size]
-            np.subtract(self.matrix[index], centre, out=block)
-            block *= roots[index]
-            triangle = _added(triangle, block, trans=False)
+            block = np.empty((part.size, p) if self._by_rows else (p, part.size))
+            products.scaled_lines(self._major, part, centre, roots, self._by_rows, block)
+            triangle = _added(triangle, block, trans=not self._by_rows)
         return _mirrored(triangle)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
@@ -172,19 +163,9 @@ class DenseDesign(Design):
             out += block.T @ right[part]
         return out
 
-    def _squares_along(self, weights: Array, centre: Array) -> Array:
-        """Weighted squares of each line; ``centre`` has one entry a column, or a line (2-D)."""
-        return np.concatenate(
-            [
-                (block - (centre[part] if centre.ndim == 2 else centre)) ** 2 @ weights
-                for block, part in self._blocks(self._cached)
-            ]
-        )
-
-    def _squares_across(self, weights: Array, centre: Array) -> Array:
-        out = np.zeros(self._major.shape[1])
-        for block, part in self._blocks(self._cached):
-            out += weights[part] @ (block - (centre[part] if centre.ndim == 2 else centre)) ** 2
+    def _squares(self, weights: Array, centre: Array, out: Array, of_lines: bool) -> Array:
+        self.ledger.charge(self.share)
+        products.line_squares(self._major, weights, centre, of_lines, self._by_rows, out)
         return out
 
 

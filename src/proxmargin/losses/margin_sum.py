@@ -123,8 +123,15 @@ class MarginSum(Loss):
         if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.phi.shape is not None:
-            one = (self.signs[:, 0], self.weights[:, 0], intercept.l2, float(start[0]))
-            return start + compiled.best_shift(self.phi.shape, scores[:, 0] + start, *one)
+            return start + compiled.best_shift(
+                self.phi.shape,
+                scores[:, 0] + start,
+                self.signs[:, 0],
+                self.weights[:, 0],
+                intercept.l2,
+                float(start[0]),
+                np.empty(len(scores)),
+            )
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         size = self.phi.dual_bound
         if not np.isfinite(size):  # derivatives of the size of the scores, wherever their mean is

@@ -285,7 +285,6 @@ class ProximalNewton(Solver[Pursuit]):
             scores,
             signs,
             weights,
-            dual,
             slope,
             state.coef,
             curvature,

@@ -12,7 +12,7 @@ from proxmargin.compiled.margins import settle
 from proxmargin.compiled.newton import curvature_weights, exact_step
 from proxmargin.compiled.proximal_newton import pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.standardized import centred
+from proxmargin.designs.standardized import centred, standardized
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
@@ -105,7 +105,6 @@ class TallNewton(Solver[TallState]):
         if not start.coef.any():
             start = _from_some_samples(problem, start, stop)
         design, centre = _design(problem)
-        squares = design.column_squares(loss.weights[:, 0], np.zeros(design.n_features))
         intercept = float((start.intercept + centre @ start.coef)[0])
         return self._priced(
             problem,
@@ -113,7 +112,7 @@ class TallNewton(Solver[TallState]):
                 coef=start.coef[:, 0].copy(),
                 intercept=intercept,
                 scores=design.scores(start.coef)[:, 0] + intercept,
-                major=loss.phi.smoothness * squares,
+                major=loss.phi.smoothness * _squares(problem),
                 tol=SURE * stop.tol,
             ),
         )
@@ -204,7 +203,6 @@ class TallNewton(Solver[TallState]):
             scores,
             signs,
             weights,
-            dual,
             slope,
             state.coef,
             state.major,
@@ -270,6 +268,15 @@ def _design(problem: Problem) -> tuple[Design, Array]:
         design = centred(problem.design, problem.loss.shares)
         return design, design.centre
     return problem.design, np.zeros(problem.design.n_features)
+
+
+def _squares(problem: Problem) -> Array:
+    """Weighted mean square of each feature of `_design`."""
+    shares = problem.loss.shares
+    if problem.intercept.is_shift_invariant:
+        scale = standardized(problem.design, shares).scale  # computed with the centre already
+        return np.where(np.isfinite(scale), scale, 0.0) ** 2
+    return problem.design.column_squares(shares, np.zeros(problem.design.n_features))
 
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
