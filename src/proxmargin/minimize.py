@@ -305,6 +305,16 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _is_quiet() -> bool:
+    """Whether BLAS has one thread anyway, which is asked faster than set."""
+    return all(each.num_threads == 1 for each in _blas())
+
+
+@cache
+def _blas() -> list[Any]:
+    return list(_controller().select(user_api="blas").lib_controllers)
+
+
 class _Interrupts:
     """Ctrl-C during a run is noted, and acted upon between two iterations.
 
@@ -362,13 +372,15 @@ class _QuietThreads:
 
     @contextmanager
     def __call__(self, nbytes: int) -> Iterator[None]:
-        if nbytes >= ONE_THREAD_BYTES:
+        with self._lock:
+            needless = nbytes >= ONE_THREAD_BYTES or (self._running == 0 and _is_quiet())
+            if not needless:
+                if self._running == 0:
+                    self._limiter = _controller().limit(limits=1, user_api="blas")
+                self._running += 1
+        if needless:
             yield
             return
-        with self._lock:
-            if self._running == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
-            self._running += 1
         try:
             yield
         finally:

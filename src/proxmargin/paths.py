@@ -307,7 +307,7 @@ def _descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> li
     starts = [problem.null_point() for problem in assembly.problems]
     solved: dict[int, list[Solution]] = {}
     for index in np.argsort(-grid, kind="stable").tolist():
-        template.set_params(alpha=float(grid[index]))
+        template.alpha = float(grid[index])
         penalty = template._penalty(assembly.targets)
         solutions = template._solve(assembly.with_penalty(penalty), starts)
         if any(solution.status is Status.INTERRUPTED for solution in solutions):

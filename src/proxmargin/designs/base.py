@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.rows import live_rows
+
 __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 
 Array = NDArray[np.float64]
@@ -132,7 +134,7 @@ class Design(ABC):
     def product_error(self, coef: Array) -> Array:
         """A bound on the rounding of one score, (n_outputs,): ``eps sum_j largest_j |coef_j|``."""
         largest = self.remembered("largest", self.largest)
-        live = np.flatnonzero(coef.any(axis=1))
+        live = live_rows(coef)
         error: Array = EPS * (largest[live] @ np.abs(coef[live]))
         return error
 

@@ -11,6 +11,7 @@ from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled import products
 from proxmargin.designs.base import EPS, Array, Design, Index, Ledger
+from proxmargin.rows import live_rows
 
 __all__ = ["DenseDesign"]
 
@@ -51,7 +52,7 @@ class DenseDesign(Design):
         self._direct = matrix.dtype == np.float64 and self._major.strides[1] == 8
 
     def scores(self, coef: Array) -> Array:
-        live = np.flatnonzero(coef.any(axis=1))
+        live = live_rows(coef)
         if live.size < SPARSE_COEF * self.n_features:
             self.ledger.charge(self.share * live.size / max(self.n_features, 1))
             return self.matrix[:, live].astype(np.float64, copy=False) @ coef[live]
@@ -75,7 +76,7 @@ class DenseDesign(Design):
         return out
 
     def product_error(self, coef: Array) -> Array:
-        live = np.flatnonzero(coef.any(axis=1))
+        live = live_rows(coef)
         if live.size >= SPARSE_COEF * self.n_features:
             return super().product_error(coef)
         largest = np.abs(self.dense_columns(live)).max(axis=0, initial=0.0)

@@ -15,6 +15,7 @@ from proxmargin.compiled import products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.kernels import Custom, Kernel, Precomputed, by_columns, by_rows
+from proxmargin.rows import live_rows
 
 __all__ = [
     "ComputedKernel",
@@ -151,7 +152,7 @@ class StoredKernel(KernelMatrix):
         return self._computed_in ** (2 / 3)
 
     def matvec(self, right: Array) -> Array:
-        live = np.flatnonzero(right.any(axis=1))
+        live = live_rows(right)
         if live.size > GATHERED_SHARE * self.n_samples:
             return self._design.scores(right)
         out = np.zeros(right.shape)
@@ -212,7 +213,7 @@ class ComputedKernel(KernelMatrix):
         return float(np.finfo(float).eps) * self.kernel.mean_rounding(self.X)
 
     def matvec(self, right: Array) -> Array:
-        live = np.flatnonzero(right.any(axis=1))
+        live = live_rows(right)
         self.ledger.charge(live.size / max(self.n_samples, 1))
         if live.size > max(GATHERED_SHARE * self.n_samples, HALVED * self.capacity):
             return self._product_by_halves(right)

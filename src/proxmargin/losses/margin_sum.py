@@ -18,6 +18,7 @@ from proxmargin.losses.margin import MarginLoss
 from proxmargin.losses.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.traits import Trait
@@ -116,6 +117,8 @@ class MarginSum(Loss):
         return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        if isinstance(intercept, Pinned):
+            return np.zeros_like(start)
         single = self.n_outputs == 1 and isinstance(intercept, Ridge)
         if single and isinstance(self.phi, Hinge):
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.rows import largest_of_rows, sums_of_rows
 from proxmargin.traits import Trait
 
 __all__ = ["ElasticNet", "soft_threshold"]
@@ -84,15 +85,15 @@ class ElasticNet(Penalty):
             terms = self.l1 * np.abs(coef) - capped * coef + difference**2 / (2.0 * self.l2)
         else:
             terms = self.l1 * np.abs(coef) - dual * coef
-        return np.maximum(terms, 0.0).sum(axis=1)
+        return sums_of_rows(np.maximum(terms, 0.0))
 
     def violations(self, coef: Array, dual: Array) -> Array:
         at_zero = np.maximum(np.abs(dual) - self.l1, 0.0)
         away = np.abs(dual - self.l2 * coef - self.l1 * np.sign(coef))
-        return np.where(coef == 0, at_zero, away).max(axis=1)
+        return largest_of_rows(np.where(coef == 0, at_zero, away))
 
     def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
-        kept: NDArray[np.bool_] = np.abs(dual).max(axis=1) + radii < self.l1
+        kept: NDArray[np.bool_] = largest_of_rows(np.abs(dual)) + radii < self.l1
         return kept
 
     def critical_strength(self, dual: Array) -> float:

@@ -13,6 +13,7 @@ from proxmargin.losses.base import Array
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
 from proxmargin.problem import Point, Problem
+from proxmargin.rows import live_rows
 from proxmargin.sides import lives_on_the_dual
 from proxmargin.solvers.base import Solver, State
 from proxmargin.solvers.screening import surely_zero
@@ -106,7 +107,7 @@ class WorkingSet(Solver[Restricted]):
         return self.inner.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
-        members = np.flatnonzero(start.coef.any(axis=1))
+        members = live_rows(start.coef)
         return Restricted(
             coef=start.coef,
             intercept=start.intercept,
@@ -184,7 +185,7 @@ class WorkingSet(Solver[Restricted]):
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
         """The members so far, and the worst violators."""
         assert state.violations is not None
-        size = max(self.smallest, 2 * int(np.count_nonzero(state.coef.any(axis=1))))
+        size = max(self.smallest, 2 * live_rows(state.coef).size)
         total = state.violations.size
         if total <= 2 * self.smallest:
             return np.arange(total)
