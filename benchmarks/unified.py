@@ -61,6 +61,7 @@ class Line:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=list(FEW), help="names; 'all' for every set")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--solvers", nargs="+", help="some of them by name; by default all")
     parser.add_argument("--rows", type=int, help="subsample larger sets to so many samples")
     parser.add_argument("--limit", type=float, default=2.0, help="seconds a fit; 3 x the ladder")
     parser.add_argument(
@@ -77,9 +78,10 @@ def main(arguments: argparse.Namespace) -> int:
     limit = arguments.limit
     limits = Limits(limit, 3 * limit, for_compiling=60.0, clock=arguments.clock)
     results: dict[Line, Row] = {}
+    peers = _asked(_peers(limit, arguments.clarabel_size), arguments.solvers)
     referee = Referee(max(6 * limit, 30.0), arguments.clarabel_size)
     try:
-        with family_workers(_peers(limit, arguments.clarabel_size), limits) as crew:
+        with family_workers(peers, limits) as crew:
             for name in _names(arguments.data, arguments.rows):
                 for model in _models(name, arguments.models, referee):
                     results[Line(name, model)] = _row(name, model, crew, referee)
@@ -102,6 +104,16 @@ def _peers(limit: float, clarabel_size: int) -> list[FamilyPeer]:
         *(peer for peer in (*FREE_PEERS, *AUGMENTED_PEERS) if not absent(peer)),
         ClarabelPeer(clarabel_size),
     ]
+
+
+def _asked(peers: Sequence[FamilyPeer], names: Sequence[str] | None) -> list[FamilyPeer]:
+    if names is None:
+        return list(peers)
+    unknown = set(names) - {peer.name for peer in peers}
+    if unknown:
+        known = ", ".join(peer.name for peer in peers)
+        raise SystemExit(f"no solver is called {', '.join(sorted(unknown))}; there are {known}")
+    return [peer for peer in peers if peer.name in names]
 
 
 def _names(asked: Sequence[str], rows: int | None) -> list[str]:
