@@ -147,9 +147,9 @@ class _Run:
         """
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
         late = state.n_iter >= self.limit or perf_counter() >= self.stop.deadline
-        if ended or late or self.polished >= self.most_polishing:
+        if ended or late or (self.polished >= self.most_polishing and not state.polishing):
             return False
-        self.polished += 1
+        self.polished += not state.polishing
         return True
 
     def limits(self, state: State) -> Status | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ __all__ = ["Point", "Problem"]
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)
 # the least margin that counts as one, as a share of the root mean square distance from the mean
 SMALLEST_MARGIN = 3e-4
+
+T = TypeVar("T")
 
 
 class Point(NamedTuple):
@@ -61,6 +64,20 @@ class Problem:
     def traits(self) -> Trait:
         """What solvers can rely on: properties of the loss, and of the penalty."""
         return self.loss.traits | self.penalty.traits
+
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returns, made once: what solvers, which hold no data, need at every step.
+
+        Threads that ask together may make it twice, and get one of the two.
+        """
+        if key not in self._memory:
+            self._memory[key] = make()
+        found: T = self._memory[key]
+        return found
+
+    @cached_property
+    def _memory(self) -> dict[Hashable, Any]:
+        return {}
 
     @property
     def fits_intercept(self) -> bool:

@@ -9,8 +9,7 @@ accelerated methods see a `Side` and do not know which of the two it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -309,7 +308,7 @@ class DualSide(Side):
 
 def primal_side(problem: Problem) -> PrimalSide:
     """The primal side in the problem's own coordinates."""
-    return _remembered(problem, "primal", lambda: PrimalSide(problem))
+    return problem.remembered("primal side", lambda: PrimalSide(problem))
 
 
 def scaled_side(problem: Problem) -> PrimalSide:
@@ -319,15 +318,16 @@ def scaled_side(problem: Problem) -> PrimalSide:
     The problem stays the same; its conditioning does not depend on units any more.
     """
     change = standardized if problem.intercept.is_shift_invariant else rescaled
-    return _remembered(
-        problem, "scaled", lambda: PrimalSide(problem, change(problem.design, problem.loss.shares))
+    return problem.remembered(
+        "scaled side",
+        lambda: PrimalSide(problem, change(problem.design, problem.loss.shares)),
     )
 
 
 def dual_side(problem: Problem, *, whole: bool, floor: float = 0.0) -> DualSide:
     """The dual side; see `DualSide` for ``whole`` and ``floor``."""
-    return _remembered(
-        problem, ("dual", whole, floor), lambda: DualSide(problem, whole=whole, floor=floor)
+    return problem.remembered(
+        ("dual side", whole, floor), lambda: DualSide(problem, whole=whole, floor=floor)
     )
 
 
@@ -341,14 +341,3 @@ def lives_on_the_dual(problem: Problem) -> bool:
     possible = Trait.DUAL_FORM in loss and Trait.SMOOTH_CONJUGATE in penalty
     selects = Trait.SEPARABLE in penalty and Trait.QUADRATIC_CONJUGATE not in penalty
     return possible and not (Trait.SMOOTH in loss and selects)
-
-
-S = TypeVar("S", bound=Side)
-
-
-def _remembered(problem: Problem, key: object, make: Callable[[], S]) -> S:
-    """Sides are made once a problem: solvers, which hold no data, ask for them at every step."""
-    known: dict[object, S] = problem.__dict__.setdefault("_sides", {})
-    if key not in known:
-        known[key] = make()
-    return known[key]

@@ -73,11 +73,11 @@ def test_the_best_shift_minimises(phi, l2, rng) -> None:
 
 
 @every_phi
-@pytest.mark.parametrize("l2", [0.0, 0.05])
+@pytest.mark.parametrize(("l1", "l2"), [(0.02, 0.0), (0.02, 0.05), (0.0, 0.0)])
 @pytest.mark.parametrize("size", [1.0, 300.0], ids=["near", "far"])
-def test_pricing_agrees_with_the_certificate(phi, l2, size, rng) -> None:
+def test_pricing_agrees_with_the_certificate(phi, l1, l2, size, rng) -> None:
     Z, unit, signs, weights = data(rng)
-    penalty = ElasticNet(0.02, l2)
+    penalty = ElasticNet(l1, l2)
     loss = MarginSum(phi, signs[:, None], weights[:, None])
     problem = Problem(loss, penalty, as_design(Z * unit), Ridge())
     coef = size * rng.standard_normal(7) * (rng.random(7) < 0.5)
@@ -88,13 +88,13 @@ def test_pricing_agrees_with_the_certificate(phi, l2, size, rng) -> None:
     slope, out = (Z * unit).T @ dual[:, 0], np.empty(7)
     curvature = phi.smoothness * weights @ (Z * unit) ** 2
     worst, objective, found = pricing(
-        phi.shape, scores, signs, weights, slope, coef, curvature, 0.02, l2, out
+        phi.shape, scores, signs, weights, slope, coef, curvature, l1, l2, out
     )
     assert objective == pytest.approx(gap.primal, rel=1e-12)
     assert found == pytest.approx(gap.gap - gap.rounding, rel=1e-9, abs=1e-15)
     # what a prox step moves a coefficient, where it is not from one side of zero to the other
     bound = curvature + l2
-    stepped = ElasticNet(1.0).prox((bound * coef - slope - l2 * coef)[:, None], 0.02)[:, 0]
+    stepped = ElasticNet(1.0).prox((bound * coef - slope - l2 * coef)[:, None], l1)[:, 0]
     moved = np.abs(bound * coef - stepped)
     np.testing.assert_allclose(np.maximum(out, 0.0), moved, atol=1e-13 * size)
     same = (coef == 0) | (np.sign(stepped) == np.sign(coef))

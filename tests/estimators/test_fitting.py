@@ -223,7 +223,7 @@ def test_a_bad_start_is_given_up_for_the_null_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("solver", "check_of"), [("b-pgh-2", 6), ("gcd", 6), ("fapg-ws", 6), ("newton", 2)]
+    ("solver", "check_of"), [("b-pgh-2", 6), ("gcd", 6), ("fapg-ws", 6), ("newton", 1)]
 )
 def test_an_interruption_inside_a_working_set_ends_the_fit(solver, check_of, monkeypatch) -> None:
     rng = np.random.default_rng(3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from proxmargin.outcome import Status
 from proxmargin.penalties import Ball, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.ball_newton import BallNewton
-from proxmargin.solvers.base import Solver
 from proxmargin.solvers.probability_newton import ProbabilityNewton
 from proxmargin.stopping import Stop
 
@@ -37,16 +36,6 @@ def minimax(rng: np.random.Generator) -> Problem:
 
 
 @dataclass(frozen=True)
-class PlainBall(BallNewton):
-    polishing: ClassVar[int] = 0
-
-
-@dataclass(frozen=True)
-class PlainProbability(ProbabilityNewton):
-    polishing: ClassVar[int] = 0
-
-
-@dataclass(frozen=True)
 class SpoiledBall(BallNewton):
     """One of its steps leads far away."""
 
@@ -56,43 +45,50 @@ class SpoiledBall(BallNewton):
         after = super().step(problem, state)
         if after.n_iter != self.spoiled:
             return after
-        return replace(after, coef=-after.coef, scores=-after.scores)
+        return after.but(coef=-after.coef, at=after.at._replace(scores=-after.at.scores))
 
 
-CASES = {
-    "ball": (in_a_ball, PlainBall(), BallNewton()),
-    "minimax": (minimax, PlainProbability(), ProbabilityNewton()),
-}
+CASES = {"ball": (in_a_ball, BallNewton()), "minimax": (minimax, ProbabilityNewton())}
+LOOSE = Stop(tol=1e-4)
+PLAIN = replace(LOOSE, polish=False)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_step_more_squares_the_error(name: str, rng) -> None:
-    make, plain, polishing = CASES[name]
+    make, solver = CASES[name]
     problem = make(rng)
-    exact = minimize(problem, plain, stop=Stop(tol=1e-14)).point.coef
-    before = minimize(problem, plain, stop=Stop(tol=1e-4))
-    after = minimize(problem, polishing, stop=Stop(tol=1e-4))
+    exact = minimize(problem, solver, stop=Stop(tol=1e-14)).point.coef
+    before = minimize(problem, solver, stop=PLAIN)
+    after = minimize(problem, solver, stop=LOOSE)
     assert after.status is Status.CONVERGED
     assert after.certificate.n_iter == before.certificate.n_iter + 1
     error = float(np.abs(before.point.coef - exact).max())
     assert np.abs(after.point.coef - exact).max() <= max(1e-3 * error, 1e-12)
 
 
+def test_callbacks_do_not_change_how_far_it_goes(rng) -> None:
+    problem = in_a_ball(rng)
+    alone = minimize(problem, BallNewton(), stop=LOOSE)
+    told = minimize(problem, BallNewton(), stop=LOOSE, callbacks=[lambda report: None])
+    assert told.certificate.n_iter == alone.certificate.n_iter
+    np.testing.assert_array_equal(told.point.coef, alone.point.coef)
+
+
 def test_a_step_for_the_worse_is_not_reported(rng) -> None:
-    problem, stop = in_a_ball(rng), Stop(tol=1e-4)
-    steps = minimize(problem, PlainBall(), stop=stop).certificate.n_iter
+    problem = in_a_ball(rng)
+    steps = minimize(problem, BallNewton(), stop=PLAIN).certificate.n_iter
     reports: list[Report] = []
-    solution = minimize(problem, SpoiledBall(steps + 1), stop=stop, callbacks=[reports.append])
+    solution = minimize(problem, SpoiledBall(steps + 1), stop=LOOSE, callbacks=[reports.append])
     assert solution.status is Status.CONVERGED
     assert solution.certificate.converged
     assert reports[-1].gap.relative_gap > 1e-2
     assert solution.certificate.relative_gap == min(r.gap.relative_gap for r in reports)
 
 
-@pytest.mark.parametrize("solver", [BallNewton(), PlainBall()], ids=["polishing", "plain"])
-def test_limits_hold_while_polishing(solver: Solver[Any], rng) -> None:
+@pytest.mark.parametrize("stop", [LOOSE, PLAIN], ids=["polishing", "plain"])
+def test_limits_hold_while_polishing(stop: Stop, rng) -> None:
     problem = in_a_ball(rng)
-    steps = minimize(problem, PlainBall(), stop=Stop(tol=1e-4)).certificate.n_iter
-    solution = minimize(problem, solver, stop=Stop(tol=1e-4, max_iter=steps))
+    steps = minimize(problem, BallNewton(), stop=PLAIN).certificate.n_iter
+    solution = minimize(problem, BallNewton(), stop=replace(stop, max_iter=steps))
     assert solution.status is Status.CONVERGED
     assert solution.certificate.n_iter == steps

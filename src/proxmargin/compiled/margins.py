@@ -87,12 +87,12 @@ def _descent_and_curvature(shape, t):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _value_and_shrunk_gap(shape, t, share, apart):  # type: ignore[no-untyped-def]
+def _value_and_shrunk_gap(shape, t, share, near_share):  # type: ignore[no-untyped-def]
     """The loss, and `_fenchel_young` against ``share < 1`` times its own dual coordinate.
 
-    ``apart`` is ``log_excess(1 / share - 1)``, the same for all samples. With the shares
-    p = 1 / (1 + e^t) and q = 1 - p of the logistic loss, the relative entropies of
-    (share p, 1 - share p) are ``share p apart`` and that of r = (1 - share) p + q.
+    ``near_share`` is ``share log_excess(1 / share - 1)``, the same for all samples. With the
+    shares p = 1 / (1 + e^t) and q = 1 - p of the logistic loss, the relative entropies of
+    (share p, 1 - share p) are ``near_share p`` and that of r = (1 - share) p + q.
     """
     if not shape.logistic:
         return _value(shape, t), _fenchel_young(shape, t, share * _descent(shape, t))
@@ -104,7 +104,7 @@ def _value_and_shrunk_gap(shape, t, share, apart):  # type: ignore[no-untyped-de
     rest = moved + q
     off = -moved / rest
     excess = log_excess(off) if off > -0.5 else off + value + math.log(rest)
-    return value, share * p * apart + rest * excess
+    return value, near_share * p + rest * excess
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -81,9 +81,9 @@ def pricing(  # type: ignore[no-untyped-def]
     scale = 1.0 if l2 > 0.0 or largest <= l1 else l1 / largest
     objective, gap = 0.0, 0.0
     if scale < 1.0:
-        apart = log_excess(1.0 / scale - 1.0)
+        near_scale = scale * log_excess(1.0 / scale - 1.0) if scale > 0.0 else 1.0
         for i in range(scores.size):
-            value, lost = _value_and_shrunk_gap(shape, signs[i] * scores[i], scale, apart)
+            value, lost = _value_and_shrunk_gap(shape, signs[i] * scores[i], scale, near_scale)
             objective += weights[i] * value
             gap += weights[i] * lost
     else:

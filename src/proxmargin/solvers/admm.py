@@ -152,14 +152,13 @@ class AlternatingDirections(Solver[Alternated]):
         """Of the step in (w, b), the same all the time; kept with the data."""
         design, (margins, coef) = design_of(problem), self._prices(problem)
         key = (margins, problem.penalty.l2 + coef, intercept_ridge(problem))
-        known = design.__dict__.get("_alternating")
-        if known is None or known[0] != key:
+
+        def system() -> System:
             bends = np.full(design.n_samples, key[0])
             diagonal = np.full(design.n_features, key[1])
-            known = (key, system_of(Curved(design, bends, diagonal, key[2])))
-            design.__dict__["_alternating"] = known
-        system: System = known[1]
-        return system
+            return system_of(Curved(design, bends, diagonal, key[2]))
+
+        return design.remembered("alternating", system, np.array(key))
 
     def _prices(self, problem: Problem) -> tuple[float, float]:
         """Of margins and of coefficients, for the mean of the losses."""

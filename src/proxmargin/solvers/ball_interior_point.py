@@ -246,11 +246,7 @@ class BallInteriorPoint(Solver[BallCentral]):
 
 def _region_of(problem: Problem) -> _Region:
     """The problem in units of its ball, made once and kept with it."""
-    known = problem.__dict__.get("_ball_region")
-    if known is None:
-        known = problem.__dict__["_ball_region"] = _new_region(problem)
-    region: _Region = known
-    return region
+    return problem.remembered("ball region", lambda: _new_region(problem))
 
 
 def _new_region(problem: Problem) -> _Region:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.base import SURE, PricedState, Solver
 from proxmargin.solvers.margin_model import (
+    Expansion,
     centre_of,
     eliminated,
     expanded,
@@ -41,31 +43,31 @@ NOTHING = 1e-18
 
 
 @dataclass(frozen=True, eq=False)
-class BallNewtonState(State):
+class BallNewtonState(PricedState):
     """The state of the ball-constrained Newton method.
 
     Attributes
     ----------
     coef : (k,)
         In the features, or in the span of the samples where these are fewer.
-    intercept : float
-        Of the centred features, where they are.
-    scores : (n_samples,)
+    at : Expansion
+        The loss around the point, with the best intercept (of the centred features, where they
+        are).
+    gradient : (k,)
+        Of the loss in the coefficients.
     share : float
         How much of the curvature of reweighted least squares stands in where the loss has none.
     multiplier : float
         Of the ball, in the last quadratic model.
-    objective : float
-        Where the last step began.
-    gap : float
-        Least duality gap so far.
+    objective, gap : float
+        The objective, and the least duality gap so far.
     idle : int
         Steps without progress.
     """
 
     coef: Array = None  # type: ignore[assignment]
-    intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
+    at: Expansion = None  # type: ignore[assignment]
+    gradient: Array = None  # type: ignore[assignment]
     share: float = 0.0
     multiplier: float = 0.0
     objective: float = np.inf
@@ -94,9 +96,8 @@ class BallNewton(Solver[BallNewtonState]):
     name: ClassVar[str] = "ball-newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
+    prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
-    polishing: ClassVar[int] = 1
-    reads_columns: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)
@@ -120,53 +121,70 @@ class BallNewton(Solver[BallNewtonState]):
         coef = _inside(coef, _radius(problem))
         intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
-        return BallNewtonState(coef=coef, intercept=intercept, scores=scores)
+        state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
+        return self._priced(problem, state, intercept, scores).but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        design, radius = _views(problem)[0].design, _radius(problem)
-        at = expanded(problem, state.scores, state.intercept, state.share)
-        gradient = design.adjoint(at.dual[:, None])[:, 0]
+        design, radius, at = _views(problem)[0].design, _radius(problem), state.at
         matrix, mean = eliminated(problem, design, at.bend)
-        found = _minimised(matrix, gradient, state.coef, radius, state.multiplier)
+        found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier)
         move = -float(mean @ found.step)
         moved = design.scores(found.step[:, None])[:, 0] + move
         length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
-        gap = radius * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
-        better = gap < FALL * state.gap
-        better |= state.objective - at.value > ROUNDING * abs(at.value) + NOTHING
-        idle = 0 if better else state.idle + 1
         change = length * float(np.linalg.norm(found.step))
-        return replace(
-            state,
+        reached = state.but(
             n_iter=state.n_iter + 1,
             coef=_inside(state.coef + length * found.step, radius),
-            intercept=at.intercept + length * move,
-            scores=at.scores + length * moved,
             share=next_share(state.share, length),
             multiplier=found.multiplier,
-            objective=at.value,
-            gap=min(gap, state.gap),
-            idle=idle,
-            objective_change=(state.objective - at.value) / (1.0 + abs(at.value)),
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
-            finished=idle >= PATIENCE or (change == 0.0 and state.share == 0.0),
         )
+        intercept = at.intercept + length * move
+        priced = self._priced(problem, reached, intercept, at.scores + length * moved)
+        stuck = change == 0.0 and state.share == 0.0
+        return priced.but(finished=priced.idle >= PATIENCE or stuck)
+
+    def _priced(
+        self, problem: Problem, state: BallNewtonState, intercept: float, scores: Array
+    ) -> BallNewtonState:
+        """The best intercept, the loss around the point, its gradient and the gap."""
+        at = expanded(problem, scores, intercept, state.share)
+        gradient = _views(problem)[0].design.adjoint(at.dual[:, None])[:, 0]
+        lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
+        better = lost < FALL * state.gap
+        better |= state.objective - at.value > ROUNDING * abs(at.value) + NOTHING
+        return state.but(
+            at=at,
+            gradient=gradient,
+            objective=at.value,
+            gap=min(lost, state.gap),
+            relative_gap=lost / max(abs(at.value), problem.negligible),
+            idle=0 if better else state.idle + 1,
+            objective_change=(state.objective - at.value) / (1.0 + abs(at.value)),
+        ).claimed(final=True)
+
+    def observe(self, problem: Problem, state: BallNewtonState, gap: Gap) -> BallNewtonState:
+        return state.observed()
 
     def point(self, problem: Problem, state: BallNewtonState) -> Point:
         coordinates, centre = _views(problem)
         coef = _inside(coordinates.coef(state.coef), _radius(problem))
-        return Point(coef[:, None], np.array([state.intercept - float(centre @ coef)]))
+        return Point(coef[:, None], np.array([state.at.intercept - float(centre @ coef)]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
         # coefficients that come out of the span carry its rounding, which the scores do not
         whole = isinstance(_views(problem)[0], AllFeatures)
-        return state.scores[:, None] if whole else None
+        return state.at.scores[:, None] if whole else None
 
 
 def _views(problem: Problem) -> tuple[Coordinates, Array]:
     """The coordinates in which steps are taken, and the centre of the data."""
-    whole = well_centred(problem)
-    return in_short_coordinates(whole), centre_of(problem, whole)
+
+    def views() -> tuple[Coordinates, Array]:
+        whole = well_centred(problem)
+        return in_short_coordinates(whole), centre_of(problem, whole)
+
+    return problem.remembered("ball views", views)
 
 
 def _radius(problem: Problem) -> float:

@@ -14,10 +14,13 @@ from proxmargin.problem import Point, Problem
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["ROOM", "Solver", "State", "UnsuitableSolverError", "require"]
+__all__ = ["ROOM", "SURE", "PricedState", "Solver", "State", "UnsuitableSolverError", "require"]
 
 # how far beyond its bound in exact arithmetic a step constant may grow in floating point
 ROOM = 4.0
+# what a solver takes for good enough is this share of the tolerance, so that certificates confirm
+# it; a gap of that share needs no polishing; and where they do not, it aims at so much less
+SURE, SHARP, DENIED = 0.5, 1e-3, 0.3
 
 
 def require(holds: bool, rule: str, value: object) -> None:
@@ -45,6 +48,8 @@ class State:
         The point solves the conditions of optimality up to rounding: no use in polishing it.
     claims : bool
         The solver takes the point to be good enough: time for a certificate.
+    polishing : bool
+        The solver takes the point to be good enough, and its next step for worth its price.
     interrupted : bool
         A run inside the last step was interrupted, and the state holds what it had found.
     """
@@ -55,6 +60,7 @@ class State:
     finished: bool = False
     exact: bool = False
     claims: bool = False
+    polishing: bool = False
     interrupted: bool = False
 
     def but(self, **changes: Any) -> Self:
@@ -66,6 +72,40 @@ class State:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__, **changes)
         return new
+
+
+@dataclass(frozen=True, eq=False)
+class PricedState(State):
+    """The state of a solver that knows a gap of its own (`Solver.prices`).
+
+    Attributes
+    ----------
+    relative_gap : float
+    tol : float
+        Relative gap to reach; falls where a certificate did not confirm it.
+    unpolished : bool
+        The tolerance was not met before, and one more step is to follow where it is just met:
+        a relative gap of 1e-6 leaves errors of 1e-3 in the coefficients, and a step of Newton's
+        method squares it.
+    """
+
+    relative_gap: float = np.inf
+    tol: float = 0.0
+    unpolished: bool = False
+
+    def claimed(self, final: bool) -> Self:
+        """Claims where the gap is met and polished, if it is that of the ``final`` problem."""
+        met = final and self.relative_gap <= self.tol
+        polished = self.exact or not self.unpolished or self.relative_gap <= SHARP * self.tol
+        return self.but(
+            claims=met and polished,
+            polishing=met and not polished,
+            unpolished=self.unpolished and not met,
+        )
+
+    def observed(self) -> Self:
+        """After a certificate: a claim that it did not confirm asks for more."""
+        return self.but(claims=False, tol=DENIED * self.tol) if self.claims else self
 
 
 S = TypeVar("S", bound=State)

@@ -253,11 +253,7 @@ def centre_of_data(problem: Problem) -> Array:
 
 def program_of(problem: Problem) -> Program:
     """The program of the problem, made once and kept with it."""
-    known = problem.__dict__.get("_interior_program")
-    if known is None:
-        known = problem.__dict__["_interior_program"] = _new_program(problem)
-    program: Program = known
-    return program
+    return problem.remembered("interior program", lambda: _new_program(problem))
 
 
 def _new_program(problem: Problem) -> Program:

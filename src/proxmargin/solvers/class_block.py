@@ -303,11 +303,7 @@ def has_l1(problem: Problem) -> bool:
 
 def coordinates_of(problem: Problem) -> Coordinates:
     """Made once a problem."""
-    known = problem.__dict__.get("_class_coordinates")
-    if known is None:
-        known = problem.__dict__["_class_coordinates"] = Coordinates(problem)
-    found: Coordinates = known
-    return found
+    return problem.remembered("class coordinates", lambda: Coordinates(problem))
 
 
 def _block(design: Design, members: Ids) -> Block:

@@ -255,13 +255,9 @@ def _matrix(problem: Problem) -> KernelMatrix:
 
 def _terms(problem: Problem) -> Terms:
     """The dual of the problem, made once and kept with it."""
-    known = problem.__dict__.get("_decomposition_terms")
-    if known is None:
-        known = problem.__dict__["_decomposition_terms"] = _new_terms(
-            box_of(problem), problem.penalty.l2
-        )
-    terms: Terms = known
-    return terms
+    return problem.remembered(
+        "decomposition terms", lambda: _new_terms(box_of(problem), problem.penalty.l2)
+    )
 
 
 def _new_terms(box: Box, l2: float) -> Terms:

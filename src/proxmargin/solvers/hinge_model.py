@@ -64,14 +64,13 @@ def design_of(problem: Problem) -> Design:
     Systems formed from data with large means would have lost their digits. Asked for once a
     problem.
     """
-    known = problem.__dict__.get("_design_of_hinges")
-    if known is None:
-        known = problem.design
-        if problem.intercept.is_shift_invariant:
-            known = centred(problem.design, problem.loss.shares)
-        problem.__dict__["_design_of_hinges"] = known
-    design: Design = known
-    return design
+    return problem.remembered("design of hinges", lambda: _centred(problem))
+
+
+def _centred(problem: Problem) -> Design:
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares)
+    return problem.design
 
 
 def spread_of(problem: Problem) -> float:

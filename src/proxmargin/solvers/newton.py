@@ -19,7 +19,7 @@ from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State, require
+from proxmargin.solvers.base import SURE, PricedState, Solver, require
 from proxmargin.solvers.column_set import ColumnSet, readable
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -37,12 +37,8 @@ PATIENCE, FALL = 3, 0.9
 EXHAUSTED = 1e-3
 # a point that is good enough is polished by a few steps more, to violations that are rounding
 POLISHED, POLISHING = 1e-12, 4
-# unless its gap is this share of the tolerance already
-SHARP = 1e-3
 # with all features, and violations of this share of the threshold, nothing is left to polish
 SOLVED = 1e-9
-# the point is offered for certification at this share of the tolerance
-SURE = 0.5
 # from nothing, an l1 norm so many times weaker than the least without coefficients is reached by a
 # path of strengths, each this share of the last, solved to this gap in so many steps at most
 FAR, WEAKER, ROUGH, ROUGH_STEPS = 300.0, 0.3, 1e-2, 100
@@ -51,7 +47,7 @@ FIRST_WIDTH, NARROWER, STAGE_GAP, STAGE_THETA = 0.3, 0.2, 0.3, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Pursuit(State):
+class Pursuit(PricedState):
     """The state of `ProximalNewton`.
 
     Attributes
@@ -62,21 +58,16 @@ class Pursuit(State):
     working : ColumnSet
     violations : (n_features,)
         Of the current stage at the current point.
-    violation, relative_gap : float
-        The largest of them, and the gap.
+    violation : float
+        The largest of them.
     theta : float
         Weight of the majoriser of reweighted least squares where the loss has no curvature.
     width : float
         Of the quadratic zone of the loss at this stage; infinite where it has none.
-    tol : float
-        Relative gap to reach; falls where a certificate did not confirm it.
     limit : int
         Iterations in all.
     idle : int
         Iterations without a smaller violation or a new member.
-    unpolished : bool
-        The tolerance was not met before, and one more step is to follow where it is just met:
-        a relative gap of 1e-6 leaves errors of 1e-3 in the coefficients, and the step squares it.
     """
 
     coef: Array = None  # type: ignore[assignment]
@@ -85,14 +76,11 @@ class Pursuit(State):
     working: ColumnSet = None  # type: ignore[assignment]
     violations: Array = None  # type: ignore[assignment]
     violation: float = np.inf
-    relative_gap: float = np.inf
     objective: float = np.inf
     theta: float = 1.0
     width: float = np.inf
-    tol: float = 0.0
     limit: int = 0
     idle: int = 0
-    unpolished: bool = False
 
 
 @dataclass(frozen=True)
@@ -236,8 +224,7 @@ class ProximalNewton(Solver[Pursuit]):
         return priced.but(idle=idle, finished=idle >= PATIENCE)
 
     def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
-        """A claim that the certificate does not confirm asks for more."""
-        return state.but(claims=False, tol=0.3 * state.tol) if state.claims else state
+        return state.observed()
 
     def point(self, problem: Problem, state: Pursuit) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
@@ -306,10 +293,7 @@ class ProximalNewton(Solver[Pursuit]):
         if cap < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
             width = max(cap, NARROWER * state.width)
             return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
-        met = cap >= state.width and priced.relative_gap <= state.tol
-        sharp = priced.relative_gap <= SHARP * state.tol
-        settled = state.exact or sharp or not state.unpolished
-        return priced.but(claims=met and settled, unpolished=state.unpolished and not met)
+        return priced.claimed(final=cap >= state.width)
 
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:

@@ -71,11 +71,7 @@ def _are_few(rows: int, columns: int) -> bool:
 
 def newton_rows(design: Design) -> NewtonRows:
     """The design as Newton steps read it; made once."""
-    known = design.__dict__.get("_newton_rows")
-    if known is None:
-        known = design.__dict__["_newton_rows"] = _kind(design)(design)
-    rows: NewtonRows = known
-    return rows
+    return design.remembered("newton rows", lambda: _kind(design)(design))
 
 
 def _kind(design: Design) -> type[NewtonRows]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array, Design
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State
+from proxmargin.solvers.base import SURE, PricedState, Solver
 from proxmargin.solvers.margin_model import (
     Expansion,
     centre_of,
@@ -51,31 +52,31 @@ FALL, ROUNDING = 0.8, 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeNewtonState(State):
+class RidgeNewtonState(PricedState):
     """The state of Newton's method.
 
     Attributes
     ----------
     inner : (k,)
         The coefficients; for wide data the a of ``w = X'a``, one a sample.
-    intercept : float
-        Of the centred features, where they are.
-    scores : (n_samples,)
+    at : Expansion
+        The loss around the point, with the best intercept (of the centred features, where they
+        are).
+    pulled : (k,)
+        Gradient of the loss in the inner coordinates.
     share : float
         How much of the curvature of reweighted least squares stands in where the loss has none.
     ridge : float
         The strength of the ridge for now: a strong one first, where the final one is very weak.
-    objective : float
-        Where the last step began.
-    gap : float
-        Least duality gap so far.
+    objective, gap : float
+        The objective, and the least duality gap so far, with this ridge.
     idle : int
         Steps without progress.
     """
 
     inner: Array = None  # type: ignore[assignment]
-    intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
+    at: Expansion = None  # type: ignore[assignment]
+    pulled: Array = None  # type: ignore[assignment]
     share: float = 0.0
     ridge: float = 0.0
     objective: float = np.inf
@@ -113,9 +114,8 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     name: ClassVar[str] = "ridge-newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
+    prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 500
-    polishing: ClassVar[int] = 1
-    reads_columns: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
         penalty = problem.penalty
@@ -128,52 +128,69 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         form = _form(problem)
         inner = form.inner(start.coef[:, 0])
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
-        return RidgeNewtonState(
+        state = RidgeNewtonState(
             inner=inner,
-            intercept=intercept,
-            scores=form.products(inner) + intercept,
             share=first_share(problem),
             ridge=_first_ridge(problem, form.design),
+            tol=SURE * stop.tol,
         )
+        scores = form.products(inner) + intercept
+        return self._priced(problem, state, intercept, scores).but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
-        form, l2, inner = _form(problem), state.ridge, state.inner
-        at = expanded(problem, state.scores, state.intercept, state.share)
-        step = form.newton(problem, at, inner, l2)
+        form, l2, inner, at = _form(problem), state.ridge, state.inner, state.at
+        step = form.newton(problem, at, inner, state.pulled + l2 * inner, l2)
         bare, moved = at.scores - at.intercept, step.moved - step.move
         slope = l2 * form.inner_product(step.direction, inner, bare)
         bend = l2 * form.inner_product(step.direction, step.direction, moved)
         length = line_search(problem, at, step.moved, step.move, slope, bend)
-        objective = at.value + 0.5 * l2 * form.inner_product(inner, inner, bare)
-        gap = form.gap(at, inner, l2)
-        passing = l2 > problem.penalty.l2
-        better = passing or gap < FALL * state.gap
-        better |= state.objective - objective > ROUNDING * abs(objective)
-        idle = 0 if better else state.idle + 1
         change = length * float(np.linalg.norm(step.direction))
-        return replace(
-            state,
+        reached = state.but(
             n_iter=state.n_iter + 1,
             inner=inner + length * step.direction,
-            intercept=at.intercept + length * step.move,
-            scores=at.scores + length * step.moved,
             share=next_share(state.share, length),
+            point_change=change / (1.0 + float(np.linalg.norm(inner))),
+        )
+        intercept = at.intercept + length * step.move
+        priced = self._priced(problem, reached, intercept, at.scores + length * step.moved)
+        stuck = change == 0.0 and state.ridge == problem.penalty.l2 and state.share == 0.0
+        return priced.but(finished=priced.idle >= PATIENCE or stuck)
+
+    def _priced(
+        self, problem: Problem, state: RidgeNewtonState, intercept: float, scores: Array
+    ) -> RidgeNewtonState:
+        """The best intercept, the loss around the point, the gap; the ridge that they allow."""
+        form, l2, inner = _form(problem), state.ridge, state.inner
+        at = expanded(problem, scores, intercept, state.share)
+        pulled = form.pulled(at)
+        gap = form.gap(problem, at, inner, pulled + l2 * inner, l2)
+        length = form.inner_product(inner, inner, at.scores - at.intercept)
+        objective = at.value + 0.5 * l2 * length
+        final = l2 == problem.penalty.l2
+        better = not final or gap < FALL * state.gap
+        better |= state.objective - objective > ROUNDING * abs(objective)
+        return state.but(
+            at=at,
+            pulled=pulled,
             ridge=max(problem.penalty.l2, RIDGE_FALL * l2) if gap <= NEAR * objective else l2,
             objective=objective,
-            gap=np.inf if passing else min(gap, state.gap),
-            idle=idle,
+            gap=min(gap, state.gap) if final else np.inf,
+            relative_gap=gap / max(objective, problem.negligible),
+            idle=0 if better else state.idle + 1,
             objective_change=(state.objective - objective) / (1.0 + abs(objective)),
-            point_change=change / (1.0 + float(np.linalg.norm(inner))),
-            finished=idle >= PATIENCE or (change == 0.0 and not passing and state.share == 0.0),
-        )
+        ).claimed(final)
+
+    def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
+        return state.observed()
 
     def point(self, problem: Problem, state: RidgeNewtonState) -> Point:
         form = _form(problem)
         coef = form.coef(state.inner)
-        return Point(coef[:, None], np.array([state.intercept - float(form.centre @ coef)]))
+        intercept = state.at.intercept - float(form.centre @ coef)
+        return Point(coef[:, None], np.array([intercept]))
 
     def scores(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        return state.scores[:, None]
+        return state.at.scores[:, None]
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
         return _form(problem).dual(problem, state)
@@ -222,29 +239,35 @@ class _Form(ABC):
         """``v'w`` of two coefficients; ``products`` are X times the second."""
         return float(left @ right)
 
-    def gradient(self, at: Expansion, inner: Array, l2: float) -> Array:
-        return self.design.adjoint(at.dual[:, None])[:, 0] + l2 * inner
+    def pulled(self, at: Expansion) -> Array:
+        """Gradient of the loss in the inner coordinates."""
+        return self.design.adjoint(at.dual[:, None])[:, 0]
 
-    def gap(self, at: Expansion, inner: Array, l2: float) -> float:
+    def gap(
+        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
+    ) -> float:
         """``|gradient|^2 / (2 l2)``."""
-        gradient = self.gradient(at, inner, l2)
         return float(gradient @ gradient) / (2.0 * l2)
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
         return None
 
     @abstractmethod
-    def newton(self, problem: Problem, at: Expansion, inner: Array, l2: float) -> _Step:
+    def newton(
+        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
+    ) -> _Step:
         """The Newton step."""
 
 
 class _Narrow(_Form):
     """Few features: their Hessian is formed and factored."""
 
-    def newton(self, problem: Problem, at: Expansion, inner: Array, l2: float) -> _Step:
+    def newton(
+        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
+    ) -> _Step:
         matrix, mean = eliminated(problem, self.design, at.bend)
         np.einsum("ii->i", matrix)[:] += l2
-        direction = cholesky(matrix)(-self.gradient(at, inner, l2))
+        direction = cholesky(matrix)(-gradient)
         move = -float(mean @ direction)
         return _Step(direction, move, self.products(direction) + move)
 
@@ -267,23 +290,38 @@ class _Wide(_Form):
     def inner_product(self, left: Array, right: Array, products: Array) -> float:
         return float(left @ products)
 
-    def gap(self, at: Expansion, inner: Array, l2: float) -> float:
-        rest = at.dual + l2 * inner
-        return max(float(rest @ self.products(rest)), 0.0) / (2.0 * l2)
+    def pulled(self, at: Expansion) -> Array:
+        return at.dual
 
-    def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` where it proves more than the gradient of the loss.
+    def gap(
+        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
+    ) -> float:
+        """With the gradient of the loss for a dual point, or ``-l2 a`` where that proves more.
 
         With a weak ridge and separable data the scores say little about the dual point: margins
         are one up to rounding, and a is what tells the samples apart.
         """
-        loss = loss_of(problem)
-        at = expanded(problem, state.scores, state.intercept, 0.0)
-        dual = loss.balanced(-problem.penalty.l2 * state.inner[:, None], problem.intercept)
-        gap = loss.fenchel_young(at.scores[:, None], dual)
-        return dual if gap < self.gap(at, state.inner, problem.penalty.l2) else None
+        return min(self._gap(gradient, l2), self._own_dual(problem, at, inner, l2)[1])
 
-    def newton(self, problem: Problem, at: Expansion, inner: Array, l2: float) -> _Step:
+    def _gap(self, gradient: Array, l2: float) -> float:
+        return max(float(gradient @ self.products(gradient)), 0.0) / (2.0 * l2)
+
+    def _own_dual(
+        self, problem: Problem, at: Expansion, inner: Array, l2: float
+    ) -> tuple[Array, float]:
+        """The dual point ``-l2 a``, and its gap."""
+        loss = loss_of(problem)
+        dual = loss.balanced(-l2 * inner[:, None], problem.intercept)
+        return dual, loss.fenchel_young(at.scores[:, None], dual)
+
+    def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
+        l2 = problem.penalty.l2
+        dual, gap = self._own_dual(problem, state.at, state.inner, l2)
+        return dual if gap < self._gap(state.pulled + l2 * state.inner, l2) else None
+
+    def newton(
+        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
+    ) -> _Step:
         target, intercept = self._target(problem, at, l2)
         direction, move = target - inner, intercept - at.intercept
         return _Step(direction, move, self.products(direction) + move)
@@ -316,9 +354,10 @@ class _Wide(_Form):
 class _Large(_Form):
     """Neither few samples nor few features: preconditioned conjugate gradients."""
 
-    def newton(self, problem: Problem, at: Expansion, inner: Array, l2: float) -> _Step:
+    def newton(
+        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
+    ) -> _Step:
         design, bend = self.design, at.bend
-        gradient = self.gradient(at, inner, l2)
         total = curvature_in_shift(problem, bend)
         cross = design.adjoint(bend[:, None])[:, 0]
         mean = cross / total if total > 0 else np.zeros_like(cross)
@@ -337,7 +376,12 @@ class _Large(_Form):
 
 
 def _form(problem: Problem) -> _Form:
-    """The form for the problem's shape.
+    """The form for the problem's shape; the same one at every step."""
+    return problem.remembered("ridge form", lambda: _new_form(problem))
+
+
+def _new_form(problem: Problem) -> _Form:
+    """By the sides of the data.
 
     Large sparse data are not centred: products with them would pay for it, and what centring
     saves is digits of a Hessian that is not formed.

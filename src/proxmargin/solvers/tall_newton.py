@@ -17,8 +17,8 @@ from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State
-from proxmargin.solvers.newton import SURE, ProximalNewton
+from proxmargin.solvers.base import SURE, PricedState, Solver
+from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
@@ -37,7 +37,7 @@ PATIENCE = 5
 
 
 @dataclass(frozen=True, eq=False)
-class TallState(State):
+class TallState(PricedState):
     """The state of `TallNewton`.
 
     Attributes
@@ -48,15 +48,13 @@ class TallState(State):
     scores : (n_samples,)
     dual, slope : (n_samples,), (n_features,)
         Gradients of the loss in the scores and in the coefficients.
-    violation, relative_gap, objective : float
+    violation, objective : float
     bend : (n_samples,)
         The curvature that ``matrix`` was computed with.
     matrix : (n_features, n_features)
         ``X' diag(bend) X``.
     major : (n_features,)
         Largest curvature that each coordinate can have.
-    tol : float
-        Relative gap to reach; falls where a certificate did not confirm it.
     idle : int
         Iterations without a smaller violation.
     """
@@ -67,12 +65,10 @@ class TallState(State):
     dual: Array = None  # type: ignore[assignment]
     slope: Array = None  # type: ignore[assignment]
     violation: float = np.inf
-    relative_gap: float = np.inf
     objective: float = np.inf
     bend: Array | None = None
     matrix: Array | None = None
     major: Array = None  # type: ignore[assignment]
-    tol: float = 0.0
     idle: int = 0
 
 
@@ -166,7 +162,7 @@ class TallNewton(Solver[TallState]):
         if not state.claims:
             return state
         scores = _design(problem)[0].scores(state.coef[:, None])[:, 0] + state.intercept
-        return state.but(claims=False, tol=0.3 * state.tol, scores=scores)
+        return state.observed().but(scores=scores)
 
     def point(self, problem: Problem, state: TallState) -> Point:
         centre = _design(problem)[1]
@@ -221,8 +217,7 @@ class TallNewton(Solver[TallState]):
             relative_gap=relative,
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(objective)),
-            claims=relative <= state.tol,
-        )
+        ).claimed(final=True)
 
 
 def _updated(design: Design, state: TallState, bend: Array) -> Array:
