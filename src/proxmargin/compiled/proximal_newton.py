@@ -164,8 +164,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
         if violation <= target or idle >= PATIENCE or steps >= limit:
             return intercept, theta, steps, violation
         far = min(1.0, violation / l1) if l1 > 0.0 else 1.0
-        used = min(theta, far) if capped else 0.0
-        used = used if used >= THETA_END else 0.0
+        used = _share_used(theta, far) if capped else 0.0
         curvature_weights(shape, scores, signs, weights, used, bend)
         total = bend.sum() + intercept_l2 if has_intercept else 0.0
         aim = (FORCING if far > NEAR else TIGHT_FORCING) * violation
@@ -201,8 +200,15 @@ def newton_steps(  # type: ignore[no-untyped-def]
         steps += 1
         if capped:
             theta = _next_theta(theta, used, step)
-        if step == 0.0 and used == 0.0:
-            idle = PATIENCE
+        if step == 0.0 and (not capped or used == _share_used(theta, far)):
+            idle = PATIENCE  # the next step would be this one
+
+
+@njit(cache=True, nogil=True)
+def _share_used(theta, far):  # type: ignore[no-untyped-def]
+    """The majoriser vanishes with the violation."""
+    share = min(theta, far)
+    return share if share >= THETA_END else 0.0
 
 
 @njit(cache=True, nogil=True)

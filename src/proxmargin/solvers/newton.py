@@ -58,8 +58,8 @@ class Pursuit(PricedState):
     working : ColumnSet
     violations : (n_features,)
         Of the current stage at the current point.
-    violation : float
-        The largest of them.
+    violation, least : float
+        The largest of them, and the least value of that since the last new member.
     theta : float
         Weight of the majoriser of reweighted least squares where the loss has no curvature.
     width : float
@@ -76,6 +76,7 @@ class Pursuit(PricedState):
     working: ColumnSet = None  # type: ignore[assignment]
     violations: Array = None  # type: ignore[assignment]
     violation: float = np.inf
+    least: float = np.inf
     objective: float = np.inf
     theta: float = 1.0
     width: float = np.inf
@@ -219,9 +220,10 @@ class ProximalNewton(Solver[Pursuit]):
             point_change=change / (1.0 + _norm(state.coef)),
         )
         priced = self._priced(problem, reached)
-        better = new > 0 or priced.width < state.width or priced.violation < FALL * state.violation
-        idle = 0 if better else state.idle + 1
-        return priced.but(idle=idle, finished=idle >= PATIENCE)
+        least = state.least if new == 0 and priced.width == state.width else np.inf
+        idle = 0 if priced.violation < FALL * least else state.idle + 1
+        least = min(least, priced.violation)
+        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE)
 
     def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
         return state.observed()

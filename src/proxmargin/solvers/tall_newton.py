@@ -33,7 +33,8 @@ FORCING, TIGHT_FORCING, NEAR = 0.1, 0.003, 0.01
 # damping relative to the curvature a coordinate can have, and what a flat one gets
 LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-12, 1e-3, 1e-4, 1e-3
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
-PATIENCE = 5
+# steps without a smaller violation after which rounding is all that is left
+PATIENCE, FALL = 5, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,8 @@ class TallState(PricedState):
     scores : (n_samples,)
     dual, slope : (n_samples,), (n_features,)
         Gradients of the loss in the scores and in the coefficients.
-    violation, objective : float
+    violation, least, objective : float
+        The largest violation of optimality, and the least value of that so far.
     bend : (n_samples,)
         The curvature that ``matrix`` was computed with.
     matrix : (n_features, n_features)
@@ -65,6 +67,7 @@ class TallState(PricedState):
     dual: Array = None  # type: ignore[assignment]
     slope: Array = None  # type: ignore[assignment]
     violation: float = np.inf
+    least: float = np.inf
     objective: float = np.inf
     bend: Array | None = None
     matrix: Array | None = None
@@ -154,8 +157,9 @@ class TallNewton(Solver[TallState]):
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
         priced = self._priced(problem, reached)
-        idle = 0 if priced.violation < 0.9 * state.violation else state.idle + 1
-        return priced.but(idle=idle, finished=idle >= PATIENCE or change == 0.0)
+        idle = 0 if priced.violation < FALL * state.least else state.idle + 1
+        least = min(state.least, priced.violation)
+        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE or change == 0.0)
 
     def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
         """A claim that the certificate does not confirm asks for more, from exact scores."""
