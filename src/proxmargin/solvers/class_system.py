@@ -106,7 +106,7 @@ class _Base(NamedTuple):
     def has_nearly(self, keep: NDArray[np.bool_], few: float) -> bool:
         """Whether these are its pairs, but for few that are left out."""
         gone = np.count_nonzero(self.keep) - np.count_nonzero(keep)
-        return gone <= few * self.rows and not (keep & ~self.keep).any()
+        return bool(gone <= few * self.rows and not (keep & ~self.keep).any())
 
     def solved_on(self, kept: NDArray[np.bool_], right: Array) -> Array:
         """The solution with the others of its pairs at zero: what holds them there is a multiplier
@@ -287,7 +287,7 @@ def factor_solved(matrix: Array, right: Array) -> Array:
 
 
 def inverse_of(matrix: Array) -> Inverse:
-    """What multiplies with the inverse of a positive definite matrix, told by its lower triangle."""
+    """Products with the inverse of a positive definite matrix, told by its lower triangle."""
     if matrix.size == 0:
         return np.copy
     diagonal = matrix.diagonal().copy()
