@@ -16,6 +16,7 @@ from proxmargin.admissible import (
     smallest_nu,
 )
 from proxmargin.designs import DenseDesign, SparseDesign, standardized
+from proxmargin.reduced_hulls import meeting_nu
 
 MODELS = ("fda", "mpm")
 SHAPES = {"tall": (40, 4), "square": (30, 20), "wide, of low rank": (30, 50)}
@@ -137,6 +138,19 @@ def test_the_smallest_nu_is_where_the_reduced_hulls_meet(shape: str, rng) -> Non
         assert high == pytest.approx(largest_nu(y, s))
     design = standardized(DenseDesign(X), s / s.sum())
     assert smallest_nu(design, y.astype(float), s / s.sum()) == pytest.approx(exact, abs=1e-5)
+
+
+def test_the_least_hinge_loss_of_many_samples_is_the_smallest_nu(rng, monkeypatch) -> None:
+    X = rng.standard_normal((1500, 40))
+    y = np.where(X[:, 0] + 3.0 * rng.standard_normal(1500) > 0.5, 1.0, -1.0)
+    weights = rng.integers(0, 4, 1500).astype(float)
+    design, shares = DenseDesign(X), weights / weights.sum()
+    found = meeting_nu(design, y, shares)
+    assert found is not None
+    monkeypatch.setattr(admissible, "meeting_nu", lambda *data: None)
+    assert found == pytest.approx(smallest_nu(design, y, shares), abs=1e-8)
+    sparse = SparseDesign(sp.csr_matrix(X))
+    assert meeting_nu(sparse, y, shares) == pytest.approx(found, abs=1e-8)
 
 
 def test_separable_classes_have_a_margin_for_every_nu(rng) -> None:

@@ -29,7 +29,7 @@ LAYERS = (
     ("outcome", "stopping", "solvers.base"),
     ("minimize",),
     ("solvers", "callbacks"),
-    ("targets", "estimators", "admissible", "budgets", "paths"),
+    ("targets", "estimators", "admissible", "reduced_hulls", "budgets", "paths"),
     ("comparing", "compare", "files"),
     ("cli", "__main__"),
 )

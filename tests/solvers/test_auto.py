@@ -11,16 +11,25 @@ import pytest
 from proxmargin.callbacks import History
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses import Logistic
+from proxmargin.losses.multinomial import Multinomial
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
-from proxmargin.penalties import ElasticNet, Ridge
+from proxmargin.penalties import ElasticNet, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import KERNEL_RULES, RULES, Choice, choose, solve
 from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.ridge_newton import RidgeNewton
 from proxmargin.stopping import Stop
-from tests.cases import binary_problem, hinge_problem, kernel_problem, ridge_problem, tail_problem
+from tests.cases import (
+    binary_problem,
+    hinge_net_problem,
+    hinge_problem,
+    kernel_problem,
+    multiclass_problem,
+    ridge_problem,
+    tail_problem,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,3 +157,19 @@ def test_a_homogeneous_loss_with_l1_alone_is_refused(rng) -> None:
 def test_a_selecting_penalty_gets_steps_on_features(rng) -> None:
     assert choose(binary_problem(rng, None, ElasticNet(0.1, 0.0))).name == "newton"
     assert choose(binary_problem(rng, None, Ridge(0.1))).name == "ridge-newton"
+
+
+def test_the_hinge_with_an_l1_norm_gets_newton_steps_however_few_the_samples(rng) -> None:
+    made = hinge_net_problem(rng)
+    wide = replace(made, penalty=ElasticNet(0.05, 0.0))
+    assert choose(wide).name == "hinge-newton"
+
+
+def test_a_working_set_serves_nets_with_coupled_classes_or_many_features(rng) -> None:
+    net, l1 = ElasticNet(0.01, 0.1), ElasticNet(0.01, 0.0)
+    sums = multiclass_problem(rng, penalty=net, n=450, p=4)
+    coupled = replace(sums, loss=Multinomial(np.arange(450) % 3, np.full(450, 1 / 450), 3, 450.0))
+    assert choose(coupled).name == "fapg-ssnal-ws"
+    assert choose(replace(coupled, penalty=SumToZero(l1))).name == "fapg-ssnal"
+    assert choose(sums).name == "fapg-ssnal"
+    assert choose(multiclass_problem(rng, penalty=net, n=450, p=420)).name == "fapg-ssnal-ws"

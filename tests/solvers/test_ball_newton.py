@@ -16,7 +16,7 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.ball_newton import BallNewton
+from proxmargin.solvers.ball_newton import BallNewton, _minimised
 from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
@@ -143,3 +143,20 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
     assert found.converged
     room = (1e-6 + 1e-8) * instance["optimum"]
     assert abs(found.primal * total - instance["optimum"]) <= room
+
+
+def test_a_loose_step_ends_on_the_sphere_next_to_the_exact_one(rng) -> None:
+    roots = rng.standard_normal((8, 6))
+    matrix, gradient, at = roots.T @ roots, 5.0 * rng.standard_normal(6), 0.1 * np.ones(6)
+    exact = _minimised(matrix, gradient, at, 1.0, 0.0)
+    loose = _minimised(matrix, gradient, at, 1.0, 0.0, accuracy=0.3)
+    assert exact.multiplier > 0
+    assert loose.multiplier != exact.multiplier
+    for found in (exact, loose):
+        assert np.linalg.norm(at + found.step) == pytest.approx(1.0, rel=1e-12)
+
+    def model(step: np.ndarray) -> float:
+        return float(gradient @ step + 0.5 * step @ matrix @ step)
+
+    assert model(exact.step) <= model(loose.step)
+    assert model(loose.step) == pytest.approx(model(exact.step), rel=0.05)

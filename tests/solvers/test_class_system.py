@@ -81,3 +81,23 @@ def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     monkeypatch.setattr(class_system, "LARGEST", 1)
     found = system_of(block, live, FREE, DIAGONAL, selects=False)
     assert isinstance(found, ConjugateGradients)
+
+
+@pytest.mark.parametrize("form", [OverPairs, OverContrasts])
+@pytest.mark.parametrize("few", [0.0, 10.0])
+def test_pairs_are_left_out_with_a_factor_of_their_own_or_without(form, few, rng, monkeypatch):
+    monkeypatch.setattr(form, "few", few)
+    X, live = data(rng), curved(rng)
+    made = form(DenseBlock(X), live, FREE, DIAGONAL)
+    slope, keep = rng.standard_normal((P + 1, K)), np.ones(FREE.size, dtype=bool)
+    made.step(slope, keep)
+    bases = [made.base]
+    for gone in ([3], [8, 11, 20], [0, 1, 2, 25]):
+        keep[gone] = False
+        step = made.step(slope, keep)
+        bases.append(made.base)
+        whole = made.pairs.gathered(step)
+        assert not whole[~keep].any()
+        rest = made.pairs.gathered((matrix(X, live) @ step.T.ravel()).reshape(K, P + 1).T + slope)
+        np.testing.assert_allclose(rest[keep], 0.0, atol=1e-9)
+    assert (bases[0] is bases[-1]) == (few > 0)

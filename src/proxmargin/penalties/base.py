@@ -27,6 +27,9 @@ class Penalty(ABC):
     """
 
     traits: Trait = Trait.NONE
+    l1: float = 0.0
+    """Strength of the part that is the sum of absolute values."""
+
     l2: float = 0.0
     """Strength of the ridge part: the modulus of strong convexity."""
 

@@ -47,6 +47,10 @@ class SumToZero(Penalty):
     sums_to_zero = True
 
     @property
+    def l1(self) -> float:  # type: ignore[override]
+        return self.inner.l1
+
+    @property
     def l2(self) -> float:  # type: ignore[override]
         return self.inner.l2
 

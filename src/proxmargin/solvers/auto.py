@@ -34,12 +34,12 @@ VERY_WIDE = 50
 TALL = 8
 # the largest entry of a feature over that of another, up to which they do
 EVEN = 1e8
-# samples of two classes up to which the simplex method is faster than Newton's
-FEW_SAMPLES = 100
 # wrong classes of all samples up to which the simplex method is faster than Newton's: of dense
 # data, and of data with so small a share of entries that are not zero; and up to which it is
 # faster than Newton's on the dual, which is what there is for the largest entries of groups
 FEW_PIECES, FEW_SPARSE_PIECES, SPARSE, SOME_PIECES = 300, 50_000, 0.05, 2000
+# features from which a working set of them pays for losses of each class by itself
+MANY_FEATURES = 400
 # coordinates of the dual from which primal-dual steps lead to where Newton's steps are few
 MANY_DUAL_POINTS = 1000
 
@@ -83,9 +83,19 @@ class Facts:
         return self.problem.design.n_features > VERY_WIDE * self.problem.design.n_samples
 
     @property
-    def few_samples(self) -> bool:
-        """So few samples that a solution of a linear program has few pivots."""
-        return self.problem.design.n_samples <= FEW_SAMPLES
+    def net(self) -> bool:
+        """A penalty with an l1 part and a ridge."""
+        return self.problem.penalty.l1 > 0 and self.problem.penalty.l2 > 0
+
+    @property
+    def coupled(self) -> bool:
+        """A loss that is no sum over the columns of scores."""
+        return Trait.OUTPUTWISE not in self.problem.loss.traits
+
+    @property
+    def many_features(self) -> bool:
+        """So many of them that a solution with few is worth looking for by itself."""
+        return self.problem.design.n_features >= MANY_FEATURES
 
     def pieces_within(self, most: int) -> bool:
         """A loss with a kink for each wrong class has so many of them at most."""
@@ -160,11 +170,6 @@ RULES: tuple[Rule, ...] = (
         "a loss with kinks in a ball: few systems of the smaller of samples and features",
     ),
     Rule(
-        lambda facts: facts.single and facts.wide and facts.few_samples,
-        "linear-program",
-        "the hinge and an l1 norm, few samples: the simplex method on few features",
-    ),
-    Rule(
         _always,
         "hinge-newton",
         "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
@@ -235,6 +240,12 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.wide,
         "fapg-ssnal-ws",
         "more features than samples: accelerated, then Newton steps on a working set of features",
+    ),
+    Rule(
+        lambda facts: facts.net and (facts.coupled or facts.many_features),
+        "fapg-ssnal-ws",
+        "an elastic net, and classes that are coupled or many features: accelerated steps that "
+        "start again on a growing set of features, then Newton steps",
     ),
     Rule(_always, "fapg-ssnal", "accelerated steps, then Newton steps on the dual where quicker"),
     Rule(

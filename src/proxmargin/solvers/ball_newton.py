@@ -31,10 +31,13 @@ __all__ = ["BallNewton", "BallNewtonState"]
 
 # the most features or samples, whichever are fewer, for which a Hessian is formed
 LARGEST_SIDE = 5000
+# of which one more step after the tolerance is met costs little beside those before
+SMALL_SIDE = 400
 # a Hessian is lifted by this share of its trace, and by more while it cannot be factored
 LIFT, MORE_LIFT = 1e-15, 100.0
-# the length of the model's minimiser is the radius up to this share of it
-SECULAR, SECULAR_STEPS = 1e-14, 60
+# the length of the model's minimiser is the radius up to this share of it, or up to a share of the
+# relative gap where that is more, which costs a factor or two less; and before it is made that
+SECULAR, LOOSE, LOOSEST, SECULAR_STEPS = 1e-14, 0.1, 1e-2, 60
 # steps without progress after which rounding is all that is left
 PATIENCE = 6
 FALL, ROUNDING = 0.8, 1e-14
@@ -115,6 +118,9 @@ class BallNewton(Solver[BallNewtonState]):
             )
         return None
 
+    def polishing_of(self, problem: Problem) -> int:
+        return self.polishing if short_side(problem.design) <= SMALL_SIDE else 0
+
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
         coordinates, centre = _views(problem)
         coef = coordinates.of(start.coef[:, 0])
@@ -127,7 +133,8 @@ class BallNewton(Solver[BallNewtonState]):
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         design, radius, at = _views(problem)[0].design, _radius(problem), state.at
         matrix, mean = eliminated(problem, design, at.bend)
-        found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier)
+        accuracy = float(np.clip(LOOSE * state.relative_gap, SECULAR, LOOSEST))
+        found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier, accuracy)
         move = -float(mean @ found.step)
         moved = design.scores(found.step[:, None])[:, 0] + move
         length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
@@ -198,7 +205,14 @@ def _inside(coef: Array, radius: float) -> Array:
     return coef * (radius / size) if size > radius else coef
 
 
-def _minimised(matrix: Array, gradient: Array, at: Array, radius: float, guess: float) -> _InBall:
+def _minimised(
+    matrix: Array,
+    gradient: Array,
+    at: Array,
+    radius: float,
+    guess: float,
+    accuracy: float = SECULAR,
+) -> _InBall:
     """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
 
     Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d: concave in mu, so that its steps from
@@ -221,7 +235,11 @@ def _minimised(matrix: Array, gradient: Array, at: Array, radius: float, guess: 
         step = -cho_solve(factor, gradient + mu * at, check_finite=False)
         reached = at + step
         size = float(np.linalg.norm(reached))
-        if abs(size - radius) <= SECULAR * radius or (mu == 0.0 and size <= radius):
+        if mu == 0.0 and size <= radius:
+            break
+        if abs(size - radius) <= accuracy * radius:
+            # on the sphere the error of a loose solution is along it: the gap sees its square
+            step = reached * (radius / size) - at
             break
         low, high = (mu, high) if size > radius else (low, mu)
         # d|x|/dmu = -|L^-1 x|^2 / |x|

@@ -9,7 +9,9 @@ where all pairs are kept they are tried before a matrix is factorised.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cache
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,10 @@ SHARE, MOST_STEPS = 1e-3, 500
 TRIAL, GAIN, FEWEST_STEPS = 0.5, 6.0, 20
 # added to the diagonal of a matrix that is not positive definite in floating point, relative to it
 LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+
+
+Inverse = Callable[[Array], Array]
+"""From right sides, (n,) or (n, n_right), to solutions."""
 
 
 class System(ABC):
@@ -69,37 +75,92 @@ class System(ABC):
         return self.pairs.spread(values)
 
 
-class OverPairs(System):
+class Factored(System):
+    """A matrix that is factorised, and used again where few of its pairs are left out."""
+
+    # pairs that may be left out, as a share of the rows of the matrix
+    few: ClassVar[float]
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.base: _Base | None = None
+
+    @abstractmethod
+    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+        """The factor for these pairs."""
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        base = self.base
+        if base is None or not base.has_nearly(keep, self.few):
+            base = self.base = self.factorised(keep.copy())
+        return base.solved_on(keep[base.keep], right)
+
+
+class _Base(NamedTuple):
+    """A factor for the pairs ``keep``, of a matrix with so many rows."""
+
+    keep: NDArray[np.bool_]
+    rows: int
+    inverse: Inverse
+
+    def has_nearly(self, keep: NDArray[np.bool_], few: float) -> bool:
+        """Whether these are its pairs, but for few that are left out."""
+        gone = np.count_nonzero(self.keep) - np.count_nonzero(keep)
+        return bool(gone <= few * self.rows and not (keep & ~self.keep).any())
+
+    def solved_on(self, kept: NDArray[np.bool_], right: Array) -> Array:
+        """The solution with the others of its pairs at zero: what holds them there is a multiplier
+        for each."""
+        gone = np.flatnonzero(~kept)
+        rights = np.zeros((kept.size, 1 + gone.size), order="F")
+        rights[kept, 0] = right
+        rights[gone, 1 + np.arange(gone.size)] = 1.0
+        found = self.inverse(rights)
+        values, held = found[:, 0], found[:, 1:]
+        if gone.size:
+            values = values - held @ factor_solved(held[gone], values[gone])
+        return values[kept]
+
+
+class OverPairs(Factored):
     """A matrix over the pairs."""
+
+    few = 0.12
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
         self.matrix = self.block.curvature(self.live, self.pairs)
         np.einsum("ii->i", self.matrix)[:] += self.diagonal[self.pairs.columns]
 
-    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        if keep.all():
-            return factor_solved(self.matrix, right)
+    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
         index = np.flatnonzero(keep)
-        return factor_solved(self.matrix[np.ix_(index, index)], right)
+        matrix = self.matrix if keep.all() else self.matrix[np.ix_(index, index)]
+        return _Base(keep, index.size, inverse_of(matrix))
 
 
-class OverContrasts(System):
+class OverContrasts(Factored):
     """A matrix over the contrasts: ``I + B D^-1 B'``."""
+
+    few = 0.25
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
         self.scale = 1.0 / np.sqrt(self.diagonal[self.pairs.columns])
         self.roots = self.block.roots(self.live, self.pairs, self.scale)
 
-    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
         whole = keep.all()
         roots = self.roots if whole else self.roots[:, keep]
-        scale = self.scale if whole else self.scale[keep]
+        scale = (self.scale if whole else self.scale[keep])[:, None]
         matrix = roots @ roots.T
         np.einsum("ii->i", matrix)[:] += 1.0
-        scaled = scale * right
-        return scale * (scaled - roots.T @ factor_solved(matrix, roots @ scaled))
+        inner = inverse_of(matrix)
+
+        def inverse(right: Array) -> Array:
+            scaled = scale * right
+            return scale * (scaled - roots.T @ inner(roots @ scaled))
+
+        return _Base(keep, len(roots), inverse)
 
 
 class OverGram(System):
@@ -222,8 +283,13 @@ def _affordable_steps(block: Block, classes: int, side: int) -> int:
 
 def factor_solved(matrix: Array, right: Array) -> Array:
     """``matrix^-1 right`` for a positive definite matrix, told by its lower triangle."""
-    if right.size == 0:
-        return right.copy()
+    return inverse_of(matrix)(right)
+
+
+def inverse_of(matrix: Array) -> Inverse:
+    """Products with the inverse of a positive definite matrix, told by its lower triangle."""
+    if matrix.size == 0:
+        return np.copy
     diagonal = matrix.diagonal().copy()
     lower = matrix.T  # for LAPACK, whose arrays are by columns, its upper triangle
     for lift in LIFTS:
@@ -231,6 +297,5 @@ def factor_solved(matrix: Array, right: Array) -> Array:
         np.einsum("ii->i", tried)[:] = diagonal * (1.0 + lift)
         factor, failed = lapack.dpotrf(tried, lower=0, clean=0, overwrite_a=1)
         if not failed:
-            solution, _ = lapack.dpotrs(factor, right, lower=0)
-            return solution
-    return right / diagonal
+            return lambda right: lapack.dpotrs(factor, right, lower=0)[0]
+    return lambda right: (right.T / diagonal).T
