@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled import margins as compiled
+from proxmargin.compiled.proximal_newton import best_shift
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.hinge import Hinge
@@ -121,6 +122,11 @@ class MarginSum(Loss):
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
         if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
+        if single and self.phi.shape is not None:
+            one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
+            return start + best_shift(
+                self.phi.shape, one[0] + start, *one[1:], intercept.l2, start[0]
+            )
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         size = self.phi.dual_bound
         if not np.isfinite(size):  # derivatives of the size of the scores, wherever their mean is
