@@ -175,3 +175,48 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
     assert found.converged
     room = (1e-6 + instance["accuracy"]) * instance["optimum"]
     assert abs(found.primal * strength * total - instance["optimum"]) <= room
+
+
+@every_loss
+@every_intercept
+def test_inner_products_of_somewhat_more_samples_than_features_find_the_same(
+    loss, intercept, rng, monkeypatch
+) -> None:
+    X, y = two_classes(rng, 60, 45)
+    choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-12}
+    by_samples = solved(X, y, LOSSES[loss], 1e-3, **choice)
+    monkeypatch.setattr(ridge_newton, "FEW_SAMPLES", 1.0)
+    by_features = solved(X, y, LOSSES[loss], 1e-3, **choice)
+    assert by_samples.certificate.converged
+    np.testing.assert_allclose(by_samples.point.coef, by_features.point.coef, atol=1e-6)
+
+
+def test_weak_ridges_of_more_samples_than_features_keep_their_digits(rng) -> None:
+    X, y = two_classes(rng, 60, 45)
+    assert solved(X, y, Logistic(), 1e-9, tol=1e-9).certificate.converged
+
+
+@every_loss
+@every_intercept
+def test_products_with_inner_products_find_what_factors_find(
+    loss, intercept, rng, monkeypatch
+) -> None:
+    X, y = two_classes(rng, 30, 90)
+    choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-12}
+    factored = solved(X, y, LOSSES[loss], 0.5, **choice)
+    monkeypatch.setattr(ridge_newton, "FACTOR_PRODUCTS", 0)
+    iterated = solved(X, y, LOSSES[loss], 0.5, **choice)
+    assert iterated.certificate.converged
+    np.testing.assert_allclose(iterated.point.coef, factored.point.coef, atol=1e-6)
+
+
+def test_certificates_are_computed_where_the_solver_claims_to_be_there(rng) -> None:
+    X, y = two_classes(rng, 40, 400)
+    told: list[Any] = []
+    problem = Problem(margin_sum(Logistic(), y), Ridge(1e-2), as_design(X), Ridge(0.0))
+    alone = minimize(problem, RidgeNewton(), stop=Stop(tol=1e-6))
+    watched = minimize(problem, RidgeNewton(), stop=Stop(tol=1e-6), callbacks=[told.append])
+    assert alone.certificate.n_iter > 2
+    assert alone.certificate.n_passes < watched.certificate.n_passes
+    assert [report.n_iter for report in told] == list(range(watched.certificate.n_iter + 1))
+    np.testing.assert_allclose(alone.point.coef, watched.point.coef, atol=1e-8)

@@ -118,9 +118,6 @@ class BallNewton(Solver[BallNewtonState]):
             )
         return None
 
-    def polishing_of(self, problem: Problem) -> int:
-        return self.polishing if short_side(problem.design) <= SMALL_SIDE else 0
-
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
         coordinates, centre = _views(problem)
         coef = coordinates.of(start.coef[:, 0])
@@ -128,7 +125,10 @@ class BallNewton(Solver[BallNewtonState]):
         intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
-        return self._priced(problem, state, intercept, scores).but(unpolished=stop.polish, idle=0)
+        begun = self._priced(problem, state, intercept, scores)
+        # a step of many numbers costs more than its digits are worth
+        small = short_side(problem.design) <= SMALL_SIDE
+        return begun.but(unpolished=stop.polish and small, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         design, radius, at = _views(problem)[0].design, _radius(problem), state.at

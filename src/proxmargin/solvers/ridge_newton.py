@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.certificate import Gap
@@ -38,17 +39,25 @@ __all__ = ["RidgeNewton", "RidgeNewtonState", "cholesky", "conjugate_gradients"]
 LARGEST_DENSE, LARGEST_SPARSE = 3000, 1500
 # a Hessian is lifted by this share of its diagonal, and by more while it cannot be factored
 LIFT, MORE_LIFT, LIFTS = 1e-15, 1e3, 5
+# a factor takes as long as a product for each so many samples; to this share of the right-hand side
+# products have to solve: multipliers that are less precise are no descent
+FACTOR_PRODUCTS, PRECISE = 30, 1e-6
 # conjugate gradients: least relative residual asked for, and most, and iterations at most
 TIGHTEST, LOOSEST, CG_LIMIT = 1e-6, 0.1, 300
 # weaker ridges than this share of the curvature are approached through stronger ones, each solved
 # to this relative gap before the next
 WEAK, RIDGE_FALL, NEAR = 1e-4, 0.1, 0.1
+# inner products of samples serve up to so many of them for each feature: they are the same for all
+# steps and all problems on these data; but not with weaker ridges than this share of the curvature
+FEW_SAMPLES, WEAKEST = 1.5, 1e-8
 # samples with less than this share of the largest curvature are taken as linear
 FLAT = 1e-30
 # steps without progress after which rounding is all that is left
 PATIENCE = 8
 # what counts as progress: of the gap, or of the objective
 FALL, ROUNDING = 0.8, 1e-14
+# there is nothing left to polish at this share of the objective
+EXACT = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +69,24 @@ class RidgeNewtonState(PricedState):
     inner : (k,)
         The coefficients; for wide data the a of ``w = X'a``, one a sample.
     at : Expansion
-        The loss around the point, with the best intercept (of the centred features, where they
-        are).
-    pulled : (k,)
-        Gradient of the loss in the inner coordinates.
+        The loss there, with the best intercept (of the centred features, where they are).
+    slope : (k,)
+        Gradient of the loss in ``inner``, or what stands for it (`_Form.pulled`).
     share : float
         How much of the curvature of reweighted least squares stands in where the loss has none.
     ridge : float
         The strength of the ridge for now: a strong one first, where the final one is very weak.
-    objective, gap : float
-        The objective, and the least duality gap so far, with this ridge.
+    objective : float
+        With that ridge.
+    gap : float
+        Least duality gap so far.
     idle : int
         Steps without progress.
     """
 
     inner: Array = None  # type: ignore[assignment]
     at: Expansion = None  # type: ignore[assignment]
-    pulled: Array = None  # type: ignore[assignment]
+    slope: Array = None  # type: ignore[assignment]
     share: float = 0.0
     ridge: float = 0.0
     objective: float = np.inf
@@ -102,11 +112,12 @@ class RidgeNewton(Solver[RidgeNewtonState]):
 
     is factored as it stands where features are few. Where samples are few it is solved for the
     dual point instead, ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature
-    and ``w = X' a``, which keeps its digits when the ridge is weak. Where neither are few it is
-    solved by conjugate gradients with its diagonal as preconditioner, as tightly as the step
-    deserves. The step is searched exactly. Where no sample is in the curved zone of a loss with
-    linear pieces, a share of the curvature of reweighted least squares replaces what is missing,
-    and vanishes on the way.
+    and ``w = X' a``, which keeps its digits when the ridge is weak; ``X X'`` is formed once for all
+    problems on the same data, and where the ridge is strong a few products with it replace the
+    factor. Where neither are few the system is solved by conjugate gradients with its diagonal as
+    preconditioner, as tightly as the step deserves. The step is searched exactly. Where no sample
+    is in the curved zone of a loss with linear pieces, a share of the curvature of reweighted least
+    squares replaces what is missing, and vanishes on the way.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
     """
@@ -134,12 +145,12 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             ridge=_first_ridge(problem, form.design),
             tol=SURE * stop.tol,
         )
-        scores = form.products(inner) + intercept
-        return self._priced(problem, state, intercept, scores).but(unpolished=stop.polish, idle=0)
+        begun = _priced(problem, form, state, form.products(inner) + intercept, intercept)
+        return begun.but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
-        form, l2, inner, at = _form(problem), state.ridge, state.inner, state.at
-        step = form.newton(problem, at, inner, state.pulled + l2 * inner, l2)
+        form, l2, at, inner = _form(problem), state.ridge, state.at, state.inner
+        step = form.newton(problem, state)
         bare, moved = at.scores - at.intercept, step.moved - step.move
         slope = l2 * form.inner_product(step.direction, inner, bare)
         bend = l2 * form.inner_product(step.direction, step.direction, moved)
@@ -151,34 +162,8 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             share=next_share(state.share, length),
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
         )
-        intercept = at.intercept + length * step.move
-        priced = self._priced(problem, reached, intercept, at.scores + length * step.moved)
-        stuck = change == 0.0 and state.ridge == problem.penalty.l2 and state.share == 0.0
-        return priced.but(finished=priced.idle >= PATIENCE or stuck)
-
-    def _priced(
-        self, problem: Problem, state: RidgeNewtonState, intercept: float, scores: Array
-    ) -> RidgeNewtonState:
-        """The best intercept, the loss around the point, the gap; the ridge that they allow."""
-        form, l2, inner = _form(problem), state.ridge, state.inner
-        at = expanded(problem, scores, intercept, state.share)
-        pulled = form.pulled(at)
-        gap = form.gap(problem, at, inner, pulled + l2 * inner, l2)
-        length = form.inner_product(inner, inner, at.scores - at.intercept)
-        objective = at.value + 0.5 * l2 * length
-        final = l2 == problem.penalty.l2
-        better = not final or gap < FALL * state.gap
-        better |= state.objective - objective > ROUNDING * abs(objective)
-        return state.but(
-            at=at,
-            pulled=pulled,
-            ridge=max(problem.penalty.l2, RIDGE_FALL * l2) if gap <= NEAR * objective else l2,
-            objective=objective,
-            gap=min(gap, state.gap) if final else np.inf,
-            relative_gap=gap / max(objective, problem.negligible),
-            idle=0 if better else state.idle + 1,
-            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
-        ).claimed(final)
+        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
+        return _priced(problem, form, reached, scores, intercept)
 
     def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
         return state.observed()
@@ -186,14 +171,41 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     def point(self, problem: Problem, state: RidgeNewtonState) -> Point:
         form = _form(problem)
         coef = form.coef(state.inner)
-        intercept = state.at.intercept - float(form.centre @ coef)
-        return Point(coef[:, None], np.array([intercept]))
-
-    def scores(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        return state.at.scores[:, None]
+        return Point(coef[:, None], np.array([state.at.intercept - float(form.centre @ coef)]))
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
+        """``-l2 a`` of wide data, where it proves more than the gradient of the loss."""
         return _form(problem).dual(problem, state)
+
+
+def _priced(
+    problem: Problem, form: _Form, state: RidgeNewtonState, scores: Array, intercept: float
+) -> RidgeNewtonState:
+    """The best intercept, the loss around it and the gap; and on to the ridge that they allow."""
+    inner, ridge, final = state.inner, state.ridge, problem.penalty.l2
+    at = expanded(problem, scores, intercept, state.share)
+    reached = state.but(at=at, slope=form.pulled(at.dual))
+    square = form.inner_product(inner, inner, at.scores - at.intercept)
+    objective, gap = at.value + 0.5 * ridge * square, form.gap(reached, ridge)
+    passing = ridge > final
+    proved = form.proved(problem, reached) if passing else gap
+    least = max(at.value + 0.5 * final * square, problem.negligible)
+    if not passing and gap > state.tol * least:
+        proved = min(gap, form.proved(problem, reached))
+    better = passing or gap < FALL * state.gap
+    better |= state.objective - objective > ROUNDING * abs(objective)
+    idle = 0 if better else state.idle + 1
+    still = state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
+    return reached.but(
+        ridge=max(final, RIDGE_FALL * ridge) if gap <= NEAR * objective else ridge,
+        objective=objective,
+        gap=np.inf if passing else min(gap, state.gap),
+        idle=idle,
+        objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+        finished=idle >= PATIENCE or still,
+        exact=proved <= EXACT * least,
+        relative_gap=proved / least,
+    ).claimed(final=True)
 
 
 def cholesky(matrix: Array) -> Callable[[Array], Array]:
@@ -239,35 +251,34 @@ class _Form(ABC):
         """``v'w`` of two coefficients; ``products`` are X times the second."""
         return float(left @ right)
 
-    def pulled(self, at: Expansion) -> Array:
-        """Gradient of the loss in the inner coordinates."""
-        return self.design.adjoint(at.dual[:, None])[:, 0]
+    def pulled(self, dual: Array) -> Array:
+        """The gradient of the loss in the coefficients, or coordinates of it like ``inner``."""
+        return self.design.adjoint(dual[:, None])[:, 0]
 
-    def gap(
-        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
-    ) -> float:
+    def gap(self, state: RidgeNewtonState, l2: float) -> float:
         """``|gradient|^2 / (2 l2)``."""
+        gradient = state.slope + l2 * state.inner
         return float(gradient @ gradient) / (2.0 * l2)
+
+    def proved(self, problem: Problem, state: RidgeNewtonState) -> float:
+        """The gap with the final ridge, by the best dual point that is known."""
+        return self.gap(state, problem.penalty.l2)
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
         return None
 
     @abstractmethod
-    def newton(
-        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
-    ) -> _Step:
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> _Step:
         """The Newton step."""
 
 
 class _Narrow(_Form):
     """Few features: their Hessian is formed and factored."""
 
-    def newton(
-        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
-    ) -> _Step:
-        matrix, mean = eliminated(problem, self.design, at.bend)
-        np.einsum("ii->i", matrix)[:] += l2
-        direction = cholesky(matrix)(-gradient)
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> _Step:
+        matrix, mean = eliminated(problem, self.design, state.at.bend)
+        np.einsum("ii->i", matrix)[:] += state.ridge
+        direction = cholesky(matrix.T)(-(state.slope + state.ridge * state.inner))
         move = -float(mean @ direction)
         return _Step(direction, move, self.products(direction) + move)
 
@@ -290,74 +301,95 @@ class _Wide(_Form):
     def inner_product(self, left: Array, right: Array, products: Array) -> float:
         return float(left @ products)
 
-    def pulled(self, at: Expansion) -> Array:
-        return at.dual
+    def pulled(self, dual: Array) -> Array:
+        return dual
 
-    def gap(
-        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
-    ) -> float:
-        """With the gradient of the loss for a dual point, or ``-l2 a`` where that proves more.
+    def gap(self, state: RidgeNewtonState, l2: float) -> float:
+        rest = state.slope + l2 * state.inner
+        return max(float(rest @ self.products(rest)), 0.0) / (2.0 * l2)
+
+    def proved(self, problem: Problem, state: RidgeNewtonState) -> float:
+        return min(self.gap(state, problem.penalty.l2), self._multipliers(problem, state)[1])
+
+    def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
+        """``-l2 a`` where it proves more than the gradient of the loss.
 
         With a weak ridge and separable data the scores say little about the dual point: margins
         are one up to rounding, and a is what tells the samples apart.
         """
-        return min(self._gap(gradient, l2), self._own_dual(problem, at, inner, l2)[1])
+        dual, gap = self._multipliers(problem, state)
+        return dual if gap < self.gap(state, problem.penalty.l2) else None
 
-    def _gap(self, gradient: Array, l2: float) -> float:
-        return max(float(gradient @ self.products(gradient)), 0.0) / (2.0 * l2)
+    def _multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        """``-l2 a`` with the final ridge, made feasible, and the gap that it proves."""
+        loss, l2 = loss_of(problem), problem.penalty.l2
+        dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
+        return dual, loss.fenchel_young(state.at.scores[:, None], dual)
 
-    def _own_dual(
-        self, problem: Problem, at: Expansion, inner: Array, l2: float
-    ) -> tuple[Array, float]:
-        """The dual point ``-l2 a``, and its gap."""
-        loss = loss_of(problem)
-        dual = loss.balanced(-l2 * inner[:, None], problem.intercept)
-        return dual, loss.fenchel_young(at.scores[:, None], dual)
-
-    def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        l2 = problem.penalty.l2
-        dual, gap = self._own_dual(problem, state.at, state.inner, l2)
-        return dual if gap < self._gap(state.pulled + l2 * state.inner, l2) else None
-
-    def newton(
-        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
-    ) -> _Step:
-        target, intercept = self._target(problem, at, l2)
-        direction, move = target - inner, intercept - at.intercept
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> _Step:
+        direction, move = self._increment(problem, state)
         return _Step(direction, move, self.products(direction) + move)
 
-    def _target(self, problem: Problem, at: Expansion, l2: float) -> tuple[Array, float]:
-        """a and b of the minimiser of the quadratic model.
+    def _increment(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        """From a and b to those of the minimiser of the quadratic model, d and m.
 
-        ``l2 a = -L'(z)`` for samples without curvature, J are the others:
-        ``(l2 D^-1 + K_JJ) a_J + b = z_J - L'(z)_J / D - K_J. a`` and ``l2 sum(a) = l2_b b``,
-        scaled by the roots of D on both sides.
+        With the rest ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. J are the
+        others: ``(l2 D^-1 + K_JJ) d_J + m = -r_J / D - K_J. d`` and
+        ``l2 sum(a + d) = l2_b (b + m)``, scaled by the roots of D on both sides.
         """
+        at, l2 = state.at, state.ridge
+        rest = at.dual + l2 * state.inner
         curved = at.bend > FLAT * at.bend.max()
-        target = np.where(curved, 0.0, -at.dual / l2)
-        root = np.sqrt(at.bend[curved])
-        system = root[:, None] * self.design.outer_gram()[np.ix_(curved, curved)] * root
-        np.einsum("ii->i", system)[:] += l2
-        wanted = (at.scores - self.products(target))[curved] - at.dual[curved] / at.bend[curved]
-        right = np.column_stack([root * wanted, root])
-        by_score, by_shift = (root[:, None] * cholesky(system)(right)).T
+        bend = at.bend[curved]
+        root = np.sqrt(bend)
+        step = np.where(curved, 0.0, -rest / l2)
+        wanted = -rest[curved] / bend
+        if step.any():
+            wanted -= self.products(step)[curved]
+        right = root[:, None] * np.column_stack([wanted, np.ones_like(wanted)])
+        by_score, by_shift = (root[:, None] * self._solved(curved, bend, right, l2)).T
         if not np.isfinite(curvature_in_shift(problem, at.bend)):
-            target[curved] = by_score
-            return target, 0.0
-        level = float(by_shift.sum()) + problem.intercept.l2 / l2
-        surplus = float(by_score.sum() + target.sum())
-        intercept = surplus / level if level > 0 else at.intercept
-        target[curved] = by_score - intercept * by_shift
-        return target, intercept
+            step[curved] = by_score
+            return step, 0.0
+        lift = problem.intercept.l2 / l2
+        level = float(by_shift.sum()) + lift
+        surplus = float(by_score.sum() + (step + state.inner).sum()) - lift * at.intercept
+        move = surplus / level if level > 0 else 0.0
+        step[curved] = by_score - move * by_shift
+        return step, move
+
+    def _solved(self, curved: NDArray[np.bool_], bend: Array, right: Array, l2: float) -> Array:
+        """Solve with ``root K root + l2``, the root of ``bend``: by a factor or by products.
+
+        With a strong ridge the diagonal is most of the system, and a bound on its condition says
+        that few products will do.
+        """
+        whole, root = self.design.outer_gram(), np.sqrt(bend)
+        inner = whole if curved.all() else whole[np.ix_(curved, curved)]
+        most = self.design.remembered("size of inner products", lambda: np.linalg.norm(whole))
+        condition = 1.0 + float(bend.max(initial=0.0)) * float(most) / l2
+        products = 0.5 * np.sqrt(condition) * np.log(2.0 / PRECISE)
+        if products * FACTOR_PRODUCTS > root.size:
+            system = inner * root
+            system *= root[:, None]
+            np.einsum("ii->i", system)[:] += l2
+            return cholesky(system.T)(right)  # in the order that LAPACK takes
+
+        def product(v: Array) -> Array:
+            return root * (inner @ (root * v)) + l2 * v
+
+        inverse = 1.0 / (bend * np.diag(inner) + l2)
+        limit = 1 + int(products)
+        found = [conjugate_gradients(product, inverse, r, PRECISE, limit) for r in right.T]
+        return np.column_stack(found)
 
 
 class _Large(_Form):
     """Neither few samples nor few features: preconditioned conjugate gradients."""
 
-    def newton(
-        self, problem: Problem, at: Expansion, inner: Array, gradient: Array, l2: float
-    ) -> _Step:
-        design, bend = self.design, at.bend
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> _Step:
+        design, bend, l2 = self.design, state.at.bend, state.ridge
+        gradient = state.slope + l2 * state.inner
         total = curvature_in_shift(problem, bend)
         cross = design.adjoint(bend[:, None])[:, 0]
         mean = cross / total if total > 0 else np.zeros_like(cross)
@@ -367,8 +399,8 @@ class _Large(_Form):
             bent = bend * (self.products(direction) - float(mean @ direction))
             return l2 * direction + design.adjoint(bent[:, None])[:, 0]
 
-        gap = float(gradient @ gradient) / (2.0 * l2)
-        share = min(LOOSEST, max(TIGHTEST, float(np.sqrt(gap / max(at.value, 1e-300)))))
+        roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, 1e-300))
+        share = min(LOOSEST, max(TIGHTEST, float(roughly)))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
         direction = conjugate_gradients(product, inverse, -gradient, share, CG_LIMIT)
         move = -float(mean @ direction)
@@ -390,7 +422,14 @@ def _new_form(problem: Problem) -> _Form:
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
     if min(samples, features) > (LARGEST_DENSE if dense else LARGEST_SPARSE):
         return _Large(problem, well_centred(problem) if dense else raw)
-    return (_Narrow if features <= samples else _Wide)(problem, well_centred(problem))
+    few = samples <= (FEW_SAMPLES if dense and not _is_weak(problem, raw) else 1.0) * features
+    return (_Wide if few else _Narrow)(problem, well_centred(problem))
+
+
+def _is_weak(problem: Problem, design: Design) -> bool:
+    """Whether inner products of more samples than features would lose digits of the ridge."""
+    largest = loss_of(problem).phi.smoothness * problem.slope_size**2
+    return problem.penalty.l2 < WEAKEST * largest
 
 
 def _first_ridge(problem: Problem, design: Design) -> float:
