@@ -118,11 +118,10 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     dual point instead, ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature
     and ``w = X' a``, which keeps its digits when the ridge is weak; ``X X'`` is formed once for all
     problems on the same data, and where the ridge is strong a few products with it replace the
-    factor. Where neither are few the system is
-    solved by conjugate gradients with its diagonal as preconditioner, as tightly as the step
-    deserves. The step is searched exactly. Where no sample is in the curved zone of a loss with
-    linear pieces, a share of the curvature of reweighted least squares replaces what is missing,
-    and vanishes on the way.
+    factor. Where neither are few the system is solved by conjugate gradients with its diagonal as
+    preconditioner, as tightly as the step deserves. The step is searched exactly. Where no sample
+    is in the curved zone of a loss with linear pieces, a share of the curvature of reweighted least
+    squares replaces what is missing, and vanishes on the way.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
     """
