@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -36,7 +37,8 @@ SMALL_SIDE = 400
 # a Hessian is lifted by this share of its trace, and by more while it cannot be factored
 LIFT, MORE_LIFT = 1e-15, 100.0
 # the length of the model's minimiser is the radius up to this share of it, or up to a share of the
-# relative gap where that is more, which costs a factor or two less; and before it is made that
+# relative gap, or of the root of what the last step gained, where these are more, which costs a
+# factor or two less; and before it is made that
 SECULAR, LOOSE, LOOSEST, SECULAR_STEPS = 1e-14, 0.1, 1e-2, 60
 # steps without progress after which rounding is all that is left
 PATIENCE = 6
@@ -133,7 +135,9 @@ class BallNewton(Solver[BallNewtonState]):
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         design, radius, at = _views(problem)[0].design, _radius(problem), state.at
         matrix, mean = eliminated(problem, design, at.bend)
-        accuracy = float(np.clip(LOOSE * state.relative_gap, SECULAR, LOOSEST))
+        # a step that is so far off loses the square of that
+        ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
+        accuracy = float(np.clip(LOOSE * ahead, SECULAR, LOOSEST))
         found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier, accuracy)
         move = -float(mean @ found.step)
         moved = design.scores(found.step[:, None])[:, 0] + move
