@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
@@ -119,3 +123,37 @@ def test_what_was_good_enough_survives_a_failure_in_polishing(rng) -> None:
     found = minimize(binary_problem(rng), Failing(), stop=Stop(tol=1e-6))
     assert found.status is Status.CONVERGED
     assert found.certificate.relative_gap <= 1e-6
+
+
+THREADED = """
+import numpy as np, threadpoolctl
+from joblib import Parallel, delayed
+from sklearn.datasets import load_breast_cancer
+from proxmargin import HuberizedSVC
+
+X, y = load_breast_cancer(return_X_y=True)
+seen = []
+
+def count(report):
+    blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    seen.append(max(each.num_threads for each in blas.lib_controllers))
+
+def fitted():
+    return HuberizedSVC(alpha=0.01, standardize=True, callbacks=[count]).fit(X, y).coef_
+
+before = max(i["num_threads"] for i in threadpoolctl.threadpool_info() if i["user_api"] == "blas")
+first = fitted()
+others = Parallel(3, backend="threading")(delayed(fitted)() for _ in range(6))
+after = max(i["num_threads"] for i in threadpoolctl.threadpool_info() if i["user_api"] == "blas")
+assert set(seen) == {1}, seen
+assert before == after, (before, after)
+assert all(np.array_equal(first, other) for other in others)
+"""
+
+
+def test_fits_in_threads_have_one_thread_each_and_the_same_bits() -> None:
+    two = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", THREADED], env=two, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

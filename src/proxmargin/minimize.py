@@ -12,12 +12,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 from proxmargin.certificate import Certificate, Gap, certify
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
+from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
 __all__ = ["Certify", "Report", "interrupts", "minimize"]
@@ -98,6 +99,16 @@ class _Run:
             self.best, self.believed = gap, believed
         return gap
 
+    def glimpse(self, state: State) -> Gap:
+        """A certificate that callbacks are told of, and that nothing else depends on."""
+        point, solver = self.solver.point(self.problem, state), self.solver
+        scores, dual = solver.scores(self.problem, state), solver.dual(self.problem, state)
+        return _tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
+
+    def tell(self, state: State, gap: Gap) -> None:
+        for callback in self.stop.callbacks:
+            callback(self.report(state, gap))
+
     def confirm(self) -> None:
         """Certify the best point once more, where its scores were what the solver believed.
 
@@ -147,9 +158,9 @@ class _Run:
         """
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
         late = state.n_iter >= self.limit or perf_counter() >= self.stop.deadline
-        if ended or late or (self.polished >= self.most_polishing and not state.polishing):
+        if ended or late or self.polished >= self.most_polishing:
             return False
-        self.polished += not state.polishing
+        self.polished += 1
         return True
 
     def limits(self, state: State) -> Status | None:
@@ -227,6 +238,8 @@ def minimize(
             status = Status.INTERRUPTED
         best = run.best
         assert best is not None
+        if status is Status.STALLED and stop.change is None and best.relative_gap <= stop.tol:
+            status = Status.CONVERGED
     certificate = Certificate(
         primal=best.primal,
         dual=best.dual,
@@ -253,20 +266,26 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         run.elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
         del first
     del start  # one set of coefficients less to keep
-    last_check = -1
+    last_check = last_told = -1
+    nearest: PricedState | None = None
     try:
         status: Status | None = None
         while True:
-            due = state.n_iter - max(last_check, 0) >= solver.check_every or last_check < 0
-            if solver.prices and not run.stop.callbacks:  # nobody is told of others
-                due = state.n_iter >= run.limit
-            if due or run.met or status is not None or state.finished or state.claims:
+            nearest = _nearer(nearest, state)
+            late = status is not None or state.finished or state.n_iter >= run.limit
+            told = max(last_check, last_told)
+            due = state.n_iter - max(told, 0) >= solver.check_every or told < 0
+            if run.met or state.claims or late or (due and not solver.prices):
+                if late and nearest is not None and nearest is not state:
+                    run.check(nearest)  # what did not do for a claim may do for the tolerance
                 gap = run.check(state)
                 last_check = state.n_iter
-                for callback in run.stop.callbacks:
-                    callback(run.report(state, gap))
+                run.tell(state, gap)
                 state = solver.observe(problem, state, gap)
-                status = run.verdict(state, gap) or status
+                status = run.verdict(state, run.best or gap if late else gap) or status
+            elif due and run.stop.callbacks:
+                run.tell(state, run.glimpse(state))
+                last_told = state.n_iter
             if status is not None:
                 return status, state
             if interrupts.pending:
@@ -281,6 +300,13 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
         if last_check != state.n_iter:
             run.check(state)
         return Status.INTERRUPTED, state
+
+
+def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
+    """The state with the least gap of those that know one of the problem itself."""
+    if not (isinstance(state, PricedState) and state.final):
+        return nearest
+    return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
 
 
 def _tightened(gap: Gap, highest: Gap | None) -> Gap:
@@ -370,12 +396,21 @@ class _QuietThreads:
         self._running = 0
         self._limiter: Any = None
 
+    @staticmethod
+    def _hand_over() -> None:
+        """Of recent versions of threadpoolctl only one thread can set what OpenBLAS uses."""
+        controller = getattr(threadpoolctl, "OpenBLASController", None)
+        clear = getattr(controller, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
+
     @contextmanager
     def __call__(self, nbytes: int) -> Iterator[None]:
         with self._lock:
             needless = nbytes >= ONE_THREAD_BYTES or (self._running == 0 and _is_quiet())
             if not needless:
                 if self._running == 0:
+                    self._hand_over()
                     self._limiter = _controller().limit(limits=1, user_api="blas")
                 self._running += 1
         if needless:
@@ -386,8 +421,10 @@ class _QuietThreads:
         finally:
             with self._lock:
                 self._running -= 1
-                if self._running == 0:
+                if self._running == 0:  # this thread need not be the one that began
+                    self._hand_over()
                     self._limiter.restore_original_limits()
+                    self._hand_over()
 
 
 _quiet_threads = _QuietThreads()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
@@ -298,3 +299,12 @@ def test_standardised_sparse_and_dense_data_give_one_model_whatever_the_mean(rng
         model = HuberizedSVC(standardize=True, tol=1e-9).fit(form(X), y)
         assert model.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=1e-6)
         np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-3, atol=1.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("entry", [np.inf, -np.inf, np.nan])
+def test_a_bad_entry_of_single_precision_is_named(form, entry, rng) -> None:
+    X = rng.standard_normal((20, 4)).astype(np.float32)
+    X[3, 2] = entry
+    with pytest.raises(ValueError, match="row 3, column 2"):
+        HuberizedSVC().fit(form(X), np.arange(20) % 2)

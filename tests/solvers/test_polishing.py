@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 
+from proxmargin import DWD, L2SVC, HuberizedSVC, LogisticRegression, SquaredHingeSVC
+from proxmargin.callbacks import History
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses import Logistic
 from proxmargin.losses.margin_sum import MarginSum
@@ -66,12 +70,35 @@ def test_one_step_more_squares_the_error(name: str, rng) -> None:
     assert np.abs(after.point.coef - exact).max() <= max(1e-3 * error, 1e-12)
 
 
-def test_callbacks_do_not_change_how_far_it_goes(rng) -> None:
+@pytest.mark.parametrize("model", [L2SVC, LogisticRegression, HuberizedSVC, SquaredHingeSVC, DWD])
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6, 1e-9])
+def test_callbacks_do_not_change_the_model(model: Any, tol: float) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    strength = "C" if hasattr(model(), "C") else "alpha" if hasattr(model(), "alpha") else "nu"
+    for value in (1e-3, 0.1, 1.0):
+        plain = model(tol=tol, standardize=True, **{strength: value}).fit(X, y)
+        told = clone(plain).set_params(callbacks=[History()]).fit(X, y)
+        assert told.certificate_.n_iter == plain.certificate_.n_iter
+        np.testing.assert_array_equal(told.coef_, plain.coef_)
+
+
+@dataclass(frozen=True)
+class Shy(BallNewton):
+    """Claims nothing, and gives up after some steps far from where it had been."""
+
+    def step(self, problem: Problem, state: Any) -> Any:
+        after = super().step(problem, state).but(claims=False)
+        if after.n_iter < 8:
+            return after
+        away = after.but(coef=0.5 * after.coef, relative_gap=1.0, finished=True)
+        return away.but(at=after.at._replace(scores=0.5 * after.at.scores))
+
+
+def test_the_nearest_point_is_certified_when_a_solver_gives_up(rng) -> None:
     problem = in_a_ball(rng)
-    alone = minimize(problem, BallNewton(), stop=LOOSE)
-    told = minimize(problem, BallNewton(), stop=LOOSE, callbacks=[lambda report: None])
-    assert told.certificate.n_iter == alone.certificate.n_iter
-    np.testing.assert_array_equal(told.point.coef, alone.point.coef)
+    solution = minimize(problem, Shy(), stop=LOOSE)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.relative_gap <= 1e-4
 
 
 def test_a_step_for_the_worse_is_not_reported(rng) -> None:
@@ -80,9 +107,8 @@ def test_a_step_for_the_worse_is_not_reported(rng) -> None:
     reports: list[Report] = []
     solution = minimize(problem, SpoiledBall(steps + 1), stop=LOOSE, callbacks=[reports.append])
     assert solution.status is Status.CONVERGED
-    assert solution.certificate.converged
-    assert reports[-1].gap.relative_gap > 1e-2
-    assert solution.certificate.relative_gap == min(r.gap.relative_gap for r in reports)
+    assert solution.certificate.relative_gap <= 1e-4
+    assert any(r.n_iter == steps + 1 and r.gap.relative_gap > 1e-2 for r in reports)
 
 
 @pytest.mark.parametrize("stop", [LOOSE, PLAIN], ids=["polishing", "plain"])

@@ -223,10 +223,11 @@ def _search(X: Any) -> tuple[int, int, float]:
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         listed = X.tocsr().tocoo()
-        entry = int(np.argmax(~(np.abs(listed.data) <= LARGEST_ENTRY)))
+        entry = int(np.argmax(~(np.abs(listed.data.astype(np.float64)) <= LARGEST_ENTRY)))
         return int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry])
     for start in range(0, X.shape[0], SEARCH_ROWS):
-        bad = ~(np.abs(X[start : start + SEARCH_ROWS]) <= LARGEST_ENTRY)
+        block = X[start : start + SEARCH_ROWS].astype(np.float64)
+        bad = ~(np.abs(block) <= LARGEST_ENTRY)
         if bad.any():
             row, column = np.argwhere(bad)[0]
             return start + int(row), int(column), float(X[start + row, column])

@@ -314,7 +314,7 @@ def solve(
         )
 
     solution = run(choice, stop, start, callbacks, None)
-    while _gave_up(solution):
+    while _gave_up(solution, stop):
         following = choice.following(problem)
         if following is None:
             break
@@ -346,9 +346,13 @@ def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
     return objection
 
 
-def _gave_up(solution: Solution) -> bool:
-    """Whether a solver had no more progress to make where another one might."""
+def _gave_up(solution: Solution, stop: Stop) -> bool:
+    """Whether a solver had no more progress to make where another one might.
+
+    Or no more patience: a limit of its own is none of the caller's.
+    """
     ended = solution.status in (Status.STALLED, Status.DIVERGED)
+    ended |= solution.status is Status.ITERATION_LIMIT and stop.max_iter is None
     return ended and not solution.certificate.converged and not _is_rounding(solution.gap)
 
 

@@ -48,8 +48,6 @@ class State:
         The point solves the conditions of optimality up to rounding: no use in polishing it.
     claims : bool
         The solver takes the point to be good enough: time for a certificate.
-    polishing : bool
-        The solver takes the point to be good enough, and its next step for worth its price.
     interrupted : bool
         A run inside the last step was interrupted, and the state holds what it had found.
     """
@@ -60,7 +58,6 @@ class State:
     finished: bool = False
     exact: bool = False
     claims: bool = False
-    polishing: bool = False
     interrupted: bool = False
 
     def but(self, **changes: Any) -> Self:
@@ -81,6 +78,8 @@ class PricedState(State):
     Attributes
     ----------
     relative_gap : float
+    final : bool
+        It is that of the problem itself, not of one on the way to it.
     tol : float
         Relative gap to reach; falls where a certificate did not confirm it.
     unpolished : bool
@@ -90,6 +89,7 @@ class PricedState(State):
     """
 
     relative_gap: float = np.inf
+    final: bool = False
     tol: float = 0.0
     unpolished: bool = False
 
@@ -98,9 +98,7 @@ class PricedState(State):
         met = final and self.relative_gap <= self.tol
         polished = self.exact or not self.unpolished or self.relative_gap <= SHARP * self.tol
         return self.but(
-            claims=met and polished,
-            polishing=met and not polished,
-            unpolished=self.unpolished and not met,
+            final=final, claims=met and polished, unpolished=self.unpolished and not met
         )
 
     def observed(self) -> Self:
