@@ -21,12 +21,12 @@ def live_rows(coef: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def sums_of_rows(values: Array) -> Array:
-    """The sum of each row; of a single column, a view."""
+    """The sum of each row; of a single column a view, not to be written into."""
     total: Array = values[:, 0] if values.shape[1] == 1 else values.sum(axis=1)
     return total
 
 
 def largest_of_rows(values: Array) -> Array:
-    """The largest entry of each row; of a single column, a view."""
+    """The largest entry of each row; of a single column a view, not to be written into."""
     largest: Array = values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
     return largest

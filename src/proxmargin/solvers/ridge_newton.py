@@ -205,7 +205,7 @@ def _priced(
         finished=idle >= PATIENCE or still,
         exact=proved <= EXACT * least,
         relative_gap=proved / least,
-    ).claimed(final=True)
+    ).claimed(final=True)  # what is proved is proved of the final ridge
 
 
 def cholesky(matrix: Array) -> Callable[[Array], Array]:
