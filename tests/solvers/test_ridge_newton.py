@@ -177,37 +177,33 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
     assert abs(found.primal * strength * total - instance["optimum"]) <= room
 
 
+# what forbids a way of solving the systems, and data and a ridge for which it is taken
+WAYS = {
+    "inner products of somewhat more samples than features": ("FEW_SAMPLES", 1.0, (60, 45), 1e-3),
+    "factors where products would do": ("FACTOR_PRODUCTS", 0, (30, 90), 0.5),
+}
+
+
 @every_loss
 @every_intercept
-def test_inner_products_of_somewhat_more_samples_than_features_find_the_same(
-    loss, intercept, rng, monkeypatch
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_solve_the_systems_finds_the_same(
+    loss, intercept, way, rng, monkeypatch
 ) -> None:
-    X, y = two_classes(rng, 60, 45)
+    constant, value, (samples, features), l2 = WAYS[way]
+    X, y = two_classes(rng, samples, features)
     choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-12}
-    by_samples = solved(X, y, LOSSES[loss], 1e-3, **choice)
-    monkeypatch.setattr(ridge_newton, "FEW_SAMPLES", 1.0)
-    by_features = solved(X, y, LOSSES[loss], 1e-3, **choice)
-    assert by_samples.certificate.converged
-    np.testing.assert_allclose(by_samples.point.coef, by_features.point.coef, atol=1e-6)
+    usual = solved(X, y, LOSSES[loss], l2, **choice)
+    monkeypatch.setattr(ridge_newton, constant, value)
+    other = solved(X, y, LOSSES[loss], l2, **choice)
+    assert usual.certificate.converged
+    assert other.certificate.converged
+    np.testing.assert_allclose(usual.point.coef, other.point.coef, atol=1e-6)
 
 
 def test_weak_ridges_of_more_samples_than_features_keep_their_digits(rng) -> None:
     X, y = two_classes(rng, 60, 45)
     assert solved(X, y, Logistic(), 1e-9, tol=1e-9).certificate.converged
-
-
-@every_loss
-@every_intercept
-def test_products_with_inner_products_find_what_factors_find(
-    loss, intercept, rng, monkeypatch
-) -> None:
-    X, y = two_classes(rng, 30, 90)
-    choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-12}
-    factored = solved(X, y, LOSSES[loss], 0.5, **choice)
-    monkeypatch.setattr(ridge_newton, "FACTOR_PRODUCTS", 0)
-    iterated = solved(X, y, LOSSES[loss], 0.5, **choice)
-    assert iterated.certificate.converged
-    np.testing.assert_allclose(iterated.point.coef, factored.point.coef, atol=1e-6)
 
 
 def test_certificates_are_computed_where_the_solver_claims_to_be_there(rng) -> None:
