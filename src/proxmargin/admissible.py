@@ -227,7 +227,7 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
         coef = lsmr(operator, wanted, atol=1e-8, btol=1e-8, maxiter=steps)[0][:, None]
         scores = design.scores(coef)[:, 0]
         gap = float(scores[up].min() - scores[down].max())
-        if gap > 4.0 * float(design.product_error(coef)[0]):
+        if gap > 2.0 * float(design.enclosed(coef, np.zeros(1), scores).error[0]):
             return True
     return False
 

@@ -10,20 +10,32 @@ computed in closed form: subtracting a dual from a primal value would lose the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, overload
+from functools import cache
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from proxmargin.designs import Design, precise_sums
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import UNIT, Enclosed
+from proxmargin.traits import Trait
 
-__all__ = ["Certificate", "CertificateList", "Gap", "certify"]
+__all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
 
 FEATURE_BLOCK = 1 << 12
 # share of the negligible objective that rounding can make of zero
 ROUNDED_MARGIN = 1e-10
+# share of a gap from which on its allowance for rounding is to be refined
+COARSE = 0.1
+# roundings, in units of u, of sums that are as good as exact: of a dual point, of an objective
+SUMMED = 8.0
+# roundings, in units of u, of a coefficient on its way to what is published: multiple, scale, shift
+PUBLISHED = 3.0
+# exponent of the least step of a multiple that float64 can see
+SMALLEST_MULTIPLE = -52
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +86,22 @@ class Gap:
 
 
 def certify(
-    problem: Problem, point: Point, *, scores: Array | None = None, dual: Array | None = None
+    problem: Problem,
+    point: Point,
+    *,
+    scores: Array | None = None,
+    dual: Array | None = None,
+    tol: float = 0.0,
 ) -> Gap:
     """Certify the coefficients of ``point`` together with their best intercept.
 
     Where the loss is homogeneous, the best multiple of the point is certified instead: only its
     direction matters then, and a wrong length would hide how good it is.
 
-    The gap includes a bound on the rounding of the products with the data, so that data with
-    means far larger than their spread cannot pass for solved.
+    The gap includes a proven bound on the rounding of the products with the data. Where that
+    bound is what keeps the gap from ``tol``, products are computed again by compensated sums, for
+    the coefficients in the units of the data; and where the loss has kinks, a multiple of the
+    point is taken that puts margins on the side of their kinks where rounding costs little.
 
     The dual point is the gradient of the loss at the exact intercept, so that it meets the
     constraint of a free intercept by optimality; it is then clipped into the domain, balanced to
@@ -96,47 +115,87 @@ def certify(
     dual : (n_samples, n_outputs), optional
         A dual point to prove the bound with instead of a gradient of the loss, which proves
         little where the loss has kinks.
+    tol : float >= 0
+        The relative gap that is to be proved. By default plain products have to do.
     """
-    coef = point.coef
-    scores = problem.design.scores(coef) if scores is None else scores - point.intercept
-    intercept = problem.loss.best_intercept(scores, problem.intercept, point.intercept)
+    coef, design, loss = point.coef, problem.design, problem.loss
+    scores = design.scores(coef) if scores is None else scores - point.intercept
+    intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
-    value, gradient = problem.loss.value_and_gradient(scores)
-    if problem.loss.is_homogeneous:
+    value, gradient = loss.value_and_gradient(scores)
+    if loss.is_homogeneous:
         multiple = problem.best_multiple(Point(coef, intercept), value)
         coef, intercept, scores = multiple * coef, multiple * intercept, multiple * scores
         value *= multiple
-    gradient = gradient if dual is None else dual
-    slope = gradient.sum(axis=0, keepdims=True)
-    dual = problem.loss.balanced(gradient, problem.intercept)
-    del gradient  # as large as the scores
-    pulled = problem.design.adjoint(dual)
-    np.negative(pulled, out=pulled)
-    penalty = problem.penalty
+    enclosed = design.enclosed(coef, intercept, scores)
+    at = _Scored(Point(coef, intercept), enclosed, value, gradient)
+    gap = _gap(problem, at, dual, _pulled)
+    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, at, gap):
+        return gap
+    refined = _refined(problem, gap, dual)
+    return refined if refined.gap < gap.gap else gap
+
+
+class _Scored(NamedTuple):
+    """A point with its scores, and value and gradient of the loss there."""
+
+    point: Point
+    scores: Enclosed
+    value: float
+    gradient: Array
+
+
+class _Pulled(NamedTuple):
+    """A dual point pulled back by the features, and by the free column of the intercept."""
+
+    features: Enclosed
+    ones: Enclosed
+
+
+def _pulled(design: Design, dual: Array) -> _Pulled:
+    """By plain products, with bounds on their rounding."""
+    sizes = np.abs(dual).sum(axis=0)
+    back = Enclosed(design.adjoint(dual), design.adjoint_error(sizes), sizes)
+    return _Pulled(back, Enclosed(dual.sum(axis=0), SUMMED * UNIT * sizes, sizes))
+
+
+def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
+    return _Pulled(design.precise_adjoint(dual), precise_sums(dual))
+
+
+def _gap(
+    problem: Problem, at: _Scored, dual: Array | None, pull: Callable[[Design, Array], _Pulled]
+) -> Gap:
+    """The gap between a point with the best intercept and a dual point near ``dual``."""
+    coef, loss, penalty = at.point.coef, problem.loss, problem.penalty
+    given = at.gradient if dual is None else dual
+    slope = given.sum(axis=0, keepdims=True)
+    dual = loss.balanced(given, problem.intercept)
+    back, sums = pull(problem.design, dual)
+    pulled = np.negative(back.values, out=back.values)
     scale = penalty.domain_scale(pulled)
-    b = intercept[None, :]
-    c = -scale * dual.sum(axis=0, keepdims=True)
-    proof, sizes = scale * dual, np.abs(dual).sum(axis=0)
-    del dual  # as large again
+    b, c = at.point.intercept[None, :], -scale * sums.values[None, :]
+    proof = scale * dual
+    del dual  # as large as the scores
     # feature by feature the work is independent: in blocks, so that temporaries stay small
     size = FEATURE_BLOCK if penalty.by_features else max(len(coef), 1)
     blocks = [slice(k, k + size) for k in range(0, max(len(coef), 1), size)]  # one, if empty
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
+    primal = at.value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
+    rounding = _rounding(problem, at, float(primal), proof, scale * back.error)
+    rounding += float(np.abs(b[0]) @ sums.error)
     gap = (
-        problem.loss.fenchel_young(scores, proof)
+        loss.fenchel_young(at.scores.values, proof)
         + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
         + float(problem.intercept.fenchel_young(b, c).sum())
+        + rounding
     )
-    # what the products with X may have rounded: the scores, and the pulled-back dual against coef
-    rounding = 2.0 * float(sizes @ problem.design.product_error(coef))
-    gap += rounding
-    primal = value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
     residual = max(
         float(violations.max(initial=0.0)),
         float(problem.intercept.violations(b, -slope).max()),
     )
     return Gap(
-        point=Point(coef, intercept, proof),
+        point=Point(coef, at.point.intercept, proof),
         primal=float(primal),
         gap=float(gap),
         kkt_residual=residual,
@@ -145,6 +204,85 @@ def certify(
         negligible=problem.negligible,
         rounding=rounding,
     )
+
+
+def _rounding(
+    problem: Problem, at: _Scored, primal: float, proof: Array, pulled_error: Array
+) -> float:
+    """What rounding may hide of the gap of a point with the dual point ``proof``.
+
+    With exact scores z and pulled-back dual v for the computed ones, the brackets of the gap grow
+    by no more than `Loss.growth` and ``<v' - v, w - w*>``, w* the optimum; and ``<z, q>`` and
+    ``-<v, w>``, which are to cancel, differ by ``<e, |q|>`` more, e the error of the scores.
+    """
+    z, error, _ = at.scores
+    of_scores = problem.loss.growth(z, at.gradient, proof, error)
+    of_scores += float(np.vdot(np.abs(proof), np.broadcast_to(error, proof.shape)))
+    level = abs(primal) + of_scores
+    if problem.loss.is_homogeneous:  # the optimum is minus half of the penalty there
+        level = 2.0 * max(level, problem.penalty.value(at.point.coef))
+    pulled = problem.penalty.largest_product(pulled_error, level)
+    return float(of_scores + 2.0 * pulled + SUMMED * UNIT * abs(primal))
+
+
+def _can_be_refined(problem: Problem, at: _Scored, gap: Gap) -> bool:
+    """Whether rounding, of products or of margins at kinks, is a part of the gap that counts."""
+    if gap.rounding >= COARSE * gap.gap:
+        return True
+    _, gain = safe_multiple(problem, at.point, at.scores)
+    return gain >= COARSE * gap.gap
+
+
+def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
+    """The gap by compensated products, for a point whose kinks are met on their safe side."""
+    point, loss, design = coarse.point, problem.loss, problem.design
+    scores = design.precise_scores(point.coef, point.intercept)
+    if not loss.is_homogeneous:
+        moved = _with_best_shift(problem, point, scores)
+        multiple, _ = safe_multiple(problem, *moved)
+        point = Point(multiple * point.coef, multiple * moved[0].intercept)
+        scores = design.precise_scores(point.coef, point.intercept)
+    at = _Scored(point, scores, *loss.value_and_gradient(scores.values))
+    return _gap(problem, at, dual, _precisely_pulled)
+
+
+def _with_best_shift(
+    problem: Problem, point: Point, scores: Enclosed
+) -> tuple[Point, Enclosed]:
+    """The point with the intercept that is best for more precise scores."""
+    if not problem.intercept.is_shift_invariant:
+        return point, scores
+    nothing = np.zeros_like(point.intercept)
+    shift = problem.loss.best_intercept(scores.values, problem.intercept, nothing)
+    return point._replace(intercept=point.intercept + shift), scores.plus(shift)
+
+
+def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[float, float]:
+    """The multiple ``1 + s`` of a point that is best where rounding does its worst, and the gain.
+
+    Margins that are to sit at a kink miss it by rounding. On one side that costs the whole slope
+    of the loss, which may be any multiple of the optimum; on the other their dual coordinates,
+    which add up to at most twice the optimum. The objective is convex in s: s is bisected over
+    the powers of two. Smooth losses gain nothing.
+    """
+    loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
+    if Trait.SMOOTH in loss.traits or loss.is_homogeneous:
+        return 1.0, 0.0
+    error = scores.error + PUBLISHED * UNIT * scores.sizes
+
+    @cache
+    def worst(multiple: float) -> float:
+        value = loss.value(loss.pessimistic(multiple * scores.values, multiple * error))
+        shifted = problem.intercept.value(multiple * intercept[None, :])
+        return value + penalty.value(multiple * coef) + shifted
+
+    low, high = SMALLEST_MULTIPLE, 0
+    while low < high:
+        middle = (low + high) // 2
+        rises = worst(1.0 + 2.0**middle) <= worst(1.0 + 2.0 ** (middle + 1))
+        low, high = (low, middle) if rises else (middle + 1, high)
+    gain = worst(1.0) - worst(1.0 + 2.0**low)
+    return (1.0 + 2.0**low, gain) if gain > 0 else (1.0, 0.0)
 
 
 @dataclass(frozen=True)

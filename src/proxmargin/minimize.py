@@ -24,7 +24,8 @@ from proxmargin.stopping import Stop
 __all__ = ["Certify", "Report", "interrupts", "minimize"]
 
 Certify = Callable[..., Gap]
-"""From a problem, a point, and by name its scores and a dual point where they are known."""
+"""From a problem, a point, and by name its scores and a dual point where they are known, and the
+relative gap that is to be proved."""
 
 # a solver that has not cut its best gap by this factor over half of its iterations (and no fewer
 # than STALL_ITERATIONS) is at the limits of floating point, or of its patience
@@ -84,10 +85,10 @@ class _Run:
         point = self.solver.point(self.problem, state)
         scores = self.solver.scores(self.problem, state)
         dual = self.solver.dual(self.problem, state)
-        gap = self.certify(self.problem, point, scores=scores, dual=dual)
+        gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.stop.tol)
         believed = scores is not None and self.certify is certify
         if believed and gap.relative_gap <= self.stop.tol:
-            gap, believed = certify(self.problem, point, dual=dual), False
+            gap, believed = certify(self.problem, point, dual=dual, tol=self.stop.tol), False
         if np.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
             self.highest = gap
         gap = _tightened(gap, self.highest)
@@ -116,7 +117,9 @@ class _Run:
         """
         if self.best is not None and self.believed:
             best = self.best
-            gap = certify(self.problem, best.point, dual=best.dual_point)
+            gap = certify(
+                self.problem, best.point, dual=best.dual_point, tol=self.stop.tol
+            )
             self.best, self.believed = _tightened(gap, self.known), False
             self.highest = self.best
 
@@ -131,7 +134,8 @@ class _Run:
         scores = None
         if not first.coef.any():
             scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
-        gap = _tightened(self.certify(self.problem, first, scores=scores), self.highest)
+        gap = self.certify(self.problem, first, scores=scores, tol=self.stop.tol)
+        gap = _tightened(gap, self.highest)
         if self.best is None or not gap.gap >= self.best.gap:
             self.best, self.believed = gap, False
 
@@ -211,7 +215,7 @@ def minimize(
     because : str
         Why this solver; kept in the certificate.
     certify : callable
-        ``certify(problem, point, scores=..., dual=...)``, what proves how good a point is: that of
+        ``certify(problem, point, scores=..., dual=..., tol=...)``, what proves how good a point is: that of
         `proxmargin.certificate`, or another where coefficients are not those of features.
     known : Gap, optional
         A certificate of another point, whose lower bound holds here too.

@@ -134,13 +134,19 @@ class Problem:
     def negligible(self) -> float:
         """An objective of this size is zero for the purpose of relative gaps.
 
+        Where only zero coefficients cost nothing, the optimum has a size of its own, however
+        small it is. Without a penalty, and in a ball, objectives fall to zero with their losses:
+        what is left is rounding, relative to losses of zero scores, which are about one.
+
         Where the loss is homogeneous the optimum is minus half the squared margin over l2 (or
         minus the margin times the radius of a ball), and it is zero where there is no margin. No
         relative gap could say so: it is taken relative to what a margin of a small share of the
         spread of the data would give.
         """
         if not self.loss.is_homogeneous:
-            return SMALLEST_OBJECTIVE
+            ones = np.ones((self.design.n_features, self.loss.n_outputs))
+            sized = self.penalty.largest_product(ones, 0.0) == 0.0
+            return float(np.finfo(float).tiny) if sized else SMALLEST_OBJECTIVE
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
         l2 = self.penalty.l2  # what an l1 part takes away has no unit of its own
         length = spread / l2 if l2 > 0 else self.penalty.conjugate(np.array([[1.0]]))

@@ -11,14 +11,16 @@ factor left out shows up here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.certificate import Gap
-from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.certificate import COARSE, Gap, safe_multiple
+from proxmargin.designs.kernel import SHORT_SUM, KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import Enclosed, gamma
 
 __all__ = ["Representer", "ScoredGap", "certify_represented", "represented"]
 
@@ -64,6 +66,7 @@ def certify_represented(
     *,
     scores: Array | None = None,
     dual: Array | None = None,
+    tol: float = 0.0,
 ) -> ScoredGap:
     """Certify weights of samples on a `KernelDesign`, as `certificate.certify` does coefficients.
 
@@ -75,6 +78,8 @@ def certify_represented(
         ``K beta + intercept`` when known: no product with the kernel matrix is needed then.
     dual : (n_samples, 1), optional
         A multiple of beta; by default the one that the penalty's strength makes of it.
+    tol : float
+        The relative gap that is to be proved, as in `represented`.
     """
     design, beta = problem.design, point.coef
     assert isinstance(design, KernelDesign)
@@ -82,7 +87,7 @@ def certify_represented(
     size = float(np.vdot(beta, beta))
     multiple = -float(np.vdot(q, beta)) / size if size > 0 else 0.0
     product = None if scores is None else multiple * (scores - point.intercept)
-    return represented(problem, design.matrix, q, product=product).gap
+    return represented(problem, design.matrix, q, product=product, tol=tol).gap
 
 
 def represented(
@@ -92,6 +97,7 @@ def represented(
     *,
     cut: float = 0.0,
     product: Array | None = None,
+    tol: float = 0.0,
 ) -> Representer:
     """The model that a dual point stands for, with the best intercept.
 
@@ -108,22 +114,56 @@ def represented(
     product : (n_samples, 1), optional
         ``-K dual`` when known. What the dual point has to change by to be feasible counts as an
         error of it: use it with points that are feasible but for rounding.
+    tol : float >= 0
+        The relative gap that is to be proved: where rounding keeps it from that, the product is
+        computed again in short sums, and margins are put on the safe side of their kinks.
     """
-    loss, penalty = problem.loss, problem.penalty
     given = np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
-    dual = loss.balanced(given, problem.intercept)
-    off = 0.0
+    dual = problem.loss.balanced(given, problem.intercept)
+    count = int(np.count_nonzero(dual))
     if product is None:
-        product = kernel.matvec(-dual)
+        known = Product(dual, kernel.matvec(-dual), gamma(count))
     else:
-        off = float(np.abs(dual - given).sum())
-    square = max(-float(np.vdot(dual, product)), 0.0)
+        off = _mass(kernel, dual - given)
+        known = Product(dual, product, gamma(count), off)
+    found = _best(problem, kernel, known)
+    gap = found.gap
+    if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
+        return found
+    precise = Product(dual, kernel.precise_matvec(-dual), gamma(SHORT_SUM))
+    refined = _best(problem, kernel, precise, safely=True)
+    return refined if refined.gap.gap < gap.gap else found
+
+
+class Product(NamedTuple):
+    """``-K dual`` as computed.
+
+    Attributes
+    ----------
+    dual, values : (n_samples, 1)
+    relative : float
+        What its sums may have rounded, as a share of the sums of absolute values.
+    off : float
+        `_mass` of the difference between the dual point and what the product is of.
+    """
+
+    dual: Array
+    values: Array
+    relative: float
+    off: float = 0.0
+
+
+def _best(
+    problem: Problem, kernel: KernelMatrix, product: Product, *, safely: bool = False
+) -> Representer:
+    """The best model with the direction of the dual point."""
+    square = max(-float(np.vdot(product.dual, product.values)), 0.0)
     size = np.array([[np.sqrt(square)]])
-    length = float(penalty.conjugate_gradient(size)[0, 0])
-    found = _multiple(problem, kernel, dual, product, size, length, off)
-    if 0.0 < square <= _rounding(kernel, dual, dual, off):
+    length = float(problem.penalty.conjugate_gradient(size)[0, 0])
+    found = _multiple(problem, kernel, product, size, length, safely)
+    if 0.0 < square <= _rounding(kernel, product, product.dual):
         # |v| is rounding, and w with a length of its own may be: no w at all is the other choice
-        nothing = _multiple(problem, kernel, dual, product, size, 0.0, off)
+        nothing = _multiple(problem, kernel, product, size, 0.0, safely)
         return min(found, nothing, key=lambda model: model.gap.gap)
     return found
 
@@ -131,30 +171,37 @@ def represented(
 def _multiple(
     problem: Problem,
     kernel: KernelMatrix,
-    dual: Array,
-    product: Array,
+    product: Product,
     size: Array,
     length: float,
-    off: float,
+    safely: bool,
 ) -> Representer:
     """The model whose w has the direction of v, whose ``size`` is (1, 1), and a given length."""
-    loss, penalty = problem.loss, problem.penalty
+    loss, penalty, dual = problem.loss, problem.penalty, product.dual
     factor = length / float(size[0, 0]) if size[0, 0] > 0 else 0.0
     w = np.array([[length]])
-    scores = factor * product
+    scores = factor * product.values
     intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
     scores += intercept
-    value = loss.value(scores)
+    value, gradient = loss.value_and_gradient(scores)
     if loss.is_homogeneous:
         multiple = problem.best_multiple(Point(w, intercept), value)
-        factor, w, value = multiple * factor, multiple * w, multiple * value
+    elif safely:
+        enclosed = _enclosed(kernel, product, -factor * dual, scores, intercept)
+        multiple, _ = safe_multiple(problem, Point(w, intercept), enclosed)
+    else:
+        multiple = 1.0
+    if multiple != 1.0:
+        factor, w = multiple * factor, multiple * w
         scores, intercept = multiple * scores, multiple * intercept
+        value = multiple * value if loss.is_homogeneous else loss.value(scores)
     weights = -factor * dual
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
-    rounding = _rounding(kernel, dual, weights, off)
+    error = _enclosed(kernel, product, weights, scores, intercept).error
+    rounding = _rounding(kernel, product, weights) + loss.growth(scores, gradient, dual, error)
     # |v|^2 is that of the dual point before its repair, which matters where w is not made of v
-    repaired = max(off - REPAIR * kernel.rounding * float(np.abs(dual).sum()), 0.0)
-    largest = np.sqrt(size**2 + _slack(kernel, repaired, dual))
+    repaired = max(product.off - REPAIR * kernel.rounding * _mass(kernel, dual), 0.0)
+    largest = np.sqrt(size**2 + 2.0 * repaired * _mass(kernel, dual))
     apart = max(float(penalty.fenchel_young(w, at).sum()) for at in (size, largest))
     gap = (
         loss.fenchel_young(scores, dual)
@@ -176,16 +223,34 @@ def _multiple(
     return Representer(weights[:, 0], scores, found)
 
 
-def _rounding(kernel: KernelMatrix, dual: Array, weights: Array, off: float) -> float:
-    """What the kernel's values and the products with its matrix may have rounded.
+def _enclosed(
+    kernel: KernelMatrix, product: Product, weights: Array, scores: Array, intercept: Array
+) -> Enclosed:
+    """The scores ``K weights + intercept`` with a bound on what values and sums have rounded."""
+    mass, size = _mass(kernel, weights), _mass(kernel, product.dual)
+    repaired = product.off * mass / size if size > 0 else 0.0  # in units of the weights
+    relative = kernel.rounding + product.relative
+    roots = _roots(kernel)[:, None]
+    shift = np.abs(intercept)
+    return Enclosed(
+        scores, roots * (relative * mass + repaired) + relative * shift, roots * mass + shift
+    )
 
-    ``off`` is the sum of the absolute differences between the dual point and what the product was
-    computed from.
-    """
-    return _slack(kernel, kernel.rounding * float(np.abs(dual).sum()) + off, weights)
+
+def _rounding(kernel: KernelMatrix, product: Product, weights: Array) -> float:
+    """What the kernel's values and the products with its matrix may have rounded of
+    ``2 weights'K dual``."""
+    relative = kernel.rounding + product.relative
+    moved = relative * _mass(kernel, product.dual) + product.off
+    return 2.0 * moved * _mass(kernel, weights)
 
 
-def _slack(kernel: KernelMatrix, moved: float, weights: Array) -> float:
-    """The most that a dual point moved by this sum of entries changes ``2 weights'K dual``."""
-    largest = float(np.abs(kernel.diagonal()).max(initial=0.0))
-    return 2.0 * largest * moved * float(np.abs(weights).sum())
+def _mass(kernel: KernelMatrix, weights: Array) -> float:
+    """``sum_i |weights_i| sqrt(K_ii)``: a bound on the length of what they stand for."""
+    return float(_roots(kernel) @ np.abs(weights[:, 0]))
+
+
+def _roots(kernel: KernelMatrix) -> Array:
+    """``sqrt(K_ii)``: by Cauchy and Schwarz ``|K_ij|`` is at most the product of two of them."""
+    roots: Array = np.sqrt(np.maximum(kernel.diagonal(), 0.0))
+    return roots

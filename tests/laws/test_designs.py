@@ -50,18 +50,6 @@ def test_products_with_few_live_coefficients_are_those_of_the_matrix(name: str, 
 
 
 @every_design
-@pytest.mark.parametrize("live", [[], [7], range(40)], ids=["none", "one", "all"])
-def test_the_rounding_of_scores_is_bounded(name: str, live, rng) -> None:
-    design, X = pair(name, rng, p=40)
-    coef = np.zeros((40, 2))
-    coef[list(live)] = rng.standard_normal((len(live), 2))
-    error = design.product_error(coef)
-    least = np.finfo(float).eps * (np.abs(X).max(axis=0) @ np.abs(coef))
-    assert (error >= least * (1 - 1e-6)).all()
-    assert (error <= 1e3 * least).all()
-
-
-@every_design
 @pytest.mark.parametrize("index", [[], [1], [0, 2, 5]])
 def test_dense_columns_are_those_of_the_matrix(name: str, index: list[int], rng) -> None:
     design, X = pair(name, rng)

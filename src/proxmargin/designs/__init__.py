@@ -4,7 +4,7 @@ from proxmargin.designs.base import Design, Ledger
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign, moments, standardized
+from proxmargin.designs.standardized import StandardizedDesign, moments, precise_sums, published, standardized
 
 __all__ = [
     "DenseDesign",
@@ -14,5 +14,7 @@ __all__ = [
     "StandardizedDesign",
     "as_design",
     "moments",
+    "precise_sums",
+    "published",
     "standardized",
 ]

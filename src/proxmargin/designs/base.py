@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 
 __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
@@ -21,7 +22,8 @@ T = TypeVar("T")
 
 # a variance below this share of the squared mean is what rounding leaves of a constant
 CONSTANT = 1e-24
-EPS = float(np.finfo(float).eps)
+# operations on a coefficient or a score besides the sum of products: scales, centres, intercepts
+FURTHER = 8
 # entries of an outer product held at a time
 OUTER_BLOCK = 1 << 17
 
@@ -131,12 +133,44 @@ class Design(ABC):
     def largest(self) -> Array:
         """A bound on the entries of each feature that go into products, (n_features,)."""
 
-    def product_error(self, coef: Array) -> Array:
-        """A bound on the rounding of one score, (n_outputs,): ``eps sum_j largest_j |coef_j|``."""
-        largest = self.remembered("largest", self.largest)
+    def column_bounds(self) -> Array:
+        """`largest`, computed once."""
+        return self.remembered("largest", self.largest)
+
+    def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
+        """``scores``, those that `scores` computes and the intercept, with their rounding bounded.
+
+        ``gamma sum_j largest_j |coef_j|``, one number an output for all samples: it needs no
+        product with the data.
+        """
         live = live_rows(coef)
-        error: Array = EPS * (largest[live] @ np.abs(coef[live]))
+        sizes: Array = self._bounds_of(live) @ np.abs(coef[live])
+        error = gamma(live.size + FURTHER) * sizes + FURTHER * UNIT * np.abs(intercept)
+        return Enclosed(scores, error, sizes + np.abs(intercept))
+
+    def _bounds_of(self, live: Index) -> Array:
+        """`largest` of the features in ``live``."""
+        return self.column_bounds()[live]
+
+    def adjoint_error(self, sizes: Array) -> Array:
+        """A bound on the rounding of `adjoint`, (n_features, n_outputs).
+
+        Parameters
+        ----------
+        sizes : (n_outputs,)
+            Sums of the absolute values of each column of the dual point.
+        """
+        error: Array = np.outer(self.column_bounds(), gamma(self.n_samples + FURTHER) * sizes)
         return error
+
+    @abstractmethod
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        """``X @ coef + intercept`` for the coefficients as they are published, in the units of
+        the data: by compensated sums, off by hardly more than their last place."""
+
+    @abstractmethod
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        """``X.T @ dual`` by compensated sums."""
 
     @abstractmethod
     def gram(self, weights: Array, centre: Array) -> Array:

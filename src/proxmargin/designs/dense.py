@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from proxmargin.compiled import products
-from proxmargin.designs.base import EPS, Array, Design, Index, Ledger
+from proxmargin.compiled import compensated, products
+from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.rounding import Enclosed, compensated_error
 from proxmargin.rows import live_rows
 
 __all__ = ["DenseDesign"]
@@ -75,13 +76,33 @@ class DenseDesign(Design):
         products.line_largest(self._major, not self._by_rows, out)
         return out
 
-    def product_error(self, coef: Array) -> Array:
-        live = live_rows(coef)
+    def _bounds_of(self, live: Index) -> Array:
         if live.size >= SPARSE_COEF * self.n_features:
-            return super().product_error(coef)
-        largest = np.abs(self.dense_columns(live)).max(axis=0, initial=0.0)
-        error: Array = EPS * (largest @ np.abs(coef[live]))
-        return error
+            return super()._bounds_of(live)
+        bounds: Array = np.abs(self.dense_columns(live)).max(axis=0, initial=0.0)
+        return bounds
+
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        live = live_rows(coef)
+        if live.size < SPARSE_COEF * self.n_features:
+            picked = DenseDesign(self.matrix[:, live], self.ledger, self.share)
+            return picked._precise(coef[live], picked._by_rows).plus(intercept)
+        return self._precise(coef, self._by_rows).plus(intercept)
+
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        return self._precise(dual, not self._by_rows)
+
+    def _precise(self, right: Array, along: bool) -> Enclosed:
+        """The product along the lines of the major axis, or across them."""
+        self.ledger.charge(self.share * right.shape[1])
+        kernel = compensated.along if along else compensated.across
+        values = np.empty((self._major.shape[0 if along else 1], right.shape[1]))
+        sizes = np.empty(values.shape)
+        for k in range(right.shape[1]):
+            column = np.ascontiguousarray(right[:, k])
+            kernel(self._major, column, *(out := np.empty((2, len(values)))))
+            values[:, k], sizes[:, k] = out
+        return Enclosed(values, compensated_error(values, sizes, len(right)), sizes)
 
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)

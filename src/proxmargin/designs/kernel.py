@@ -39,6 +39,8 @@ GATHERED_SHARE = 0.5
 # with more live rows than this many times those that can be kept, half of the matrix is computed
 # and used twice, in squares of so many rows (eight megabytes)
 HALVED, SQUARE_ROWS = 4, 1024
+# products in one sum behind a certificate, where their rounding counts
+SHORT_SUM = 128
 # decimal digits that values of a kernel have to have
 FEWEST_DIGITS = 3
 # samples on which a function's symmetry is tried out
@@ -98,6 +100,20 @@ class KernelMatrix(ABC):
     @abstractmethod
     def matvec(self, right: Array) -> Array:
         """``K @ right`` for (n_samples, n_outputs); samples whose row is zero cost nothing."""
+
+    def precise_matvec(self, right: Array) -> Array:
+        """`matvec` in sums of no more than half of `SHORT_SUM` products each, which are added up
+        by compensated sums: their rounding does not grow with the number of samples."""
+        total, low = np.zeros(right.shape), np.zeros(right.shape)
+        for index in _pieces(live_rows(right), SHORT_SUM // 2):
+            part = np.zeros(right.shape)
+            part[index] = right[index]
+            term = self.matvec(part)
+            summed = total + term
+            back = summed - total
+            low += (total - (summed - back)) + (term - back)
+            total = summed
+        return total + low
 
     @abstractmethod
     def rows(self, index: Index) -> Array:

@@ -67,6 +67,12 @@ class KernelDesign(Design):
     def largest(self) -> NoReturn:
         raise _without("the largest entry of each feature")
 
+    def precise_scores(self, coef: Array, intercept: Array) -> NoReturn:
+        raise _without("a compensated product")
+
+    def precise_adjoint(self, dual: Array) -> NoReturn:
+        raise _without("a compensated product with the transpose")
+
     def gram(self, weights: Array, centre: Array) -> NoReturn:
         raise _without("products between features")
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.compiled import products
+from proxmargin.compiled import compensated, products
 from proxmargin.compiled.newton import sparse_gram
 from proxmargin.designs.base import Array, Design, Index, Ledger, subtract_outer
+from proxmargin.rounding import Enclosed, compensated_error
 
 __all__ = ["SparseDesign"]
 
@@ -52,6 +53,22 @@ class SparseDesign(Design):
         parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
         largest: Array = products.largest_entries(*parts, self._by_rows, self.n_features)
         return largest
+
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        return self._precise(coef, self.n_samples, gather=self._by_rows).plus(intercept)
+
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        return self._precise(dual, self.n_features, gather=not self._by_rows)
+
+    def _precise(self, right: Array, length: int, *, gather: bool) -> Enclosed:
+        self.ledger.charge(self.share * right.shape[1])
+        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+        kernel = compensated.gather if gather else compensated.scatter
+        values, sizes = np.empty((length, right.shape[1])), np.empty((length, right.shape[1]))
+        for k in range(right.shape[1]):
+            kernel(*parts, np.ascontiguousarray(right[:, k]), *(out := np.empty((2, length))))
+            values[:, k], sizes[:, k] = out
+        return Enclosed(values, compensated_error(values, sizes, len(right)), sizes)
 
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)

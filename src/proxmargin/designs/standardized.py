@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from proxmargin.compiled import compensated
 from proxmargin.designs.base import CONSTANT, Array, Design, Index
+from proxmargin.rounding import UNIT, Enclosed, compensated_error
 
-__all__ = ["StandardizedDesign", "centred", "moments", "rescaled", "standardized"]
+__all__ = ["StandardizedDesign", "centred", "moments", "precise_sums", "published", "rescaled", "standardized"]
 
 
 def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Array, Array]:
@@ -76,6 +78,41 @@ def _scaled(
     )
 
 
+def published(coef: Array, intercept: Array, centre: Array, scale: Array) -> tuple[Array, Array]:
+    """Coefficients and intercept in the units of the data, as a fitted model has them.
+
+    Parameters
+    ----------
+    coef : (n_features, n_outputs)
+        For features less ``centre``, over ``scale``, (n_features,).
+    intercept : (n_outputs,)
+
+    Returns
+    -------
+    coef, intercept
+        Both to the last place: where centres are large against spreads, the intercept is a
+        difference that plain sums would round away.
+    """
+    raw = coef / scale[:, None]
+    if not centre.any():
+        return raw, intercept
+    given = np.vstack([raw, intercept])  # as sums with the intercept as one of the terms
+    factors = np.append(-centre, 1.0)[None, :]
+    moved = np.empty(intercept.size)
+    for k in range(moved.size):
+        out = np.empty((2, 1))
+        compensated.along(factors, np.ascontiguousarray(given[:, k]), *out)
+        moved[k] = out[0, 0]
+    return raw, moved
+
+
+def precise_sums(dual: Array) -> Enclosed:
+    """The sum of each column, (n_outputs,)."""
+    out = np.empty((2, dual.shape[1]))
+    compensated.across(dual, np.ones(len(dual)), *out)
+    return Enclosed(out[0], compensated_error(*out, len(dual)), out[1])
+
+
 class StandardizedDesign(Design):
     """``(X - 1 centre') diag(1 / scale)``: sparse data stay sparse.
 
@@ -107,6 +144,17 @@ class StandardizedDesign(Design):
 
     def largest(self) -> Array:
         return (self.base.largest() + np.abs(self.centre)) / self.scale
+
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        return self.base.precise_scores(*published(coef, intercept, self.centre, self.scale))
+
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        pulled, total = self.base.precise_adjoint(dual), precise_sums(dual)
+        centre = np.abs(self.centre[:, None])
+        shift = -np.outer(self.centre, total.values)
+        moved = pulled.plus(shift)
+        error = moved.error + centre * total.error + 2.0 * UNIT * np.abs(shift)
+        return Enclosed(moved.values, error, moved.sizes).over(self.scale[:, None])
 
     def column_squares(self, weights: Array, centre: Array) -> Array:
         return self.base.column_squares(weights, self._moved(centre)) / self.scale**2

@@ -176,7 +176,7 @@ class Rounds:
         """The solution as weights of samples, with a certificate for the kernel itself."""
         dual, tol = solution.gap.dual_point, self.stop.tol
         for cut in CUTS if is_interior(problem, dual) else CUTS[-1:]:
-            model = represented(problem, self.matrix, dual, cut=cut)
+            model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
             found = model.gap.relative_gap
             if found <= tol or found - _share_of_cut(model, self.matrix, dual, cut) > tol:
                 break  # it is met, or would not be with no cut at all

@@ -78,6 +78,28 @@ class Loss(ABC):
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``L(scores) + L*(dual) - <scores, dual> >= 0``, computed without cancellation."""
 
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """A bound on what `fenchel_young` grows by if scores change by no more than ``error``.
+
+        Here for smooth losses, ``L(z + d) - L(z) - <d, q> <= <d, L'(z) - q> + sum h |d|^2 / 2``
+        with the curvatures h of `row_curvatures`; others answer for themselves.
+
+        Parameters
+        ----------
+        scores, dual : (n_samples, n_outputs)
+        gradient : (n_samples, n_outputs)
+            Of the loss at the scores.
+        error : >= 0, broadcastable to that shape
+        """
+        off = np.broadcast_to(error, scores.shape)
+        first = float(np.vdot(np.abs(gradient - dual), off))
+        return first + 0.5 * float(self.row_curvatures @ (off * off).sum(axis=1))
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        """The scores within ``error`` of these at which the loss is largest, where that is known;
+        of others the scores themselves."""
+        return scores
+
     @abstractmethod
     def conjugate(self, dual: Array) -> float:
         """``L*(dual)``; infinite outside its domain."""

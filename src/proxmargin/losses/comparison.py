@@ -13,12 +13,20 @@ from proxmargin.losses.intercept import coupled_direction, minimise_shift
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
 
-__all__ = ["SmoothComparison"]
+__all__ = ["SmoothComparison", "compare_pessimistically"]
 
 # share of the largest curvature that replaces a vanishing one in the intercept's Newton steps
 CURVATURE_FLOOR = 1e-3
 # what rounding may leave of rows that sum to zero, and of rates at their bounds
 ROUNDING = 1e-12
+
+
+def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:
+    """The scores of the own classes lowered, and those of the others raised, by ``error``."""
+    worse: Array = scores + error
+    own = np.arange(codes.size), codes
+    worse[own] -= 2.0 * np.broadcast_to(error, scores.shape)[own]
+    return worse
 
 
 class SmoothComparison(Loss):
@@ -79,6 +87,9 @@ class SmoothComparison(Loss):
     @property
     def row_curvatures(self) -> Array:
         return self.curvature * self.shares
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        return compare_pessimistically(scores, self.codes, error)
 
     def domain_gauge(self, dual: Array) -> float:
         if np.isinf(self.most_rate):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from proxmargin.compiled import class_flows
 from proxmargin.compiled import crammer_singer as compiled
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.comparison import compare_pessimistically
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
@@ -95,6 +96,20 @@ class CrammerSinger(Loss):
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         return float(compiled.fenchel_young_sum(scores, self.codes, self.shares, dual))
+
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """The terms are ``sum_k mass_ik (max_l m_il - m_ik)`` with ``m = z + [k != y]``: each
+        difference can grow by two errors, and only where another class can come out on top."""
+        margins = scores + self.margins
+        order = np.sort(margins, axis=1)
+        top, second = order[:, -1:], order[:, -2:-1]
+        others = np.where(margins == top, second, top)
+        most = np.max(np.broadcast_to(error, scores.shape), axis=1, keepdims=True)
+        apart = np.maximum(others - margins + 2.0 * most, 0.0) - (top - margins)
+        return float(np.vdot(self.masses(dual), np.maximum(apart, 0.0)))
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        return compare_pessimistically(scores, self.codes, error)
 
     def conjugate(self, dual: Array) -> float:
         masses = self.masses(dual)

@@ -129,6 +129,22 @@ class LevelSet(Loss):
         lowest = self.loss.domain_gauge(dual)
         return at(self._best(at, lowest)) if lowest <= self.price * (1.0 + ROUNDING) else np.inf
 
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """``F(z + d) - F(z) - <d, q>``, where the loss grows by ``<L'(z), d>`` and its own growth.
+
+        Within the budget by more than that, only the last part is left.
+        """
+        value, inner = self.loss.value_and_gradient(scores)
+        off = np.broadcast_to(error, scores.shape)
+        most = float(np.vdot(np.abs(inner), off))
+        most += self.loss.growth(scores, inner, inner, error)
+        excess = self._above(value)
+        above = max(excess + most, 0.0) - max(excess, 0.0)
+        return self.price * above + float(np.vdot(np.abs(dual), off))
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        return self.loss.pessimistic(scores, error)
+
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
         """That of the loss, at the least multiplier that it allows."""
         gauge = min(self.loss.domain_gauge(dual), self.price)

@@ -95,6 +95,20 @@ class MarginSum(Loss):
             return float(np.vdot(self.weights, terms))
         return float(compiled.bregman_sum(self.phi.shape, scores, self.signs, self.weights, dual))
 
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """Smooth losses with a compiled form as in `Loss`; of others the larger end of what the
+        terms, which are convex, can be: at a kink the whole slope counts."""
+        if self.phi.shape is not None:
+            return super().growth(scores, gradient, dual, error)
+        t, a = self.signs * scores, self._coordinates(dual)
+        low, high = self.phi.fenchel_young(t - error, a), self.phi.fenchel_young(t + error, a)
+        terms = np.maximum(low, high) - self.phi.fenchel_young(t, a)
+        return float(np.vdot(self.weights, np.maximum(terms, 0.0)))
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        lower: Array = scores - self.signs * error
+        return lower
+
     def conjugate(self, dual: Array) -> float:
         if np.any(dual[self.weights == 0]):
             return np.inf

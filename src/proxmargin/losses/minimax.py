@@ -82,6 +82,11 @@ class EllipsoidLoss(SupportLoss):
                 total += 0.5 * self.kappa * size * (apart + max(1.0 - _norm(u[block]) ** 2, 0.0))
         return total
 
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """``|v_k|`` and ``u_k'v_k`` each change by no more than ``|r d|``, d within the error."""
+        off = self.form.roots * np.broadcast_to(error, scores.shape)[:, 0]
+        return 2.0 * self.kappa * sum(_norm(off[block]) for block in self.form.blocks)
+
     def excess(self, dual: Array) -> float:
         form = self.form
         u = form.coordinates(dual[:, 0])

@@ -116,6 +116,15 @@ class TailMean(SupportLoss):
         above = np.maximum(a, 0.0) * np.maximum(t - rho, 0.0)
         return float((below + above).sum()) + abs(rho * (float(a.sum()) - 1.0))
 
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """With the rho of these scores: any rho bounds the terms of others from above."""
+        t, a = self._margins(scores), np.maximum(-self.signs * dual[:, 0], 0.0)
+        rho, off = _level(t, self.caps, 1.0), np.broadcast_to(error, scores.shape)[:, 0]
+        rest = np.maximum(self.caps - a, 0.0)
+        below = np.maximum(rho - t + off, 0.0) - np.maximum(rho - t, 0.0)
+        above = np.maximum(t - rho + off, 0.0) - np.maximum(t - rho, 0.0)
+        return float(rest @ below + a @ above)
+
     def excess(self, dual: Array) -> float:
         a = -self.signs * dual[:, 0]
         outside = np.maximum(np.maximum(a - self.caps, -a), 0.0).sum()

@@ -110,6 +110,9 @@ class Ball(Penalty):
         scaled: Array = self.radius * size * young
         return scaled
 
+    def largest_product(self, sizes: Array, level: float) -> float:
+        return self.conjugate(sizes)
+
     def violations(self, coef: Array, dual: Array) -> Array:
         """Distance from zero inside the ball, from the outward normals on the sphere."""
         if _norm(coef, self.p) < self.radius * (1.0 - SPHERE):

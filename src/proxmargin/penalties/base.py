@@ -79,6 +79,14 @@ class Penalty(ABC):
         """
 
     @abstractmethod
+    def largest_product(self, sizes: Array, level: float) -> float:
+        """A bound on ``<sizes, |W|>`` over all W with ``G(W) <= level``; infinite without one.
+
+        What rounding of the pulled-back dual may have cost a lower bound: ``sizes`` >= 0 bound
+        it, (n_features, n_outputs), and the optimum is among those W.
+        """
+
+    @abstractmethod
     def violations(self, coef: Array, dual: Array) -> Array:
         """How far ``dual`` is from the subdifferential of G at ``coef``, one number a feature.
 

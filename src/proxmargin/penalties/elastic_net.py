@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.ridge import ridge_product
 from proxmargin.rows import largest_of_rows, sums_of_rows
 from proxmargin.traits import Trait
 
@@ -86,6 +87,11 @@ class ElasticNet(Penalty):
         else:
             terms = self.l1 * np.abs(coef) - dual * coef
         return sums_of_rows(np.maximum(terms, 0.0))
+
+    def largest_product(self, sizes: Array, level: float) -> float:
+        by_l2 = ridge_product(sizes, level, self.l2)
+        largest = float(sizes.max(initial=0.0))
+        return min(level * largest / self.l1, by_l2) if self.l1 > 0 else by_l2
 
     def violations(self, coef: Array, dual: Array) -> Array:
         at_zero = np.maximum(np.abs(dual) - self.l1, 0.0)

@@ -148,6 +148,13 @@ class GroupNorm(Penalty):
         outside = self._dual_norms(values) > self._radii(values) * (1.0 + ALLOWANCE)
         return np.inf if np.any(outside) else 0.0
 
+    def largest_product(self, sizes: Array, level: float) -> float:
+        """With a dual norm: both norms of a group do not see signs."""
+        largest = self.critical_strength(sizes)
+        if largest == 0:
+            return 0.0
+        return level * largest / self.strength if self.strength > 0 else np.inf
+
     def domain_scale(self, dual: Array) -> float:
         largest = self.critical_strength(dual)
         return 1.0 if largest <= self.strength else self.strength / largest

@@ -37,6 +37,9 @@ class Pinned(Penalty):
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         return np.zeros(coef.shape[0])
 
+    def largest_product(self, sizes: Array, level: float) -> float:
+        return 0.0
+
     def violations(self, coef: Array, dual: Array) -> Array:
         return np.zeros(coef.shape[0])
 

@@ -10,7 +10,15 @@ from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
-__all__ = ["Ridge"]
+__all__ = ["Ridge", "ridge_product"]
+
+
+def ridge_product(sizes: Array, level: float, l2: float) -> float:
+    """The largest ``<sizes, |W|>`` where ``(l2 / 2) |W|^2 <= level``: by Cauchy and Schwarz."""
+    length = float(np.linalg.norm(sizes))
+    if length == 0:
+        return 0.0
+    return length * float(np.sqrt(2.0 * level / l2)) if l2 > 0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,9 @@ class Ridge(Penalty):
             return (residual * residual).sum(axis=1) / (2.0 * self.l2)
         # dual is zero up to rounding: the product bounds what that rounding can hide
         return np.abs(coef * dual).sum(axis=1)
+
+    def largest_product(self, sizes: Array, level: float) -> float:
+        return ridge_product(sizes, level, self.l2)
 
     def violations(self, coef: Array, dual: Array) -> Array:
         return np.abs(dual - self.l2 * coef).max(axis=1)

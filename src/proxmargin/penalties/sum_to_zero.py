@@ -91,6 +91,9 @@ class SumToZero(Penalty):
         # for which soft(dual - sigma, l1) sums to zero
         return self.inner.fenchel_young(coef, dual - sum_to_zero_shifts(dual, self.inner.l1))
 
+    def largest_product(self, sizes: Array, level: float) -> float:
+        return self.inner.largest_product(sizes, level)
+
     def violations(self, coef: Array, dual: Array) -> Array:
         l1, l2 = self.inner.l1, self.inner.l2
         live = coef != 0

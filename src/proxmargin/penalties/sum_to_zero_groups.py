@@ -66,6 +66,9 @@ class SumToZeroGroups(Penalty):
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         return self.inner.fenchel_young(coef, self._least(dual))
 
+    def largest_product(self, sizes: Array, level: float) -> float:
+        return self.inner.largest_product(sizes, level)
+
     def violations(self, coef: Array, dual: Array) -> Array:
         _, shifts = self.inner.balanced_prox(coef + dual, 1.0)
         return self.inner.violations(coef, dual - shifts)
