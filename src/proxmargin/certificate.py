@@ -246,9 +246,7 @@ def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
     return _gap(problem, at, dual, _precisely_pulled)
 
 
-def _with_best_shift(
-    problem: Problem, point: Point, scores: Enclosed
-) -> tuple[Point, Enclosed]:
+def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[Point, Enclosed]:
     """The point with the intercept that is best for more precise scores."""
     if not problem.intercept.is_shift_invariant:
         return point, scores

@@ -215,8 +215,9 @@ def minimize(
     because : str
         Why this solver; kept in the certificate.
     certify : callable
-        ``certify(problem, point, scores=..., dual=..., tol=...)``, what proves how good a point is: that of
-        `proxmargin.certificate`, or another where coefficients are not those of features.
+        ``certify(problem, point, scores=..., dual=..., tol=...)``, what proves how good a point
+        is: that of `proxmargin.certificate`, or another where coefficients are not those of
+        features.
     known : Gap, optional
         A certificate of another point, whose lower bound holds here too.
 

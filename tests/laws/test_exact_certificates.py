@@ -18,10 +18,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
+    L2SVC,
     SVC,
     ElasticNetSVC,
     HuberizedSVC,
-    L2SVC,
     LogisticRegression,
     SparseLogisticRegression,
     SquaredHingeSVC,

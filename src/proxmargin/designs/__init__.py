@@ -4,7 +4,13 @@ from proxmargin.designs.base import Design, Ledger
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign, moments, precise_sums, published, standardized
+from proxmargin.designs.standardized import (
+    StandardizedDesign,
+    moments,
+    precise_sums,
+    published,
+    standardized,
+)
 
 __all__ = [
     "DenseDesign",

@@ -11,7 +11,15 @@ from proxmargin.compiled import compensated
 from proxmargin.designs.base import CONSTANT, Array, Design, Index
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 
-__all__ = ["StandardizedDesign", "centred", "moments", "precise_sums", "published", "rescaled", "standardized"]
+__all__ = [
+    "StandardizedDesign",
+    "centred",
+    "moments",
+    "precise_sums",
+    "published",
+    "rescaled",
+    "standardized",
+]
 
 
 def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Array, Array]:
@@ -110,7 +118,7 @@ def precise_sums(dual: Array) -> Enclosed:
     """The sum of each column, (n_outputs,)."""
     out = np.empty((2, dual.shape[1]))
     compensated.across(dual, np.ones(len(dual)), *out)
-    return Enclosed(out[0], compensated_error(*out, len(dual)), out[1])
+    return Enclosed(out[0], compensated_error(out[0], out[1], len(dual)), out[1])
 
 
 class StandardizedDesign(Design):
