@@ -43,7 +43,7 @@ def _whereabouts() -> str:
     tried = " or ".join(map(str, folders.places())) or "a home of the user"
     return (
         f"every process does so again, as the result cannot be kept in {tried}: set "
-        "NUMBA_CACHE_DIR to a folder of your own that can be written"
+        "NUMBA_CACHE_DIR to a folder of your own"
     )
 
 

@@ -19,7 +19,6 @@ from typing import Any
 from uuid import uuid4
 
 import numba
-from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -30,12 +29,15 @@ __all__ = ["njit"]
 
 SEAL = sha256().digest_size  # bytes
 
+_pickled: Any = dumps
+_rebuilt: Any = CompileResult._rebuild
+
 logger = logging.getLogger("proxmargin")
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
     """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package."""
-    kept = options.pop("cache", False) and not config.DISABLE_JIT
+    kept = options.pop("cache", False) and not folders.config.DISABLE_JIT
 
     def compiled(function: Any) -> Any:
         kernel = numba.njit(**options)(function)
@@ -46,13 +48,13 @@ def njit(**options: Any) -> Callable[[Any], Any]:
     return compiled
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """What Numba asks for kernels on disk before it compiles, and hands what it has compiled."""
 
     def __init__(self, function: Any) -> None:
         self._py_func = function  # the base class makes keys of it
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self.enable()
+        self.enable()  # type: ignore[no-untyped-call]
 
     @property
     def cache_path(self) -> str:
@@ -67,13 +69,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         target_context.refresh()
         if not self._enabled:
             return None
-        key = self._index_key(sig, target_context.codegen())
+        key = self._key(sig, target_context.codegen())
         for path, content in _contents(self._file(key)):
             try:
-                known, reduced = pickle.loads(content)
+                known, result = pickle.loads(content)
                 if known == key:
                     folders.used(path.parent)
-                    return CompileResult._rebuild(target_context, *reduced)
+                    return _rebuilt(target_context, *result)
             except Exception:  # whole, and yet not what this Numba can use
                 _remove(path)
         return None
@@ -82,13 +84,17 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         home = folders.home()
         if home is None or not self._enabled or data.library.has_dynamic_globals:
             return
-        key = self._index_key(sig, data.codegen)
-        content = dumps((key, data._reduce()))
+        key = self._key(sig, data.codegen)
+        content: bytes = _pickled((key, data._reduce()))
         try:
             if folders.name() == folders.NAME:  # or a file was edited since this process began
                 _write(home / self._file(key), content)
         except OSError as error:
-            _regret(home, str(error))
+            _regret(home, error.strerror or str(error))
+
+    def _key(self, sig: Any, codegen: Any) -> Any:
+        """Types of the arguments, processor, and the code of the function itself."""
+        return self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
 
     def _file(self, key: Any) -> str:
         return f"{self._stem}-{sha256(repr(key).encode()).hexdigest()[: folders.DIGITS]}.nbc"

@@ -30,17 +30,22 @@ class _Compiling(threading.local):
     since: float | None = None
 
 
-class _Meter(event.Listener):  # type: ignore[misc]
+class _Meter(event.Listener):
     """Times the lock that Numba holds to compile and to load, by its outermost holder."""
 
     def on_start(self, event: Any) -> None:
-        if not global_compiler_lock.is_locked():  # by this thread, so far
+        if not _holds():
             _compiling.since = perf_counter()
 
     def on_end(self, event: Any) -> None:
-        if _compiling.since is not None and not global_compiler_lock.is_locked():
+        if _compiling.since is not None and not _holds():
             _compiling.seconds += perf_counter() - _compiling.since
             _compiling.since = None
+
+
+def _holds() -> bool:
+    """Whether this thread has the lock."""
+    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]
 
 
 _compiling = _Compiling()

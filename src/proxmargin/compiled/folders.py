@@ -20,14 +20,17 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import time
+from typing import Any
 
 import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config as numba_config
 
 __all__ = ["NAME", "folders", "home", "name", "places", "trusted", "used"]
+
+config: Any = numba_config  # names its members only when it is imported
 
 HERE = Path(__file__).parent
 DAY = 86_400.0  # seconds
@@ -38,12 +41,16 @@ USERS_CACHES = {"darwin": "Library/Caches", "win32": "AppData/Local"}
 
 
 def name() -> str:
-    """The name of the folder for the sources as they are on disk now."""
+    """The name of the folder for the sources as they are on disk now; "" if they are not there.
+
+    They are not in archives, where what is out of date could not be told.
+    """
+    sources = sorted(HERE.glob("*.py*"))  # some installations have byte code alone
     digest = sha256(repr(_makers()).encode())
-    for path in sorted(HERE.glob("*.py")):
+    for path in sources:
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)} ".encode() + content)
-    return f"proxmargin-{digest.hexdigest()[:DIGITS]}"
+    return f"proxmargin-{digest.hexdigest()[:DIGITS]}" if sources else ""
 
 
 def _makers() -> tuple[object, ...]:
@@ -65,9 +72,11 @@ NAME = name()
 def places() -> tuple[Path, ...]:
     """Where the folder may be, the first place to be preferred.
 
-    The place that ``NUMBA_CACHE_DIR`` names and no other; if it is not set, beside the kernels, or
-    among the caches of the user.
+    That which ``NUMBA_CACHE_DIR`` names and no other; if it is not set, the folder of byte code
+    beside the kernels, then the caches of the user.
     """
+    if not NAME:
+        return ()
     if config.CACHE_DIR:
         return (Path(config.CACHE_DIR).absolute(),)
     return (HERE / "__pycache__", *_users_caches())
