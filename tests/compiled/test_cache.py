@@ -120,6 +120,21 @@ def test_the_name_of_the_folder_tells_every_file(file: str, tmp_path: Path, monk
     assert folders.name() != folders.NAME
 
 
+@UNIX
+def test_what_editors_leave_changes_nothing(tmp_path: Path, monkeypatch) -> None:
+    here = copied(tmp_path) / "proxmargin/compiled"
+    (here / ".#margins.py").symlink_to("someone@somewhere.1234")
+    monkeypatch.setattr(folders, "HERE", here)
+    assert folders.name() == folders.NAME
+
+
+def test_kernels_in_an_archive_are_not_kept(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(folders, "HERE", tmp_path / "archive.zip/proxmargin/compiled")
+    assert folders.name() == ""
+    monkeypatch.setattr(folders, "NAME", "")
+    assert folders.places() == ()
+
+
 def test_what_was_compiled_of_files_since_edited_is_not_kept(place: Path, monkeypatch) -> None:
     monkeypatch.setattr(folders, "name", lambda: "proxmargin-edited")
     assert [was_found() for _ in range(2)] == [False, False]

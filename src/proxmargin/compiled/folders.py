@@ -45,7 +45,8 @@ def name() -> str:
 
     They are not in archives, where what is out of date could not be told.
     """
-    sources = sorted(HERE.glob("*.py*"))  # some installations have byte code alone
+    # some installations have byte code alone; what editors leave begins with a dot
+    sources = sorted(HERE.glob("[!.]*.py")) or sorted(HERE.glob("[!.]*.pyc"))
     digest = sha256(repr(_makers()).encode())
     for path in sources:
         content = path.read_bytes()
