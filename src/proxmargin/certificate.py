@@ -306,6 +306,7 @@ class Certificate:
     n_passes : float
         Products with the data, in units of one full product.
     seconds : float
+        By the clock on the wall, those in which kernels were compiled included.
     solver : str
     because : str
         Why this solver was chosen.

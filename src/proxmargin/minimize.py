@@ -16,6 +16,7 @@ import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 from proxmargin.certificate import Certificate, Gap, certify
+from proxmargin.compiled.clock import clock
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
@@ -161,7 +162,7 @@ class _Run:
         A start that meets the tolerance is left as it is.
         """
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
-        late = state.n_iter >= self.limit or perf_counter() >= self.stop.deadline
+        late = state.n_iter >= self.limit or clock() >= self.stop.deadline
         if ended or late or self.polished >= self.most_polishing:
             return False
         self.polished += 1
@@ -179,7 +180,7 @@ class _Run:
                 return Status.SETTLED
         if state.n_iter >= self.limit:
             return Status.ITERATION_LIMIT
-        if perf_counter() >= self.stop.deadline:
+        if clock() >= self.stop.deadline:
             return Status.TIME_LIMIT
         return None
 
@@ -233,7 +234,7 @@ def minimize(
     """
     stop = stop or Stop()
     _require_suitable(solver, problem)
-    run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, known)
+    run = _Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     with interrupts, _quiet_threads(problem.design.nbytes):
         status, state = _loop(run, start)
         run.confirm()

@@ -36,11 +36,12 @@ class Stop:
     max_iter : int, optional
         Iterations of the solver; None leaves the solver's own limit.
     time_limit : float, optional
-        Seconds.
+        Seconds, without those in which kernels are compiled.
     change : RelativeChange, optional
         Ends with the paper's rule instead of the gap.
     deadline : float
-        The end of the time limit on the clock of `time.perf_counter`; set when the run starts.
+        The end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run
+        starts.
     callbacks : tuple of callables
         Who is told of certificates; set when the run starts, for solvers that run others inside.
     polish : bool
@@ -56,6 +57,6 @@ class Stop:
     polish: bool = True
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
-        """The same limits for a run that starts ``now``."""
+        """The same limits for a run that starts ``now`` on that clock."""
         left = float("inf") if self.time_limit is None else self.time_limit
         return replace(self, deadline=min(self.deadline, now + left), callbacks=tuple(callbacks))

@@ -103,6 +103,18 @@ def test_only_compiled_imports_numba() -> None:
     assert guilty == []
 
 
+def test_kernels_are_kept_by_the_cache_of_the_package() -> None:
+    own = "proxmargin.compiled.cache"
+    guilty = [
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if module != own and isinstance(node, ast.ImportFrom) and node.module == "numba"
+        if {alias.name for alias in node.names} & {"jit", "njit", "vectorize", "guvectorize"}
+    ]
+    assert guilty == [], f"import njit from {own}"
+
+
 def test_losses_and_penalties_and_solvers_see_no_scikit_learn() -> None:
     guilty = [
         module

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.groups import _cap, _length
 
 __all__ = ["balanced_group_centres", "balanced_group_prox"]

@@ -8,7 +8,8 @@ the samples where what flows into each class flows out of it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = ["balance", "clip_flows", "largest_rate", "loose_rows"]
 

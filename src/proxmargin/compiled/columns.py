@@ -10,9 +10,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
+
+from proxmargin.compiled.cache import njit
 
 __all__ = [
     "Compressed",

@@ -9,7 +9,8 @@ last factor. Nothing here may be reordered or contracted: no fastmath.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = ["across", "along", "gather", "scatter"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from proxmargin.compiled.cache import njit
 
 __all__ = ["fenchel_young_sum", "subgradient", "value_sum"]
 

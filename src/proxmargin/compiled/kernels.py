@@ -6,7 +6,8 @@ SciPy's product of sparse matrices has a sparse result, which kernels would only
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = ["sparse_products"]
 

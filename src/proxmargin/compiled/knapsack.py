@@ -14,9 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.sums import add, times
 
 __all__ = ["EPS", "Knapsack", "clip", "entry", "settle"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.entropy import relative_entropy
 
 __all__ = [

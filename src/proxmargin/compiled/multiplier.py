@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.knapsack import EPS, Knapsack, clip, entry
 from proxmargin.compiled.sums import add, times
 

@@ -11,7 +11,8 @@ after the last is that of ones.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = [
     "add_dense_curvature",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.margins import _curvature, _descent, _value
 
 __all__ = ["curvature_weights", "exact_step", "sparse_gram"]

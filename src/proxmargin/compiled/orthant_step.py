@@ -7,7 +7,8 @@ solved over the features. It is formed once, and factorised for the features tha
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = ["orthant_step"]
 

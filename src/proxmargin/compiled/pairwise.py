@@ -8,7 +8,8 @@ With the excess ``u_ik = 1 + z_ik - z_iy`` of the classes k other than that of s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = [
     "conjugate_prox",

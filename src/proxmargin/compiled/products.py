@@ -10,7 +10,8 @@ across them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from proxmargin.compiled.cache import njit
 
 __all__ = [
     "across",

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.columns import (
     active,
     add,

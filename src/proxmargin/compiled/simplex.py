@@ -6,8 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from proxmargin.compiled.cache import njit
 
 __all__ = ["Columns", "column_newton", "project_row", "project_rows"]
 

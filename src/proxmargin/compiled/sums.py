@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from proxmargin.compiled.cache import njit
 
 __all__ = ["add", "times"]
 

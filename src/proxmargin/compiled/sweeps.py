@@ -5,8 +5,7 @@ The two functions differ only in how a column is read; the pointwise losses are 
 
 from __future__ import annotations
 
-from numba import njit
-
+from proxmargin.compiled.cache import njit
 from proxmargin.compiled.margins import _descent
 
 __all__ = ["sweep_dense", "sweep_sparse"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 import numpy as np
 
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Index
 from proxmargin.designs.kernel import (
     PIVOT_ULPS,
@@ -70,7 +70,7 @@ class LowRankFactor:
         ----------
         rank : int, optional
         deadline : float
-            On the clock of `time.perf_counter`; no further block is begun after it.
+            On the clock of `proxmargin.compiled.clock`; no further block is begun after it.
         """
         limit = self.matrix.n_samples if rank is None else min(rank, self.matrix.n_samples)
         target = self._target()
@@ -79,7 +79,7 @@ class LowRankFactor:
         grown = replace(self, factor=factor, residual=self.residual.copy())
         while grown.rank < limit and not target.is_met(grown.residual):
             grown = _with_block(grown, target, min(grown.block, limit - grown.rank))
-            if perf_counter() >= deadline:
+            if clock() >= deadline:
                 break
         return replace(grown, factor=_resized(grown.factor[:, : grown.rank], grown.rank))
 
@@ -182,7 +182,7 @@ def factorise(
     block : int
         Samples proposed at a time.
     deadline : float
-        On the clock of `time.perf_counter`: the factor ends with the block under way then.
+        On the clock of `proxmargin.compiled.clock`: the factor ends with the block under way then.
 
     Raises
     ------

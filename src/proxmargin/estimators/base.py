@@ -6,7 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
 from proxmargin.certificate import Certificate, CertificateList, certify
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, StandardizedDesign, as_design, published, standardized
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.validation import (
@@ -328,7 +328,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ``stop`` holds the limits of all of them where they are not those of the estimator.
         """
-        limits = (stop or self._stop(self.time_limit)).started(perf_counter(), ())
+        limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):

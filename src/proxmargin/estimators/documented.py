@@ -24,7 +24,8 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     tol : float, default 1e-6
     max_iter : int, optional
     time_limit : float, optional
-        Seconds for the whole fit.
+        Seconds for the whole fit. Those in which kernels are compiled for their first use, or
+        loaded, do not count.
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables

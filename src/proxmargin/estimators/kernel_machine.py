@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, as_design, moments
 from proxmargin.designs.kernel import KernelMatrix, check_definite, check_digits, kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
@@ -279,7 +279,7 @@ class KernelMachine(MarginEstimator):
 
     def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
-        stop = self._stop(self.time_limit).started(perf_counter(), ())
+        stop = self._stop(self.time_limit).started(clock(), ())
         X = self._prepared(X, targets)
         kernel = self._named_kernel(X)
         self.gamma_ = getattr(kernel, "gamma", None)

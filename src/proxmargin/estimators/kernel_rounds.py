@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import DenseDesign
 from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.low_rank import LowRankFactor, factorise
@@ -135,10 +136,10 @@ class Rounds:
         if not np.isfinite(self.stop.deadline):
             return 0.0
         count = min(TIMED_ROWS, self.matrix.n_samples)
-        started = perf_counter()
+        started = clock()
         self.matrix.rows(np.arange(count))
         # half of the entries are computed
-        return 0.5 * (perf_counter() - started) * self.matrix.n_samples / count
+        return 0.5 * (clock() - started) * self.matrix.n_samples / count
 
     def _round(
         self,
@@ -207,7 +208,7 @@ class Rounds:
         most = self._most(MOST_OPERATIONS)
         slow = gap > min(SLOW * before, FAR)
         useless = gap > USELESS * before and factor.rank >= most
-        if not todo or stopped or spent or useless or perf_counter() >= end:
+        if not todo or stopped or spent or useless or clock() >= end:
             return factor
         weights = np.column_stack([one.last.weights for one in todo])
         products = np.column_stack(

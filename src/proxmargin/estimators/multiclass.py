@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from proxmargin.budgets import UnattainableError, at_sufficient_price, budgeted, overspent
 from proxmargin.certificate import certify
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.base import Assembly, MarginEstimator, joined
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
@@ -223,7 +223,7 @@ class MulticlassSVC(MarginEstimator):
         certify: Certify = certify,
         stop: Stop | None = None,
     ) -> list[Solution]:
-        limits = (stop or self._stop(self.time_limit)).started(perf_counter(), ())
+        limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         again = super()._solve
 
         def solve(problem: Problem, start: Point | None) -> Solution:

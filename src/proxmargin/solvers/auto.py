@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from proxmargin.certificate import Gap, certify
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
@@ -299,7 +299,7 @@ def solve(
     It starts from the best point so far and has what is left of the limits. Iterations, passes
     and seconds add up, ``because`` tells the story, and the better of the results is returned.
     """
-    stop = stop.started(perf_counter(), ())
+    stop = stop.started(clock(), ())
 
     def run(choice: Choice, stop: Stop, start: Any, told: Any, known: Gap | None) -> Solution:
         return minimize(

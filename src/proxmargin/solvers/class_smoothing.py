@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.clock import clock
 from proxmargin.compiled.multiplier_newton import smoothed_classes
 from proxmargin.losses.base import Array
 from proxmargin.losses.crammer_singer import CrammerSinger
@@ -178,7 +178,7 @@ def minimised(
         rest = smoothed.residual(here, slope)
         if rest <= target:
             return here, End(steps, solved=True, stuck=False)
-        if steps >= limit or perf_counter() >= deadline:
+        if steps >= limit or clock() >= deadline:
             return here, End(steps, solved=False, stuck=False)
         trial = _stepped(smoothed, here, slope)
         steps += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.optimize import minimize
 
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.standardized import StandardizedDesign, standardized
@@ -84,7 +84,7 @@ def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) 
     enough : float
         Where a smooth loss is found to reach this, how much further it goes is not looked at.
     deadline : float
-        When to give up, on the clock of `time.perf_counter`.
+        When to give up, on the clock of `proxmargin.compiled.clock`.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
         coef, intercept = point[: shape[0]], point[shape[0] :]
         value, dual = problem.loss.value_and_gradient(design.scores(coef) + intercept.sum(axis=0))
         least = min(least, value)
-        if least <= enough or perf_counter() >= deadline:
+        if least <= enough or clock() >= deadline:
             raise _EnoughError
         slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if free else [])]
         return value, np.vstack(slopes).ravel()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
@@ -73,7 +73,7 @@ class Generated(State):
     def goes_on(self) -> bool:
         """Nothing asks for a certificate before the next round."""
         ended = self.finished or self.exact or self.n_iter >= self.limit
-        return not ended and perf_counter() < self.deadline
+        return not ended and clock() < self.deadline
 
 
 @dataclass(frozen=True)

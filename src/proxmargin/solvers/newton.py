@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.compiled.columns import forward
 from proxmargin.compiled.margins import Shape, settle
 from proxmargin.compiled.proximal_newton import newton_steps, pricing
@@ -145,7 +145,7 @@ class ProximalNewton(Solver[Pursuit]):
         penalty, most = _parts(problem)[1], state.limit
         steps, point = 0, self.point(problem, state)
         strength = WEAKER * (state.violation + penalty.l1)
-        while strength > penalty.l1 and steps < most and perf_counter() < stop.deadline:
+        while strength > penalty.l1 and steps < most and clock() < stop.deadline:
             rough = replace(
                 stop, tol=ROUGH, max_iter=min(ROUGH_STEPS, most - steps), callbacks=(), polish=False
             )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.accelerated import FastProximalGradient
@@ -117,7 +117,7 @@ class Relay(Solver[Leg]):
             end = min(end, state.stop.max_iter - state.base)
         while inner.n_iter < end and not (inner.finished or inner.interrupted):
             inner = solver.step(problem, inner)
-            if perf_counter() >= state.stop.deadline:
+            if clock() >= state.stop.deadline:
                 break
         return self._wrapped(state, inner)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 
 __all__ = ["Basis", "Program", "Vertex", "solved"]
@@ -92,7 +92,7 @@ def solved(
     pivots : int
         Simplex iterations at most.
     deadline : float
-        On the clock of `time.perf_counter`.
+        On the clock of `proxmargin.compiled.clock`.
     """
     highs = _module()
     solver = highs.Highs()
@@ -105,7 +105,7 @@ def solved(
         "primal_feasibility_tolerance": FEASIBLE,
         "dual_feasibility_tolerance": FEASIBLE,
         "simplex_iteration_limit": pivots,
-        "time_limit": max(deadline - perf_counter(), 0.0),
+        "time_limit": max(deadline - clock(), 0.0),
     }
     for name, value in options.items():
         solver.setOptionValue(name, value)

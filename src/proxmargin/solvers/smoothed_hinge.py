@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.clock import clock
 from proxmargin.compiled.hinge_newton import net_slopes, net_value, orthant, smoothed_hinge
 from proxmargin.compiled.orthant_step import orthant_step
 from proxmargin.designs.base import Design
@@ -175,7 +175,7 @@ def minimised(
     while True:
         if slopes.residual <= max(target, slopes.least):
             return here, End(steps, solved=True, stuck=False, pulled=slopes.pulled)
-        if steps >= limit or perf_counter() >= deadline:
+        if steps >= limit or clock() >= deadline:
             return here, End(steps, solved=False, stuck=False, pulled=slopes.pulled)
         stepped = _stepped(smoothed, here, slopes)
         steps += 1

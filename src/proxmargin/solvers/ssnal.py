@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Design
 from proxmargin.designs.standardized import centred
 from proxmargin.problem import Point, Problem
@@ -234,7 +234,7 @@ class _Subproblem:
             gradient = np.where(self.support, image - trial.scores, 0.0)
             if float(np.linalg.norm(gradient)) <= self.target:
                 return trial, image, steps, True
-            if steps >= limit or perf_counter() >= self.state.stop.deadline:
+            if steps >= limit or clock() >= self.state.stop.deadline:
                 return trial, image, steps, False
             direction = newton_direction(self.system(trial, gradient), gradient)
             reached = self.searched(trial, direction, float(np.vdot(gradient, direction)))

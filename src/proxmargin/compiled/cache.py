@@ -1,0 +1,149 @@
+"""The cache of compiled kernels: a file for each kernel and types of its arguments.
+
+A file is a digest and what it is the digest of: a damaged one is known before anything of it is
+run, removed, and made again. Files appear whole, under their names, or not at all. Nothing that is
+wrong with the cache fails a fit; what cannot be kept is compiled in memory.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numba
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from proxmargin.compiled import folders
+
+__all__ = ["njit"]
+
+SEAL = sha256().digest_size  # bytes
+
+_pickled: Any = dumps
+_rebuilt: Any = CompileResult._rebuild
+
+logger = logging.getLogger("proxmargin")
+
+
+def njit(**options: Any) -> Callable[[Any], Any]:
+    """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package."""
+    kept = options.pop("cache", False) and not folders.config.DISABLE_JIT
+
+    def compiled(function: Any) -> Any:
+        kernel = numba.njit(**options)(function)
+        if kept:
+            kernel._cache = KernelCache(function)  # as its enable_caching does
+        return kernel
+
+    return compiled
+
+
+class KernelCache(FunctionCache):
+    """What Numba asks for kernels on disk before it compiles, and hands what it has compiled."""
+
+    def __init__(self, function: Any) -> None:
+        self._py_func = function  # the base class makes keys of it
+        self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self.enable()  # type: ignore[no-untyped-call]
+
+    @property
+    def cache_path(self) -> str:
+        return str(next(folders.folders(), ""))
+
+    def flush(self) -> None:
+        for folder in folders.folders():
+            for path in folder.glob(f"{self._stem}-*.nbc"):
+                _remove(path)
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        target_context.refresh()
+        if not self._enabled:
+            return None
+        key = self._key(sig, target_context.codegen())
+        for path, content in _contents(self._file(key)):
+            try:
+                known, result = pickle.loads(content)
+                if known == key:
+                    folders.used(path.parent)
+                    return _rebuilt(target_context, *result)
+            except Exception:  # whole, and yet not what this Numba can use
+                _remove(path)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        home = folders.home()
+        if home is None or not self._enabled or data.library.has_dynamic_globals:
+            return
+        key = self._key(sig, data.codegen)
+        content: bytes = _pickled((key, data._reduce()))
+        try:
+            if folders.name() == folders.NAME:  # or a file was edited since this process began
+                _write(home / self._file(key), content)
+        except OSError as error:
+            _regret(home, error.strerror or str(error))
+
+    def _key(self, sig: Any, codegen: Any) -> Any:
+        """Types of the arguments, processor, and the code of the function itself."""
+        return self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+
+    def _file(self, key: Any) -> str:
+        return f"{self._stem}-{sha256(repr(key).encode()).hexdigest()[: folders.DIGITS]}.nbc"
+
+
+def _contents(file: str) -> Iterator[tuple[Path, bytes]]:
+    """Undamaged files of this name, the preferred one first."""
+    for folder in folders.folders():
+        path = folder / file
+        try:
+            with path.open("rb") as opened:
+                if not folders.trusted(os.fstat(opened.fileno())):
+                    continue
+                whole = opened.read()
+        except OSError:
+            continue
+        if whole[:SEAL] == sha256(whole[SEAL:]).digest():
+            yield path, whole[SEAL:]
+        else:
+            _remove(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Under another name first: a reader sees all of the file or none of it."""
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{uuid4().hex}.tmp")
+    try:
+        with open(draft, "xb", opener=_readable_to_all) as file:
+            file.write(sha256(content).digest() + content)
+        os.replace(draft, path)
+    except BaseException:
+        _remove(draft)
+        raise
+
+
+def _readable_to_all(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o644)  # writable to others, it would never be read again
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+@cache
+def _regret(home: Path, reason: str) -> None:
+    logger.warning(
+        "a compiled kernel cannot be kept in %s (%s) and will be compiled again: set "
+        "NUMBA_CACHE_DIR to a folder with room for it",
+        home,
+        reason,
+    )

@@ -1,0 +1,131 @@
+"""The clock of time limits stands still for a thread that compiles, and goes on for the others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from time import perf_counter, sleep
+
+import numpy as np
+import pytest
+from numba.core.compiler_lock import global_compiler_lock
+
+from proxmargin.compiled import cache
+from proxmargin.compiled.clock import clock
+from proxmargin.compiled.sums import add
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.stopping import Stop
+from tests.cases import hinge_problem
+
+COLD_FIT = """
+import warnings
+from proxmargin import HuberizedSVC
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+X, y = load_breast_cancer(return_X_y=True)
+warnings.simplefilter("ignore")
+fitted = HuberizedSVC(alpha=0.01, solver="gcd", time_limit=1).fit(scale(X), y).certificate_
+print(fitted.seconds, fitted.relative_gap)
+"""
+
+
+def elapsed(task: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of a task by the wall and by the clock."""
+    wall, start = perf_counter(), clock()
+    task()
+    return perf_counter() - wall, clock() - start
+
+
+@contextmanager
+def compiling(seconds: float) -> Iterator[None]:
+    """Numba at work, from a kernel within a kernel."""
+    with global_compiler_lock, global_compiler_lock:
+        sleep(seconds)
+        yield
+
+
+def compile_for(seconds: float) -> None:
+    with compiling(seconds):
+        pass
+
+
+def test_the_clock_goes_on_while_nothing_is_compiled() -> None:
+    assert elapsed(lambda: sleep(0.02))[1] >= 0.02
+
+
+def test_the_clock_stands_still_while_a_kernel_is_compiled() -> None:
+    kernel = cache.njit(nogil=True)(add.py_func)
+    wall, seconds = elapsed(lambda: kernel(1.0, 0.0, 2.0))
+    assert seconds < 0.5 * wall
+
+
+def test_kernels_within_kernels_count_once() -> None:
+    wall, seconds = elapsed(lambda: compile_for(0.1))
+    assert 0.0 <= seconds < 0.5 * wall
+
+
+def test_a_kernel_that_cannot_be_compiled_leaves_the_clock_right() -> None:
+    kernel = cache.njit(nogil=True)(add.py_func)
+    with pytest.raises(Exception, match="No implementation of function"):
+        kernel("a", None, 2.0)
+    assert elapsed(lambda: sleep(0.02))[1] >= 0.02
+
+
+def test_who_waits_for_another_threads_kernel_does_not_pay_for_it() -> None:
+    begun = Event()
+
+    def compile_long() -> None:
+        with global_compiler_lock:
+            begun.set()
+            sleep(0.1)
+
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(compile_long)
+        begun.wait()
+        wall, seconds = elapsed(lambda: compile_for(0.0))
+        other.result()
+    assert seconds < 0.5 * wall
+
+
+def test_the_clock_of_another_thread_goes_on() -> None:
+    with ThreadPoolExecutor(1) as pool, compiling(0.0):
+        assert pool.submit(lambda: elapsed(lambda: sleep(0.02))).result()[1] >= 0.02
+
+
+@pytest.mark.parametrize(("task", "status"), [
+    (compile_for, Status.CONVERGED), (sleep, Status.TIME_LIMIT),
+])  # fmt: skip
+def test_a_run_whose_kernels_are_compiled_has_its_time_all_the_same(
+    task: Callable[[float], None], status: Status, rng: np.random.Generator
+) -> None:
+    problem, stop = hinge_problem(rng), Stop(tol=1e-6, time_limit=0.5)
+    minimize(problem, SOLVERS["interior-point"]())  # its kernels are there
+    slept: list[float] = []
+
+    def work(report: object) -> None:
+        if not slept:
+            slept.append(0.6)
+            task(0.6)
+
+    solution = minimize(problem, SOLVERS["interior-point"](), stop=stop, callbacks=[work])
+    assert solution.status is status
+    assert solution.certificate.seconds > 0.6
+
+
+@pytest.mark.slow
+def test_a_first_fit_uses_its_time_limit_for_the_fit(tmp_path: Path) -> None:
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    printed = subprocess.run(
+        [sys.executable, "-c", COLD_FIT], env=settings, check=True, capture_output=True, text=True
+    ).stdout
+    seconds, gap = map(float, printed.split())
+    assert seconds > 1.0  # there was something to compile
+    assert gap <= 1e-6
