@@ -146,14 +146,13 @@ def _exactly(case: Case, data: Data, model: Any) -> list[str] | None:
     if not _is_linear_binary(case, {*LOSSES, "HuberizedSVC"}) or known.get("intercept_ridge"):
         return None
     loss = LOSSES.get(case.estimator) or exact.huberized(known["delta"])
-    weights, signs = _weights(case, data), np.where(data.y == np.unique(data.y)[1], 1, -1)
+    weights, codes = _weights(case, data), (data.y == np.unique(data.y)[1]).astype(int)
     l1, l2 = _strengths(case, weights.sum())
     scale = model._assemble(data.X, data.y, data.weights).scale
     scale = np.where(np.isfinite(scale), scale, 0.0)
     shares = weights / weights.sum()
-    value = exact.objective(
-        data.dense, signs, model, loss, weights=shares, l1=l1, l2=l2, scale=scale
-    )
+    terms = {"weights": shares, "l1": l1, "l2": l2, "scale": scale}
+    value = exact.objective(data.dense, codes, model, exact.of_margin(loss), **terms)
     certificate, factor = _certificate(model), known.get("C", 1.0 / weights.sum()) * weights.sum()
     value *= Decimal(float(factor))
     room = Decimal(certificate.gap) + abs(value) * Decimal("1e-13")
