@@ -14,8 +14,14 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
-from proxmargin.designs import Design, as_design, moments
-from proxmargin.designs.kernel import KernelMatrix, check_definite, check_digits, kernel_matrix
+from proxmargin.designs import Design, StandardizedDesign, as_design, moments
+from proxmargin.designs.kernel import (
+    ComputedKernel,
+    KernelMatrix,
+    check_definite,
+    check_digits,
+    kernel_matrix,
+)
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.base import (
@@ -42,13 +48,14 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
-from proxmargin.kernels import Kernel, by_rows, named_kernel
+from proxmargin.kernels import Kernel, named_kernel
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.minimize import Report, interrupts
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
+from proxmargin.samples import by_rows
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
@@ -184,8 +191,12 @@ class KernelMachine(MarginEstimator):
         self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        live = np.flatnonzero(targets.weights)
+        if live.size < targets.weights.size:
+            # rows without weight are removed: the kernel, its factors and errors are of the others
+            X, targets = self._picked(X, live), targets.picked(live)
         with interrupts:
-            self._publish_kernel(targets, self._fit_kernel(X, targets))
+            self._publish_kernel(targets, self._fit_kernel(X, targets), live)
             interrupts.act()
         return self
 
@@ -198,16 +209,20 @@ class KernelMachine(MarginEstimator):
         check_is_fitted(self)
         if hasattr(self, "coef_"):
             return super().decision_function(X)
-        X = by_rows(validated_features(self, X))
-        kernel = self._named_kernel(None)
-        fills = self.standardize and sparse.issparse(X) and self.feature_centre_.any()
+        X, support = by_rows(validated_features(self, X)), self.support_vectors_
+        kernel, sparsely = self._seen_by(self._named_kernel(None), support), sparse.issparse(support)
+        if sparsely:  # other samples may have been what made its columns full
+            check_digits(ComputedKernel(kernel, support))
+        others = kernel.others(support)
+        fills = self.standardize and sparse.issparse(X) and not sparsely
         width = max(self.support_.size, X.shape[1] if fills else 1)
         step = max(1, PREDICTION_BLOCK // width)
-        parts = [
-            kernel(self._prepared(X[k : k + step]), self.support_vectors_) @ self.dual_coef_.T
-            for k in range(0, X.shape[0], step)
-        ]
-        scores: Array = np.vstack(parts) + self.intercept_
+        scores = np.tile(self.intercept_, (X.shape[0], 1))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, min(start + step, X.shape[0]))
+            values = np.empty((rows.stop - start, self.support_.size))
+            kernel.fill(self._prepared(X[rows], centre=not sparsely), others, values)
+            scores[rows] += values @ self.dual_coef_.T
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def __sklearn_tags__(self) -> Any:
@@ -245,11 +260,17 @@ class KernelMachine(MarginEstimator):
         if self.standardize and self.kernel == "precomputed":
             raise ValueError("standardize must be False for a precomputed kernel")
 
-    def _named_kernel(self, X: Any) -> Kernel:
+    def _named_kernel(self, design: Design | None, weights: Array | None = None) -> Kernel:
         """The kernel; the fitted gamma once there is one and no data are given."""
-        known = X is None and self.gamma_ is not None
-        gamma: Any = self.gamma_ if known else self.gamma
-        return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
+        known = design is None and self.gamma_ is not None
+        return named_kernel(
+            self.kernel,
+            gamma=self.gamma_ if known else self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=design,
+            weights=weights,
+        )
 
     # -- linear -----------------------------------------------------------------------------
 
@@ -280,9 +301,11 @@ class KernelMachine(MarginEstimator):
     def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
         stop = self._stop(self.time_limit).started(perf_counter(), ())
-        X = self._prepared(X, targets)
-        kernel = self._named_kernel(X)
+        design = self._scaled_design(as_design(X), targets)
+        kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
+        X = self._prepared(X, centre=not sparse.issparse(X))
+        kernel = self._seen_by(kernel, X)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         problems = self._problems(targets, KernelDesign(matrix))
@@ -350,7 +373,14 @@ class KernelMachine(MarginEstimator):
         solver = self.solver if given else BlockDecomposition()
         return not any(solver.objection(problem) for problem in problems)
 
-    def _publish_kernel(self, targets: Targets, fit: _Kernelized) -> None:
+    def _picked(self, X: Any, index: NDArray[np.intp]) -> Any:
+        """Some of the training samples; of a precomputed kernel their columns too."""
+        return X[np.ix_(index, index)] if self.__sklearn_tags__().input_tags.pairwise else X[index]
+
+    def _publish_kernel(
+        self, targets: Targets, fit: _Kernelized, live: NDArray[np.intp]
+    ) -> None:
+        """Publish the model of the samples ``live``, which were fitted."""
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
@@ -361,7 +391,8 @@ class KernelMachine(MarginEstimator):
             intercepts.append(factor * intercept)
         self.classes_ = targets.classes
         self._publish_support(np.array(weights))
-        self.support_vectors_ = fit.kernel.anchors(fit.X, self.support_)
+        self.support_vectors_ = fit.kernel.anchors(fit.X, self.support_, live)
+        self.support_ = live[self.support_]
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(fit.problems)
         self.certificate_ = certificate_of(fit.solutions)
@@ -371,20 +402,35 @@ class KernelMachine(MarginEstimator):
         self.support_ = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_ = weights[:, self.support_]
 
-    def _prepared(self, X: Any, targets: Targets | None = None) -> Any:
-        """The samples in the units the kernel sees; ``targets`` come with training samples."""
+    def _scaled_design(self, design: Design, targets: Targets) -> Design:
+        """The samples as the kernel sees them; notes centre and scale of the features."""
+        if not self.standardize:
+            return design
+        self.feature_centre_, self.feature_scale_ = moments(design, targets.shares)
+        return StandardizedDesign(design, self.feature_centre_, self.feature_scale_)
+
+    def _prepared(self, X: Any, *, centre: bool) -> Any:
+        """Samples in the units of the kernel; ``centre`` those that are to be dense.
+
+        From sparse training samples, and all that are compared with them, the kernel itself
+        subtracts the centre (`_seen_by`): they are not filled.
+        """
         if not self.standardize:
             return X
-        if targets is not None:
-            design = as_design(X)
-            mean, self.feature_scale_ = moments(design, targets.shares)
-            self.feature_centre_ = np.zeros_like(mean) if sparse.issparse(X) else mean
-        if sparse.issparse(X) and not self.feature_centre_.any():
-            scales: Any = sparse.diags_array(1.0 / self.feature_scale_)
-            return (X @ scales).tocsr()
-        # sparse samples are centred only where a model of dense ones predicts them, in blocks
-        dense = np.asarray(X.todense()) if sparse.issparse(X) else X  # type: ignore[attr-defined]
-        return (dense - self.feature_centre_) / self.feature_scale_
+        if centre:
+            dense = X.toarray() if sparse.issparse(X) else X
+            return (dense - self.feature_centre_) / self.feature_scale_
+        if not sparse.issparse(X):
+            return X / self.feature_scale_
+        scaled = X.astype(np.float64).tocsr()
+        scaled.data /= self.feature_scale_[scaled.indices]
+        return scaled
+
+    def _seen_by(self, kernel: Kernel, X: Any) -> Kernel:
+        """The kernel of training samples, `_prepared`, that may be sparse and not centred yet."""
+        if not (self.standardize and sparse.issparse(X)):
+            return kernel
+        return kernel.about(self.feature_centre_ / self.feature_scale_)
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:
