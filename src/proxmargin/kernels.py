@@ -30,7 +30,6 @@ from proxmargin.samples import (
     compressed,
     dense_rows,
     inner_products,
-    middle,
     row_squares,
     squared_distances,
 )
@@ -103,8 +102,8 @@ class Kernel(ABC):
     def diagonal(self, X: Any) -> Array:
         """The kernel of every row of ``X`` with itself, (n_samples,)."""
 
-    def rounding(self, X: Any) -> float:
-        """Relative error of the largest values on ``X``, in units of the last place."""
+    def rounding(self, others: Any) -> float:
+        """Relative error of the largest values between `others`, in units of the last place."""
         return 1.0
 
     def mean_rounding(self, X: Any) -> float:
@@ -205,10 +204,9 @@ class Rbf(ProductKernel):
     def diagonal(self, X: Any) -> Array:
         return np.ones(X.shape[0])
 
-    def rounding(self, X: Any) -> float:
+    def rounding(self, others: Any) -> float:
         """Distances are differences of squares, whose rounding the exponential passes on."""
-        largest = row_squares(X, middle(X)).max(initial=0.0)
-        return max(1.0, self.gamma * float(largest))
+        return max(1.0, self.gamma * float(others.squares.max(initial=0.0)))
 
     def mean_rounding(self, X: Any) -> float:
         """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``.

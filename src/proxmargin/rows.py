@@ -1,6 +1,7 @@
 """Reductions of the rows of coefficients, and picks of rows.
 
-Of a single column there is nothing to reduce. NumPy would set up a loop of one entry for each row, which takes ten times as long as the rest.
+Of a single column there is nothing to reduce: NumPy would set up a loop of one entry for each row,
+which takes ten times as long as the rest.
 """
 
 from __future__ import annotations

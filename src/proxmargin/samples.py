@@ -76,8 +76,8 @@ class Others:
 
     @cached_property
     def squares(self) -> Array:
-        """``|matrix_i|^2``, (n_samples,)."""
-        return row_squares(self.matrix)
+        """Of the samples less the point, (n_samples,)."""
+        return row_squares(self.matrix, None if issparse(self.matrix) else self.point)
 
     @cached_property
     def pulls(self) -> Array:

@@ -175,10 +175,12 @@ def _squares_of_rows(  # type: ignore[no-untyped-def]
     data, indices, indptr, weights, centre, by_rows, length
 ):
     """`centred_squares` of each row; columns without gaps have no part in what is not stored."""
-    gaps = np.full(weights.size, length)
-    for line in range(indptr.size - 1):
-        for entry in range(indptr[line], indptr[line + 1]):
-            gaps[indices[entry] if by_rows else line] -= 1
+    gaps = np.zeros(weights.size, dtype=np.int64)
+    if np.any(centre):
+        gaps[:] = length
+        for line in range(indptr.size - 1):
+            for entry in range(indptr[line], indptr[line + 1]):
+                gaps[indices[entry] if by_rows else line] -= 1
     out = np.zeros(length)
     stored = np.zeros(length)
     count = np.zeros(length, dtype=np.int64)

@@ -207,7 +207,7 @@ class ComputedKernel(KernelMatrix):
 
     @cached_property
     def precision(self) -> float:  # type: ignore[override]
-        return float(np.finfo(float).eps) * self.kernel.rounding(self.X)
+        return float(np.finfo(float).eps) * self.kernel.rounding(self.others)
 
     @cached_property
     def rounding(self) -> float:
@@ -290,7 +290,7 @@ class ComputedKernel(KernelMatrix):
         return diagonal
 
     @cached_property
-    def _others(self) -> Any:
+    def others(self) -> Any:
         """The data as the right of products; for sparse data a copy, made once."""
         return self.kernel.others(self.X)
 
@@ -300,7 +300,7 @@ class ComputedKernel(KernelMatrix):
 
     def _computed(self, index: Index, out: Array | None = None) -> Array:
         values = np.empty((index.size, self.n_samples)) if out is None else out
-        self.kernel.fill(self.X[index], self._others, values)
+        self.kernel.fill(self.X[index], self.others, values)
         values[np.arange(index.size), index] = self._diagonal[index]
         return values
 
@@ -428,7 +428,9 @@ def checked_precomputed(matrix: Any) -> NDArray[Any]:
 
 def check_digits(matrix: KernelMatrix) -> None:
     """Raise ValueError where rounding leaves less than `FEWEST_DIGITS` of the values."""
-    if matrix.rounding > 10.0**-FEWEST_DIGITS:
+    most = 10.0**-FEWEST_DIGITS
+    # both distances of a pair are rounded; what that does at worst is known at little cost
+    if 2.0 * matrix.precision > most and matrix.rounding > most:
         raise ValueError(
             "the distances between these samples are lost in rounding: offsets of the features are "
             "too large for their differences, and of sparse data they are subtracted only from "

@@ -64,6 +64,7 @@ class SparseDesign(Design):
         sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
         if rest.any():
             # X'DX - c h' - h c' + (1'D1) c c' with h = X'D1
+            self.ledger.charge(self.share)
             half = rows.T @ weights - 0.5 * weights.sum() * rest
             subtract_outer(out, rest, half)
             subtract_outer(out, half, rest)
@@ -104,6 +105,7 @@ class SparseDesign(Design):
             out[part] = (block @ across).toarray()
         if rest.any():
             # XDX' - 1 h' - h 1' + (c'Dc) 1 1' with h = XDc
+            self.ledger.charge(self.share)
             pull = weights * rest
             half = rows @ pull - 0.5 * float(pull @ rest)
             out -= half

@@ -210,10 +210,13 @@ class KernelMachine(MarginEstimator):
         if hasattr(self, "coef_"):
             return super().decision_function(X)
         X, support = by_rows(validated_features(self, X)), self.support_vectors_
-        kernel, sparsely = self._seen_by(self._named_kernel(None), support), sparse.issparse(support)
+        kernel, sparsely = (
+            self._seen_by(self._named_kernel(None), support),
+            sparse.issparse(support),
+        )
+        matrix = ComputedKernel(kernel, support)
         if sparsely:  # other samples may have been what made its columns full
-            check_digits(ComputedKernel(kernel, support))
-        others = kernel.others(support)
+            check_digits(matrix)
         fills = self.standardize and sparse.issparse(X) and not sparsely
         width = max(self.support_.size, X.shape[1] if fills else 1)
         step = max(1, PREDICTION_BLOCK // width)
@@ -221,7 +224,7 @@ class KernelMachine(MarginEstimator):
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
             values = np.empty((rows.stop - start, self.support_.size))
-            kernel.fill(self._prepared(X[rows], centre=not sparsely), others, values)
+            kernel.fill(self._prepared(X[rows], centre=not sparsely), matrix.others, values)
             scores[rows] += values @ self.dual_coef_.T
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -377,9 +380,7 @@ class KernelMachine(MarginEstimator):
         """Some of the training samples; of a precomputed kernel their columns too."""
         return X[np.ix_(index, index)] if self.__sklearn_tags__().input_tags.pairwise else X[index]
 
-    def _publish_kernel(
-        self, targets: Targets, fit: _Kernelized, live: NDArray[np.intp]
-    ) -> None:
+    def _publish_kernel(self, targets: Targets, fit: _Kernelized, live: NDArray[np.intp]) -> None:
         """Publish the model of the samples ``live``, which were fitted."""
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
         weights, intercepts = [], []
