@@ -48,7 +48,7 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
-from proxmargin.kernels import Kernel, named_kernel
+from proxmargin.kernels import Kernel, Precomputed, named_kernel
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.minimize import Report, interrupts
 from proxmargin.outcome import Solution
@@ -63,6 +63,7 @@ from proxmargin.targets import Targets
 __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 # up to this many samples an interior point method on a factor goes on where a decomposition stalls
 FACTORED_SAMPLES = 2000
@@ -191,12 +192,9 @@ class KernelMachine(MarginEstimator):
         self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
-        live = np.flatnonzero(targets.weights)
-        if live.size < targets.weights.size:
-            # rows without weight are removed: the kernel, its factors and errors are of the others
-            X, targets = self._picked(X, live), targets.picked(live)
+        X, targets, numbers = self._with_weight(X, targets)
         with interrupts:
-            self._publish_kernel(targets, self._fit_kernel(X, targets), live)
+            self._publish_kernel(targets, self._fit_kernel(X, targets), numbers)
             interrupts.act()
         return self
 
@@ -230,7 +228,7 @@ class KernelMachine(MarginEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
@@ -255,12 +253,17 @@ class KernelMachine(MarginEstimator):
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
+    @property
+    def _is_precomputed(self) -> bool:
+        by_name = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return by_name or isinstance(self.kernel, Precomputed)
+
     def _check_model(self) -> None:
         check_number("cache_size", self.cache_size, low=0.0)
         check_number("rank", self.rank, low=1, integer=True, optional=True)
         check_number("degree", self.degree, low=1, integer=True)
         check_number("coef0", self.coef0, low=-np.inf)
-        if self.standardize and self.kernel == "precomputed":
+        if self.standardize and self._is_precomputed:
             raise ValueError("standardize must be False for a precomputed kernel")
 
     def _named_kernel(self, design: Design | None, weights: Array | None = None) -> Kernel:
@@ -288,7 +291,7 @@ class KernelMachine(MarginEstimator):
         ]
         for attribute in OF_A_KERNEL:
             self.__dict__.pop(attribute, None)  # of an earlier fit with another kernel
-        self._publish_support(np.array(duals))
+        self._publish_support(np.array(duals), assembly.numbers)
         self._note_chosen(assembly.problems)
         super()._publish(assembly, finished)
 
@@ -376,12 +379,11 @@ class KernelMachine(MarginEstimator):
         solver = self.solver if given else BlockDecomposition()
         return not any(solver.objection(problem) for problem in problems)
 
-    def _picked(self, X: Any, index: NDArray[np.intp]) -> Any:
-        """Some of the training samples; of a precomputed kernel their columns too."""
-        return X[np.ix_(index, index)] if self.__sklearn_tags__().input_tags.pairwise else X[index]
+    def _picked(self, X: Any, index: Index) -> Any:
+        """Some of the training samples; of a kernel computed beforehand their columns too."""
+        return X[np.ix_(index, index)] if self._is_precomputed else X[index]
 
-    def _publish_kernel(self, targets: Targets, fit: _Kernelized, live: NDArray[np.intp]) -> None:
-        """Publish the model of the samples ``live``, which were fitted."""
+    def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
@@ -391,17 +393,18 @@ class KernelMachine(MarginEstimator):
             weights.append(factor * model.weights)
             intercepts.append(factor * intercept)
         self.classes_ = targets.classes
-        self._publish_support(np.array(weights))
-        self.support_vectors_ = fit.kernel.anchors(fit.X, self.support_, live)
-        self.support_ = live[self.support_]
+        support = self._publish_support(np.array(weights), numbers)
+        self.support_vectors_ = fit.kernel.anchors(fit.X, support, numbers)
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(fit.problems)
         self.certificate_ = certificate_of(fit.solutions)
         self._note_run(fit.solutions)
 
-    def _publish_support(self, weights: Array) -> None:
-        self.support_ = np.flatnonzero(weights.any(axis=0))
-        self.dual_coef_ = weights[:, self.support_]
+    def _publish_support(self, weights: Array, numbers: Index) -> Index:
+        """Publish the weights of the samples of these numbers; the places of the support vectors."""
+        support = np.flatnonzero(weights.any(axis=0))
+        self.support_, self.dual_coef_ = numbers[support], weights[:, support]
+        return support
 
     def _scaled_design(self, design: Design, targets: Targets) -> Design:
         """The samples as the kernel sees them; notes centre and scale of the features."""
@@ -460,8 +463,8 @@ def per_class(values: Sequence[float]) -> float | Array:
 
 def _assembly(targets: Targets, problems: Sequence[Problem]) -> Assembly:
     """Problems over features that are used as they are."""
-    count = problems[0].design.n_features
-    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count))
+    count, numbers = problems[0].design.n_features, np.arange(targets.codes.size)
+    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count), numbers)
 
 
 class RegularizedMachine(KernelMachine):
