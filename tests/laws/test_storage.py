@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def pieces(matrix: np.ndarray, kind: str) -> Any:
 
 def unsorted(matrix: np.ndarray) -> Any:
     tidy = sp.csr_array(matrix)
-    order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(tidy.indptr, tidy.indptr[1:])])
+    order = np.concatenate([np.arange(a, b)[::-1] for a, b in pairwise(tidy.indptr)])
     return sp.csr_array((tidy.data[order], tidy.indices[order], tidy.indptr), shape=matrix.shape)
 
 
@@ -125,9 +126,13 @@ def looks(data: Any) -> list[Any]:
     return [(id(part), part.dtype, part.shape, part.tobytes()) for part in parts]
 
 
-def kept(model: Any) -> list[Any]:
+CHOSEN = ("gamma_", "nu_", "kappa_")
+
+
+def kept(
+    model: Any, names: tuple[str, ...] = (*CHOSEN, "feature_centre_", "feature_scale_")
+) -> Any:
     """What the data decided."""
-    names = ("gamma_", "nu_", "kappa_", "feature_centre_", "feature_scale_")
     return [getattr(model, name) for name in names if getattr(model, name, None) is not None]
 
 
@@ -208,6 +213,7 @@ STORED: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:NuSVC stopped before")  # by rounding of the scores at 1e-6
 @pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize("form", STORED)
@@ -215,8 +221,8 @@ def test_an_offset_changes_no_standardised_model(make: Any, form: str) -> None:
     X, y = grid(0.0)
     far, _ = grid(1e8)
     near, model = make(standardize=True).fit(X, y), make(standardize=True).fit(STORED[form](far), y)
-    for found, expected in zip(kept(model)[:2], kept(near)[:2], strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e8 * 1e-15)
+    for found, expected in zip(kept(model, CHOSEN), kept(near, CHOSEN), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
     scores = near.decision_function(X)
     clear = np.abs(scores) > 1e-2 * np.abs(scores).max()
     for data in (far, sp.csr_array(far), sp.csc_array(far)):

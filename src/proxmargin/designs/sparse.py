@@ -78,7 +78,7 @@ class SparseDesign(Design):
         """
         live = np.flatnonzero(weights)
         crowded = np.flatnonzero((self._stored >= live.size) & (centre != 0))
-        if not crowded.size:
+        if not (crowded.size and live.size):
             return self.by_rows, weights, centre
         variance = self.column_squares(weights / weights.sum(), centre)
         noise = np.where(variance > CONSTANT * centre**2, variance, variance.mean())

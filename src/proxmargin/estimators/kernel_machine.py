@@ -401,7 +401,7 @@ class KernelMachine(MarginEstimator):
         self._note_run(fit.solutions)
 
     def _publish_support(self, weights: Array, numbers: Index) -> Index:
-        """Publish the weights of the samples of these numbers; the places of the support vectors."""
+        """Publish the weights of samples of these numbers; the places of the support vectors."""
         support = np.flatnonzero(weights.any(axis=0))
         self.support_, self.dual_coef_ = numbers[support], weights[:, support]
         return support
