@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from proxmargin.designs.base import CONSTANT, Design
 from proxmargin.designs.convert import as_design
@@ -30,6 +29,7 @@ from proxmargin.samples import (
     compressed,
     dense_rows,
     inner_products,
+    is_sparse,
     row_squares,
     squared_distances,
 )
@@ -370,7 +370,7 @@ class Custom(Kernel):
             If the function returns another shape, or values that are not finite real numbers.
         """
         values = self.function(left, others)
-        dense = np.asarray(values.toarray() if issparse(values) else values)
+        dense = np.asarray(values.toarray() if is_sparse(values) else values)
         expected = (left.shape[0], others.shape[0])
         if dense.shape != expected:
             raise ValueError(

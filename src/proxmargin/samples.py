@@ -32,6 +32,7 @@ __all__ = [
     "compressed",
     "dense_rows",
     "inner_products",
+    "is_sparse",
     "middle",
     "row_squares",
     "squared_distances",
@@ -77,7 +78,7 @@ class Others:
     @cached_property
     def squares(self) -> Array:
         """Of the samples less the point, (n_samples,)."""
-        return row_squares(self.matrix, None if issparse(self.matrix) else self.point)
+        return row_squares(self.matrix, None if is_sparse(self.matrix) else self.point)
 
     @cached_property
     def pulls(self) -> Array:
@@ -88,7 +89,7 @@ class Others:
 def amid(X: Any) -> Others:
     """Samples for `squared_distances`, measured from a point amid them."""
     zero = np.zeros(X.shape[1])
-    if not issparse(X):
+    if not is_sparse(X):
         return Others(X, middle(X), zero)
     point = middle(X)
     return Others(shifted(compressed(X), point).tocsc(), point, zero)
@@ -96,7 +97,7 @@ def amid(X: Any) -> Others:
 
 def about(X: Any, origin: Array) -> Others:
     """Samples for `inner_products`, measured from a given point (n_features,)."""
-    if not issparse(X):
+    if not is_sparse(X):
         return Others(X, origin, np.zeros_like(origin))
     X = compressed(X)
     point = np.where(crowded_centre(X) != 0, origin, 0.0) if origin.any() else origin
@@ -113,7 +114,7 @@ def inner_products(left: Any, right: Others) -> Iterator[Tile]:
     right : Others
         `about` the point o.
     """
-    if issparse(right.matrix):
+    if is_sparse(right.matrix):
         own = float(right.rest @ right.rest)
         for rows, lines, tile in _sparse_tiles(left, right):
             if own > 0:
@@ -134,7 +135,7 @@ def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
 
     Samples are measured from a point amid ``right``: then a common offset costs no digits.
     """
-    if issparse(right.matrix):
+    if is_sparse(right.matrix):
         for rows, lines, tile in _sparse_tiles(left, right):
             np.multiply(tile, -2.0, out=tile)
             tile += row_squares(lines)[:, None]
@@ -160,7 +161,7 @@ def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
 def row_squares(X: Any, centre: Any = None) -> Array:
     """``|x_i - centre|^2`` of every row, (n_samples,); sparse data are not filled."""
     n, p = X.shape
-    if issparse(X):
+    if is_sparse(X):
         X, point = compressed(X), np.zeros(p) if centre is None else centre
         parts = (X.data, X.indices, X.indptr)
         squares: Array = centred_squares(*parts, np.ones(p), point, X.format == "csr", True, n)
@@ -173,7 +174,7 @@ def row_squares(X: Any, centre: Any = None) -> Array:
 
 def middle(X: Any) -> Array:
     """A point amid the samples, (n_features,); of sparse ones in columns that are almost full."""
-    if issparse(X):
+    if is_sparse(X):
         return crowded_centre(compressed(X))
     if not X.shape[0]:
         return np.zeros(X.shape[1])
@@ -186,12 +187,12 @@ def by_rows(X: Any) -> Any:
 
     Only data in other sparse formats, or not in canonical form, are copied.
     """
-    return compressed(X).tocsr() if issparse(X) else X
+    return compressed(X).tocsr() if is_sparse(X) else X
 
 
 def compressed(X: Any) -> Any:
     """Dense data as they are; sparse data as CSR or CSC in canonical form."""
-    if not issparse(X):
+    if not is_sparse(X):
         return X
     return canonical(X if X.format in ("csr", "csc") else X.tocsr())
 
@@ -200,8 +201,13 @@ def dense_rows(X: Any, step: int) -> Iterator[tuple[slice, Array]]:
     """Slices of ``step`` rows, dense and as float64."""
     for start in range(0, X.shape[0], step):
         rows = slice(start, min(start + step, X.shape[0]))
-        lines = X[rows].toarray() if issparse(X) else X[rows]
+        lines = X[rows].toarray() if is_sparse(X) else X[rows]
         yield rows, lines.astype(np.float64, copy=False)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether data are a sparse matrix or array."""
+    return bool(issparse(X))
 
 
 def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]]:
@@ -219,6 +225,6 @@ def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]
 
 def _less(lines: Any, point: Array) -> Any:
     """``lines - 1 point'`` compressed by rows."""
-    if issparse(lines):
+    if is_sparse(lines):
         return shifted(lines, point)
     return csr_array(lines - point if point.any() else lines)

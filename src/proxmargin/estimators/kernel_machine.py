@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
@@ -55,7 +54,7 @@ from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
-from proxmargin.samples import by_rows
+from proxmargin.samples import by_rows, is_sparse
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
@@ -207,24 +206,26 @@ class KernelMachine(MarginEstimator):
         check_is_fitted(self)
         if hasattr(self, "coef_"):
             return super().decision_function(X)
-        X, support = by_rows(validated_features(self, X)), self.support_vectors_
-        kernel, sparsely = (
-            self._seen_by(self._named_kernel(None), support),
-            sparse.issparse(support),
-        )
-        matrix = ComputedKernel(kernel, support)
-        if sparsely:  # other samples may have been what made its columns full
+        scores = self._kernel_scores(by_rows(validated_features(self, X)), self.support_vectors_)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _kernel_scores(self, X: Any, support: Any) -> Array:
+        """The scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
+        matrix = ComputedKernel(self._seen_by(self._named_kernel(None), support), support)
+        sparsely = is_sparse(support)
+        if sparsely:  # of all training samples, others may be what filled their columns
             check_digits(matrix)
-        fills = self.standardize and sparse.issparse(X) and not sparsely
+        fills = self.standardize and is_sparse(X) and not sparsely
         width = max(self.support_.size, X.shape[1] if fills else 1)
         step = max(1, PREDICTION_BLOCK // width)
         scores = np.tile(self.intercept_, (X.shape[0], 1))
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
             values = np.empty((rows.stop - start, self.support_.size))
-            kernel.fill(self._prepared(X[rows], centre=not sparsely), matrix.others, values)
+            samples = self._prepared(X[rows], centre=not sparsely)
+            matrix.kernel.fill(samples, matrix.others, values)
             scores[rows] += values @ self.dual_coef_.T
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -269,9 +270,10 @@ class KernelMachine(MarginEstimator):
     def _named_kernel(self, design: Design | None, weights: Array | None = None) -> Kernel:
         """The kernel; the fitted gamma once there is one and no data are given."""
         known = design is None and self.gamma_ is not None
+        gamma: Any = self.gamma_ if known else self.gamma
         return named_kernel(
             self.kernel,
-            gamma=self.gamma_ if known else self.gamma,
+            gamma=gamma,
             degree=self.degree,
             coef0=self.coef0,
             X=design,
@@ -310,7 +312,7 @@ class KernelMachine(MarginEstimator):
         design = self._scaled_design(as_design(X), targets)
         kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
-        X = self._prepared(X, centre=not sparse.issparse(X))
+        X = self._prepared(X, centre=not is_sparse(X))
         kernel = self._seen_by(kernel, X)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
@@ -422,9 +424,9 @@ class KernelMachine(MarginEstimator):
         if not self.standardize:
             return X
         if centre:
-            dense = X.toarray() if sparse.issparse(X) else X
+            dense = X.toarray() if is_sparse(X) else X
             return (dense - self.feature_centre_) / self.feature_scale_
-        if not sparse.issparse(X):
+        if not is_sparse(X):
             return X / self.feature_scale_
         scaled = X.astype(np.float64).tocsr()
         scaled.data /= self.feature_scale_[scaled.indices]
@@ -432,7 +434,7 @@ class KernelMachine(MarginEstimator):
 
     def _seen_by(self, kernel: Kernel, X: Any) -> Kernel:
         """The kernel of training samples, `_prepared`, that may be sparse and not centred yet."""
-        if not (self.standardize and sparse.issparse(X)):
+        if not (self.standardize and is_sparse(X)):
             return kernel
         return kernel.about(self.feature_centre_ / self.feature_scale_)
 
