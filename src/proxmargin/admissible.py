@@ -137,6 +137,9 @@ def _checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
         raise ValueError(
             f"y holds {targets.classes.size} classes: nu and kappa are parameters of binary models"
         )
+    live = np.flatnonzero(targets.weights)
+    if live.size < targets.weights.size:
+        X, targets = X[live], targets.picked(live)
     return as_design(X), targets.signs(1)[:, 0], targets.shares
 
 

@@ -1,7 +1,7 @@
 """Kernels: positive semidefinite functions of two samples.
 
-The definitions are scikit-learn's. Everything is computed in float64 whatever the precision of
-the data, tile by tile, so that neither a converted nor a dense copy of the data is ever held.
+The definitions are scikit-learn's. A kernel compares samples (`Kernel.fill`) with others that it
+was shown before (`Kernel.others`), whose form makes many comparisons quick.
 """
 
 from __future__ import annotations
@@ -15,10 +15,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
 
-from proxmargin.compiled.kernels import sparse_products
-from proxmargin.compiled.products import centred_squares
+from proxmargin.designs.base import CONSTANT, Design
+from proxmargin.designs.convert import as_design
+from proxmargin.samples import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Others,
+    Tile,
+    about,
+    amid,
+    by_rows,
+    compressed,
+    dense_rows,
+    inner_products,
+    is_sparse,
+    row_squares,
+    squared_distances,
+)
 
 __all__ = [
     "Custom",
@@ -28,24 +42,17 @@ __all__ = [
     "Precomputed",
     "Rbf",
     "Sigmoid",
-    "by_columns",
-    "by_rows",
     "named_kernel",
     "resolve_gamma",
 ]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Tile = tuple[slice, slice, Array]
 
-# a tile of kernel values: a megabyte, which stays in a core's cache
-TILE_ROWS, TILE_COLUMNS = 128, 1024
-# samples behind the centre of the distances: any point amid the data will do
-CENTRE_SAMPLES = 256
+# samples between which the rounding of distances is measured
+ROUNDING_SAMPLES = 256
 # samples of a function's diagonal computed at a time: a small square for each small piece of it
 FUNCTION_ROWS = 8
-# entries converted to float64 at a time
-BLOCK = 1 << 16
 
 
 class Kernel(ABC):
@@ -76,19 +83,27 @@ class Kernel(ABC):
             If the numbers of features differ.
         """
         values = np.empty((left.shape[0], right.shape[0])) if out is None else out
-        self.fill(left, right, values)
+        self.fill(left, self.others(right), values)
         return values
 
+    def others(self, X: Any) -> Any:
+        """``X`` as the right of many calls of `fill`."""
+        return X
+
     @abstractmethod
-    def fill(self, left: Any, right: Any, out: Array) -> None:
-        """Write the values at all pairs of rows into ``out``."""
+    def fill(self, left: Any, others: Any, out: Array) -> None:
+        """Write the values of all rows of ``left`` with all `others` into ``out``."""
+
+    def about(self, origin: Array) -> Kernel:
+        """The kernel of ``x - origin`` and ``z - origin``, for sparse samples x and z."""
+        return Centred(self, origin)
 
     @abstractmethod
     def diagonal(self, X: Any) -> Array:
         """The kernel of every row of ``X`` with itself, (n_samples,)."""
 
-    def rounding(self, X: Any) -> float:
-        """Relative error of the largest values on ``X``, in units of the last place."""
+    def rounding(self, others: Any) -> float:
+        """Relative error of the largest values between `others`, in units of the last place."""
         return 1.0
 
     def mean_rounding(self, X: Any) -> float:
@@ -99,32 +114,45 @@ class Kernel(ABC):
         """
         return 1.0
 
-    def anchors(self, X: Any, index: Index) -> Any:
-        """What predictions need of the training samples ``index``: the right of a later call."""
+    def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
+        """What predictions need of the training samples ``index``: the right of a later call.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        index : (n_anchors,) int
+        numbers : (n_samples,) int, optional
+            Of these samples among all there were; by default their places.
+        """
         return X[index]
 
 
 class ProductKernel(Kernel):
     """A kernel that is a function of inner products."""
 
-    def fill(self, left: Any, right: Any, out: Array) -> None:
-        left, right = _compressed(left), _compressed(right)
-        if left.shape[1] != right.shape[1]:
+    def others(self, X: Any) -> Others:
+        return about(X, np.zeros(X.shape[1]))
+
+    def fill(self, left: Any, others: Others, out: Array) -> None:
+        if left.shape[1] != others.shape[1]:
             raise ValueError(
-                f"the samples have {left.shape[1]} and {right.shape[1]} features; a kernel "
+                f"the samples have {left.shape[1]} and {others.shape[1]} features; a kernel "
                 "compares samples with the same features"
             )
-        for rows, columns, tile in self.tiles(left, right):
+        for rows, columns, tile in self.tiles(left, others):
             self.transform(tile, out[rows, columns])
 
+    def about(self, origin: Array) -> Kernel:
+        return About(self, origin)
+
     def diagonal(self, X: Any) -> Array:
-        values = row_squares(_compressed(X))
+        values = row_squares(X)
         self.transform(values, values)
         return values
 
-    def tiles(self, left: Any, right: Any) -> Iterator[Tile]:
+    def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
         """What `transform` wants of each pair, tile by tile: inner products."""
-        return inner_products(left, right)
+        return inner_products(left, others)
 
     @abstractmethod
     def transform(self, tile: Array, out: Array) -> None:
@@ -157,8 +185,15 @@ class Rbf(ProductKernel):
     def __post_init__(self) -> None:
         _check_gamma(self.gamma)
 
-    def tiles(self, left: Any, right: Any) -> Iterator[Tile]:
-        return squared_distances(left, right)
+    def others(self, X: Any) -> Others:
+        return amid(X)
+
+    def about(self, origin: Array) -> Kernel:
+        """The kernel itself: it sees differences alone."""
+        return self
+
+    def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
+        return squared_distances(left, others)
 
     def transform(self, tile: Array, out: Array) -> None:
         # what rounding makes negative is as small as what it hides: this is faster than a maximum
@@ -169,21 +204,20 @@ class Rbf(ProductKernel):
     def diagonal(self, X: Any) -> Array:
         return np.ones(X.shape[0])
 
-    def rounding(self, X: Any) -> float:
+    def rounding(self, others: Any) -> float:
         """Distances are differences of squares, whose rounding the exponential passes on."""
-        spread = _compressed(X)
-        largest = row_squares(spread, _centre(spread)).max(initial=0.0)
-        return max(1.0, self.gamma * float(largest))
+        return max(1.0, self.gamma * float(others.squares.max(initial=0.0)))
 
     def mean_rounding(self, X: Any) -> float:
         """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``.
 
         Values near zero, those of samples far apart, have nothing left to lose.
         """
-        sample = _compressed(X[:: max(1, X.shape[0] // CENTRE_SAMPLES)])
-        squares = row_squares(sample, _centre(sample))
+        sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
+        others = self.others(sample)
+        squares = row_squares(sample, others.point)
         last_place, lost, number = float(np.finfo(float).eps), 0.0, np.arange(sample.shape[0])
-        for rows, columns, tile in self.tiles(sample, sample):
+        for rows, columns, tile in self.tiles(sample, others):
             distances = np.abs(tile)
             error = last_place * (squares[rows, None] + squares[columns])
             most = np.exp(-self.gamma * np.maximum(distances - error, 0.0))
@@ -252,6 +286,66 @@ class Sigmoid(ProductKernel):
         np.tanh(tile, out=out)
 
 
+@dataclass(frozen=True, eq=False)
+class About(ProductKernel):
+    """A function of the inner products of samples less a point; sparse ones are not filled.
+
+    Parameters
+    ----------
+    kernel : ProductKernel
+        Of inner products.
+    origin : (n_features,)
+    """
+
+    kernel: ProductKernel
+    origin: Array
+
+    @property
+    def is_definite(self) -> bool:
+        return self.kernel.is_definite
+
+    def others(self, X: Any) -> Others:
+        return about(X, self.origin)
+
+    def diagonal(self, X: Any) -> Array:
+        values = row_squares(X, self.origin)
+        self.transform(values, values)
+        return values
+
+    def transform(self, tile: Array, out: Array) -> None:
+        self.kernel.transform(tile, out)
+
+
+@dataclass(frozen=True, eq=False)
+class Centred(Kernel):
+    """Any kernel of samples less a point: it is shown dense blocks of them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    origin : (n_features,)
+    """
+
+    kernel: Kernel
+    origin: Array
+
+    @property
+    def is_definite(self) -> bool:
+        return self.kernel.is_definite
+
+    def others(self, X: Any) -> Any:
+        return by_rows(X)
+
+    def fill(self, left: Any, others: Any, out: Array) -> None:
+        for rows, lines in dense_rows(by_rows(left), TILE_ROWS):
+            for columns, block in dense_rows(others, TILE_COLUMNS):
+                self.kernel(lines - self.origin, block - self.origin, out[rows, columns])
+
+    def diagonal(self, X: Any) -> Array:
+        blocks = dense_rows(by_rows(X), TILE_ROWS)
+        return np.concatenate([self.kernel.diagonal(lines - self.origin) for _, lines in blocks])
+
+
 @dataclass(frozen=True)
 class Custom(Kernel):
     """A kernel given as a function of two sets of samples.
@@ -267,7 +361,7 @@ class Custom(Kernel):
 
     is_definite = False
 
-    def fill(self, left: Any, right: Any, out: Array) -> None:
+    def fill(self, left: Any, others: Any, out: Array) -> None:
         """See `Kernel`.
 
         Raises
@@ -275,9 +369,9 @@ class Custom(Kernel):
         ValueError
             If the function returns another shape, or values that are not finite real numbers.
         """
-        values = self.function(left, right)
-        dense = np.asarray(values.toarray() if _is_sparse(values) else values)
-        expected = (left.shape[0], right.shape[0])
+        values = self.function(left, others)
+        dense = np.asarray(values.toarray() if is_sparse(values) else values)
+        expected = (left.shape[0], others.shape[0])
         if dense.shape != expected:
             raise ValueError(
                 f"the kernel function returned shape {dense.shape} for {expected[0]} and "
@@ -303,26 +397,26 @@ class Precomputed(Kernel):
 
     is_definite = False
 
-    def fill(self, left: Any, right: Any, out: Array) -> None:
-        """``left[:, right]``
+    def fill(self, left: Any, others: Any, out: Array) -> None:
+        """``left[:, others]``
 
         Parameters
         ----------
         left : (n_left, n_train)
-        right : (n_right,) int
+        others : (n_others,) int
             Training samples.
         """
-        out[...] = np.asarray(left)[:, right]
+        out[...] = np.asarray(left)[:, others]
 
     def diagonal(self, X: Any) -> Array:
         return np.diagonal(X).astype(np.float64)
 
-    def anchors(self, X: Any, index: Index) -> Any:
+    def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
         """The numbers of the samples: no data need to be kept."""
-        return np.asarray(index)
+        return np.asarray(index if numbers is None else numbers[index])
 
 
-def resolve_gamma(gamma: str | float, X: Any) -> float:
+def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
     """The number behind ``gamma``, by scikit-learn's rules.
 
     Parameters
@@ -330,7 +424,9 @@ def resolve_gamma(gamma: str | float, X: Any) -> float:
     gamma : 'scale', 'auto' or float > 0
         ``1 / (n_features var(X))`` with the variance of all entries (1 where that is zero), or
         ``1 / n_features``.
-    X : (n_samples, n_features), dense or sparse
+    X : (n_samples, n_features), dense or sparse, or a `Design`
+    weights : (n_samples,) >= 0, optional
+        Of the samples: weight 2 is the same as a repeated row.
 
     Raises
     ------
@@ -338,10 +434,10 @@ def resolve_gamma(gamma: str | float, X: Any) -> float:
         For anything else.
     """
     if isinstance(gamma, str):
-        rules: dict[str, Callable[[Any], float]] = {"scale": _scale, "auto": _auto}
+        rules: dict[str, Callable[[Design, Array | None], float]] = {"scale": _scale, "auto": _auto}
         if gamma not in rules:
             raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {gamma!r}")
-        return rules[gamma](X)
+        return rules[gamma](as_design(compressed(X)), weights)
     _check_gamma(gamma)
     return float(gamma)
 
@@ -353,6 +449,7 @@ def named_kernel(
     degree: int,
     coef0: float,
     X: Any,
+    weights: Array | None = None,
 ) -> Kernel:
     """The kernel of a name and its parameters, or of a function.
 
@@ -361,8 +458,10 @@ def named_kernel(
     kernel : 'linear', 'rbf', 'poly', 'sigmoid', 'precomputed', callable or Kernel
     gamma, degree, coef0
         Read only by the kernels that have them.
-    X : (n_samples, n_features)
+    X : (n_samples, n_features), or a `Design`
         The training data, for the rules behind ``gamma``.
+    weights : (n_samples,), optional
+        Of the training samples, for the same.
 
     Raises
     ------
@@ -375,132 +474,15 @@ def named_kernel(
         return Custom(kernel)
     builders: dict[str, Callable[[], Kernel]] = {
         "linear": Linear,
-        "rbf": lambda: Rbf(resolve_gamma(gamma, X)),
-        "poly": lambda: Polynomial(degree, resolve_gamma(gamma, X), coef0),
-        "sigmoid": lambda: Sigmoid(resolve_gamma(gamma, X), coef0),
+        "rbf": lambda: Rbf(resolve_gamma(gamma, X, weights)),
+        "poly": lambda: Polynomial(degree, resolve_gamma(gamma, X, weights), coef0),
+        "sigmoid": lambda: Sigmoid(resolve_gamma(gamma, X, weights), coef0),
         "precomputed": Precomputed,
     }
     if not isinstance(kernel, str) or kernel not in builders:
         names = ", ".join(repr(name) for name in builders)
         raise ValueError(f"kernel is one of {names} or a function, not {kernel!r}")
     return builders[kernel]()
-
-
-def by_columns(X: Any) -> Any:
-    """``X`` as the right of many calls: sparse data compressed by columns."""
-    return _compressed(X).tocsc() if _is_sparse(X) else X
-
-
-def by_rows(X: Any) -> Any:
-    """``X`` with rows that can be picked cheaply: sparse data compressed by rows.
-
-    Only data in other sparse formats are copied.
-    """
-    return _compressed(X).tocsr() if _is_sparse(X) else X
-
-
-def inner_products(left: Any, right: Any) -> Iterator[Tile]:
-    """Tiles ``(rows, columns, <left_i, right_j>)``; a tile is overwritten by the next.
-
-    Parameters
-    ----------
-    left, right : (n, n_features)
-        Dense, or sparse and without duplicate entries.
-    """
-    if _is_sparse(right):
-        yield from _sparse_products(left, right)
-    elif _is_sparse(left):
-        for columns, rows, tile in _sparse_products(right, left):
-            yield rows, columns, tile.T
-    else:
-        for rows, lines in _dense_rows(left, TILE_ROWS):
-            for columns, others in _dense_rows(right, TILE_COLUMNS):
-                yield rows, columns, lines @ others.T
-
-
-def squared_distances(left: Any, right: Any) -> Iterator[Tile]:
-    """Tiles ``(rows, columns, |left_i - right_j|^2)``, negative by rounding at worst.
-
-    Dense samples are measured from a point amid ``right``: then a common offset costs no digits.
-    """
-    if _is_sparse(left) or _is_sparse(right):
-        lefts, rights = row_squares(left), row_squares(right)
-        for rows, columns, tile in inner_products(left, right):
-            np.multiply(tile, -2.0, out=tile)
-            tile += lefts[rows, None]
-            tile += rights[columns]
-            yield rows, columns, tile
-        return
-    centre = _centre(right)
-    for rows, lines in _dense_rows(left, TILE_ROWS):
-        # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2: the squares ride along in the product
-        x = np.empty((len(lines), left.shape[1] + 2))
-        np.subtract(lines, centre, out=x[:, :-2])
-        x[:, -2] = np.einsum("ij,ij->i", x[:, :-2], x[:, :-2])
-        x[:, -1] = 1.0
-        x[:, :-2] *= -2.0
-        for columns, others in _dense_rows(right, TILE_COLUMNS):
-            z = np.empty((len(others), right.shape[1] + 2))
-            np.subtract(others, centre, out=z[:, :-2])
-            z[:, -1] = np.einsum("ij,ij->i", z[:, :-2], z[:, :-2])
-            z[:, -2] = 1.0
-            yield rows, columns, x @ z.T
-
-
-def row_squares(X: Any, centre: Any = 0.0) -> Array:
-    """``|x_i - centre|^2`` of every row, (n_samples,); sparse data are not centred."""
-    n, p = X.shape
-    if _is_sparse(X):
-        parts = (X.data, X.indices, X.indptr, np.ones(p), np.zeros(p))
-        squares: Array = centred_squares(*parts, X.format == "csr", True, n)
-        return squares
-    out = np.empty(n)
-    for rows, lines in _dense_rows(X, max(1, BLOCK // max(p, 1))):
-        out[rows] = np.square(lines - centre).sum(axis=1)
-    return out
-
-
-def _centre(X: Any) -> Any:
-    """A point amid dense samples, (n_features,); the origin for sparse ones."""
-    if _is_sparse(X) or not X.shape[0]:
-        return 0.0
-    return X[:: max(1, X.shape[0] // CENTRE_SAMPLES)].mean(axis=0, dtype=np.float64)
-
-
-def _dense_rows(X: NDArray[Any], step: int) -> Iterator[tuple[slice, Array]]:
-    """Slices of ``step`` rows, as float64."""
-    for start in range(0, X.shape[0], step):
-        rows = slice(start, min(start + step, X.shape[0]))
-        yield rows, X[rows].astype(np.float64, copy=False)
-
-
-def _sparse_products(left: Any, right: Any) -> Iterator[Tile]:
-    """`inner_products` for sparse ``right``, compressed by columns for it if it is not."""
-    columns, n = right.tocsc(), right.shape[0]
-    rows_left = left.tocsr() if _is_sparse(left) else left
-    step = max(1, TILE_ROWS * TILE_COLUMNS // max(n, 1))
-    for start in range(0, left.shape[0], step):
-        rows = slice(start, min(start + step, left.shape[0]))
-        lines = csr_array(rows_left[rows])
-        tile = np.empty((lines.shape[0], n))
-        parts = (columns.data, columns.indices, columns.indptr)
-        sparse_products(lines.data, lines.indices, lines.indptr, *parts, tile)
-        yield rows, slice(0, n), tile
-
-
-def _compressed(X: Any) -> Any:
-    """Dense data as they are; sparse data as CSR or CSC without duplicate entries."""
-    if not _is_sparse(X):
-        return X
-    compressed = X if X.format in ("csr", "csc") else X.tocsr()
-    if not compressed.has_canonical_format:
-        compressed = compressed.copy()  # the user's matrix stays as it is
-        compressed.sum_duplicates()
-    return compressed
-
-
-def _is_sparse(X: Any) -> bool:
-    return bool(issparse(X))
 
 
 def _whole_power(base: Array, degree: int) -> Array:
@@ -514,24 +496,22 @@ def _whole_power(base: Array, degree: int) -> Array:
     return power
 
 
-def _scale(X: Any) -> float:
-    variance = _variance(X)
-    return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+def _scale(design: Design, weights: Array | None) -> float:
+    given = np.ones(design.n_samples) if weights is None else weights
+    mean, variance = _moments(design, given / given.sum())
+    middle = float(mean.mean())
+    spread = float((variance + (mean - middle) ** 2).mean())
+    return 1.0 / (design.n_features * spread) if spread > CONSTANT * middle**2 else 1.0
 
 
-def _auto(X: Any) -> float:
-    return 1.0 / X.shape[1]
+def _moments(design: Design, shares: Array) -> tuple[Array, Array]:
+    """Mean and variance of each feature, (n_features,)."""
+    mean = design.adjoint(shares[:, None])[:, 0]
+    return mean, design.column_squares(shares, mean)
 
 
-def _variance(X: Any) -> float:
-    """The population variance of all entries, those not stored included."""
-    X = _compressed(X)
-    size = X.shape[0] * X.shape[1]
-    stored = X.data[:, None] if _is_sparse(X) else X
-    step = max(1, BLOCK // max(stored.shape[1], 1))
-    mean = sum(float(block.sum()) for _, block in _dense_rows(stored, step)) / size
-    squares = sum(float(((block - mean) ** 2).sum()) for _, block in _dense_rows(stored, step))
-    return (squares + (size - stored.size) * mean**2) / size
+def _auto(design: Design, weights: Array | None) -> float:
+    return 1.0 / design.n_features
 
 
 def _check_gamma(gamma: Any) -> None:

@@ -118,9 +118,7 @@ class _Run:
         """
         if self.best is not None and self.believed:
             best = self.best
-            gap = certify(
-                self.problem, best.point, dual=best.dual_point, tol=self.stop.tol
-            )
+            gap = certify(self.problem, best.point, dual=best.dual_point, tol=self.stop.tol)
             self.best, self.believed = _tightened(gap, self.known), False
             self.highest = self.best
 

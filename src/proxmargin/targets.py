@@ -54,6 +54,10 @@ class Targets:
             )
         return cls(classes, codes, weights)
 
+    def picked(self, index: NDArray[np.intp]) -> Targets:
+        """Those of some of the samples, with the same classes."""
+        return Targets(self.classes, self.codes[index], self.weights[index])
+
     @property
     def total(self) -> float:
         return float(self.weights.sum())

@@ -22,8 +22,8 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    ("traits", "rows", "rounding", "compiled", "projections"),
-    ("losses", "penalties", "designs", "kernels"),
+    ("traits", "rows", "rounding", "compressed", "compiled", "projections"),
+    ("losses", "penalties", "designs", "samples", "kernels"),
     ("problem", "sides"),
     ("certificate", "representer"),
     ("outcome", "stopping", "solvers.base"),

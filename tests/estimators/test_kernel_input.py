@@ -233,10 +233,31 @@ def test_a_standardised_model_predicts_sparse_and_dense_samples_alike(kernel: st
     )
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e8])
+def test_an_offset_of_full_sparse_features_costs_distances_no_digits(offset: float) -> None:
+    X, y = blobs()
+    X = np.round(X * 2.0**6) / 2.0**6  # so that adding the offset is exact
+    exact = SVC(kernel="rbf", gamma=0.5).fit(X, y).certificate_
+    near = SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(X + offset), y).certificate_
+    assert near.converged
+    assert abs(near.primal - exact.primal) <= near.gap + exact.gap
+
+
+def half_empty(X: np.ndarray, offset: float) -> np.ndarray:
+    """Samples far from the origin, with half of their entries missing: by these they differ."""
+    return (X + offset) * (np.arange(X.shape[0]) % 4 < 2)[:, None]
+
+
 def test_distances_of_sparse_samples_that_rounding_has_eaten_are_refused() -> None:
     X, y = blobs()
-    exact = SVC(kernel="rbf", gamma=0.5).fit(X, y).certificate_
-    near = SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(X + 1e3), y).certificate_
-    assert abs(near.primal - exact.primal) <= near.gap + exact.gap
+    SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(half_empty(X, 1e3)), y)
     with pytest.raises(ValueError, match="lost in rounding: offsets of the features"):
-        SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(X + 1e8), y)
+        SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(half_empty(X, 1e8)), y)
+
+
+def test_predictions_from_distances_that_rounding_has_eaten_are_refused() -> None:
+    X, y = blobs()
+    model = SVC(kernel="rbf", gamma=0.5).fit(sparse.csr_array(X + 1e8), y)
+    model.support_vectors_ = sparse.csr_array(half_empty(X, 1e8)[model.support_])
+    with pytest.raises(ValueError, match="lost in rounding: offsets of the features"):
+        model.predict(sparse.csr_array(X + 1e8))

@@ -172,6 +172,67 @@ def largest_entries(data, indices, indptr, by_rows, length):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
+def _squares_of_rows(  # type: ignore[no-untyped-def]
+    data, indices, indptr, weights, centre, by_rows, length
+):
+    """`centred_squares` of each row; columns without gaps have no part in what is not stored."""
+    gaps = np.zeros(weights.size, dtype=np.int64)
+    if np.any(centre):
+        gaps[:] = length
+        for line in range(indptr.size - 1):
+            for entry in range(indptr[line], indptr[line + 1]):
+                gaps[indices[entry] if by_rows else line] -= 1
+    out = np.zeros(length)
+    stored = np.zeros(length)
+    count = np.zeros(length, dtype=np.int64)
+    for line in range(indptr.size - 1):
+        for entry in range(indptr[line], indptr[line + 1]):
+            row = line if by_rows else indices[entry]
+            column = indices[entry] if by_rows else line
+            off = data[entry] - centre[column]
+            out[row] += weights[column] * off * off
+            if gaps[column] > 0:
+                stored[row] += weights[column] * centre[column] * centre[column]
+                count[row] += 1
+    everything = 0.0
+    open_columns = np.count_nonzero(gaps)
+    for j in range(weights.size):
+        if gaps[j] > 0:
+            everything += weights[j] * centre[j] * centre[j]
+    for row in range(length):
+        if count[row] < open_columns:
+            out[row] += max(everything - stored[row], 0.0)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _squares_of_columns(  # type: ignore[no-untyped-def]
+    data, indices, indptr, weights, centre, by_rows, length
+):
+    """`centred_squares` of each column; rows without weight leave no gaps."""
+    out = np.zeros(length)
+    stored = np.zeros(length)
+    count = np.zeros(length, dtype=np.int64)
+    for line in range(indptr.size - 1):
+        for entry in range(indptr[line], indptr[line + 1]):
+            row = line if by_rows else indices[entry]
+            column = indices[entry] if by_rows else line
+            weight = weights[row]
+            if weight != 0.0:
+                off = data[entry] - centre[column]
+                out[column] += weight * off * off
+                stored[column] += weight
+                count[column] += 1
+    everything = weights.sum()
+    live = np.count_nonzero(weights)
+    for column in range(length):
+        if count[column] < live:
+            gap = max(everything - stored[column], 0.0)
+            out[column] += gap * centre[column] * centre[column]
+    return out
+
+
+@njit(cache=True, nogil=True)
 def centred_squares(  # type: ignore[no-untyped-def]
     data, indices, indptr, weights, centre, by_rows, of_rows, length
 ):
@@ -193,25 +254,6 @@ def centred_squares(  # type: ignore[no-untyped-def]
     (n_rows,) or (n_columns,)
         Every term is non-negative; entries that are not stored count ``centre^2``.
     """
-    size = length
-    out = np.zeros(size)
-    stored = np.zeros(size)
-    count = np.zeros(size, dtype=np.int64)
-    for line in range(indptr.size - 1):
-        for entry in range(indptr[line], indptr[line + 1]):
-            row = line if by_rows else indices[entry]
-            column = indices[entry] if by_rows else line
-            target = row if of_rows else column
-            weight = weights[column] if of_rows else weights[row]
-            off = data[entry] - centre[column]
-            out[target] += weight * off * off
-            stored[target] += weight * centre[column] * centre[column]
-            count[target] += 1
-    everything = 0.0
-    for j in range(weights.size):
-        everything += weights[j] * centre[j] * centre[j] if of_rows else weights[j]
-    for target in range(size):
-        if count[target] < weights.size:
-            whole = everything if of_rows else everything * centre[target] * centre[target]
-            out[target] += max(whole - stored[target], 0.0)
-    return out
+    if of_rows:
+        return _squares_of_rows(data, indices, indptr, weights, centre, by_rows, length)
+    return _squares_of_columns(data, indices, indptr, weights, centre, by_rows, length)

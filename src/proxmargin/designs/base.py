@@ -186,6 +186,16 @@ class Design(ABC):
         """
         return self.remembered("outer gram", lambda: self.inner_products(np.ones(self.n_features)))
 
+    def centred_gram(self, shares: Array) -> Array:
+        """Inner products of the samples less their mean: an offset costs distances no digits.
+
+        Parameters
+        ----------
+        shares : (n_samples,) >= 0, summing to one
+        """
+        mean = self.adjoint(shares[:, None])[:, 0]
+        return self._outer_gram(np.ones(self.n_features), mean)
+
     def inner_products(self, weights: Array) -> Array:
         """``X diag(weights) X'``, (n_samples, n_samples), float64, for weights >= 0 of features."""
         return self._outer_gram(weights, np.zeros(self.n_features))

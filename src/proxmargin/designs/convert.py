@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from proxmargin.compressed import canonical
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.sparse import SparseDesign
@@ -17,7 +18,10 @@ __all__ = ["as_design"]
 
 @singledispatch
 def as_design(data: Any) -> Design:
-    """The design over ``data``, without a copy; ``as_design.register`` adds further types."""
+    """The design over ``data``; ``as_design.register`` adds further types.
+
+    Without a copy, but for sparse data with repeated or unsorted entries.
+    """
     raise TypeError(f"no design is known for data of type {type(data).__name__}")
 
 
@@ -29,7 +33,7 @@ def _(data: np.ndarray) -> Design:
 @as_design.register(sparse.spmatrix)
 @as_design.register(sparse.sparray)
 def _(data: Any) -> Design:
-    return SparseDesign(data)
+    return SparseDesign(canonical(data))
 
 
 @as_design.register

@@ -14,8 +14,9 @@ from scipy import sparse
 from proxmargin.compiled import products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
-from proxmargin.kernels import Custom, Kernel, Precomputed, by_columns, by_rows
+from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.rows import live_rows
+from proxmargin.samples import by_rows
 
 __all__ = [
     "ComputedKernel",
@@ -222,7 +223,7 @@ class ComputedKernel(KernelMatrix):
 
     @cached_property
     def precision(self) -> float:  # type: ignore[override]
-        return float(np.finfo(float).eps) * self.kernel.rounding(self.X)
+        return float(np.finfo(float).eps) * self.kernel.rounding(self.others)
 
     @cached_property
     def rounding(self) -> float:
@@ -273,15 +274,14 @@ class ComputedKernel(KernelMatrix):
         """``K @ right`` by squares on and above the diagonal of K; none of them is kept."""
         parts = [slice(k, k + SQUARE_ROWS) for k in range(0, self.n_samples, SQUARE_ROWS)]
         samples = [self.X[part] for part in parts]
-        others = [by_columns(one) for one in samples]
+        others = [self.kernel.others(one) for one in samples]
         out = np.zeros(right.shape)
         room = np.empty(min(SQUARE_ROWS, self.n_samples) ** 2)
         for i, rows in enumerate(parts):
             for j in range(i, len(parts)):
                 shape = samples[i].shape[0], samples[j].shape[0]
-                square = self.kernel(
-                    samples[i], others[j], room[: shape[0] * shape[1]].reshape(shape)
-                )
+                square = room[: shape[0] * shape[1]].reshape(shape)
+                self.kernel.fill(samples[i], others[j], square)
                 if i == j:
                     np.einsum("ii->i", square)[:] = self._diagonal[rows]
                 else:
@@ -306,16 +306,17 @@ class ComputedKernel(KernelMatrix):
         return diagonal
 
     @cached_property
-    def _others(self) -> Any:
+    def others(self) -> Any:
         """The data as the right of products; for sparse data a copy, made once."""
-        return by_columns(self.X)
+        return self.kernel.others(self.X)
 
     @cached_property
     def _cache(self) -> RowCache:
         return RowCache(self.capacity, self.n_samples)
 
     def _computed(self, index: Index, out: Array | None = None) -> Array:
-        values = self.kernel(self.X[index], self._others, out)
+        values = np.empty((index.size, self.n_samples)) if out is None else out
+        self.kernel.fill(self.X[index], self.others, values)
         values[np.arange(index.size), index] = self._diagonal[index]
         return values
 
@@ -443,11 +444,13 @@ def checked_precomputed(matrix: Any) -> NDArray[Any]:
 
 def check_digits(matrix: KernelMatrix) -> None:
     """Raise ValueError where rounding leaves less than `FEWEST_DIGITS` of the values."""
-    if matrix.rounding > 10.0**-FEWEST_DIGITS:
+    most = 10.0**-FEWEST_DIGITS
+    # both distances of a pair are rounded; what that does at worst is known at little cost
+    if 2.0 * matrix.precision > most and matrix.rounding > most:
         raise ValueError(
             "the distances between these samples are lost in rounding: offsets of the features are "
-            "too large for their differences, and of sparse data they are not subtracted; "
-            "subtract them first"
+            "too large for their differences, and of sparse data they are subtracted only from "
+            "columns that are almost full; subtract them first"
         )
 
 

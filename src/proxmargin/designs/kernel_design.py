@@ -8,6 +8,7 @@ import numpy as np
 
 from proxmargin.designs.base import Array, Design, Index
 from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.rows import evenly_taken
 
 __all__ = ["KernelDesign"]
 
@@ -48,9 +49,8 @@ class KernelDesign(Design):
         Its square is ``sum_i s_i K_ii - s'K s``, the second term from a thousand samples evenly
         taken: all pairs would cost as much as the fit.
         """
-        live = np.flatnonzero(shares > 0)
-        some = live[:: max(1, -(-live.size // SPREAD_SAMPLES))]
-        part = shares[some] / shares[some].sum()
+        some, part = evenly_taken(shares, SPREAD_SAMPLES)
+        part = part / part.sum()
         mean = float(part @ self.matrix.block(some, some) @ part)
         total = float(shares @ self.matrix.diagonal()) - mean
         return total**0.5 if total > 0 else 1.0
@@ -82,6 +82,10 @@ class KernelDesign(Design):
     def outer_gram(self) -> Array:
         """K itself."""
         return self.matrix.rows(np.arange(self.n_samples))
+
+    def centred_gram(self, shares: Array) -> Array:
+        """K itself: distances are the same from any point."""
+        return self.outer_gram()
 
     def _rows(self, index: Index) -> KernelDesign:
         return KernelDesign(self.matrix.part(index))

@@ -6,16 +6,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.compiled import compensated, products
 from proxmargin.compiled.newton import sparse_gram
-from proxmargin.designs.base import Array, Design, Index, Ledger, subtract_outer
+from proxmargin.compressed import entries_of_columns, full_columns, shifted
+from proxmargin.designs.base import CONSTANT, Array, Design, Index, Ledger, subtract_outer
 from proxmargin.rounding import Enclosed, compensated_error
 
 __all__ = ["SparseDesign"]
 
 # samples whose inner products with all others are computed at a time
 OUTER_ROWS = 1 << 9
+# offsets of more deviations than this, squared, would cost products more digits than six
+OFFSET = 1e3
 
 
 class SparseDesign(Design):
@@ -24,7 +28,7 @@ class SparseDesign(Design):
     Parameters
     ----------
     matrix : scipy.sparse CSR or CSC, matrix or array
-        Not copied, not converted, not sorted.
+        In canonical form (`as_design` sees to it); not copied, not converted.
     """
 
     def __init__(self, matrix: Any, ledger: Ledger | None = None, share: float = 1.0) -> None:
@@ -72,19 +76,43 @@ class SparseDesign(Design):
 
     def gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        rows = self.by_rows
+        rows, weights, rest = self._less_offsets(weights, centre)
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
-        if centre.any():
+        if rest.any():
             # X'DX - c h' - h c' + (1'D1) c c' with h = X'D1
-            half = self.adjoint(weights[:, None])[:, 0] - 0.5 * weights.sum() * centre
-            subtract_outer(out, centre, half)
-            subtract_outer(out, half, centre)
+            self.ledger.charge(self.share)
+            half = rows.T @ weights - 0.5 * weights.sum() * rest
+            subtract_outer(out, rest, half)
+            subtract_outer(out, half, rest)
         return out
+
+    def _less_offsets(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:
+        """Rows with their weights, and what is left to be subtracted of the centre.
+
+        The offset of a column that the rows with weight fill is subtracted before products, where
+        cancelling it afterwards would cost digits.
+        """
+        live = np.flatnonzero(weights)
+        crowded = np.flatnonzero((self._stored >= live.size) & (centre != 0))
+        if not (crowded.size and live.size):
+            return self.by_rows, weights, centre
+        variance = self.column_squares(weights / weights.sum(), centre)
+        noise = np.where(variance > CONSTANT * centre**2, variance, variance.mean())
+        far = crowded[centre[crowded] ** 2 > OFFSET**2 * noise[crowded]]
+        if not far.size:
+            return self.by_rows, weights, centre
+        rows = self.by_rows if live.size == weights.size else self.by_rows[live]
+        filled = far[full_columns(rows)[far]]
+        point = np.zeros_like(centre)
+        point[filled] = centre[filled]
+        return shifted(rows, point), weights[live], centre - point
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        rows = self.by_rows
+        # the offsets of full columns are subtracted first: cancelled later, they would cost digits
+        point = np.where(self._stored == self.n_samples, centre, 0.0)
+        rows, rest = shifted(self.by_rows, point), centre - point
         across = rows.T.tocsr()
         out = np.empty((self.n_samples, self.n_samples))
         for start in range(0, self.n_samples, OUTER_ROWS):
@@ -92,13 +120,19 @@ class SparseDesign(Design):
             block = rows[part].astype(np.float64)
             block.data *= weights[block.indices]
             out[part] = (block @ across).toarray()
-        if centre.any():
+        if rest.any():
             # XDX' - 1 h' - h 1' + (c'Dc) 1 1' with h = XDc
-            pull = weights * centre
-            half = self.scores(pull[:, None])[:, 0] - 0.5 * float(pull @ centre)
+            self.ledger.charge(self.share)
+            pull = weights * rest
+            half = rows @ pull - 0.5 * float(pull @ rest)
             out -= half
             out -= half[:, None]
         return out
+
+    @cached_property
+    def _stored(self) -> NDArray[np.intp]:
+        """Entries that are stored of each feature."""
+        return entries_of_columns(self.matrix)
 
     def _rows(self, index: Index) -> SparseDesign:
         picked = self.matrix[index]

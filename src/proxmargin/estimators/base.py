@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +70,15 @@ class Assembly:
     problems : one problem, or one a class for one-vs-rest; they share the design
     centre, scale : (n_features,)
         Of the standardisation; zeros and ones without.
+    numbers : (n_samples,) int
+        Of the samples among those given: the ones that have weight.
     """
 
     targets: Targets
     problems: tuple[Problem, ...]
     centre: Array
     scale: Array
+    numbers: Index
 
     def with_penalty(self, penalty: Penalty) -> Assembly:
         """The same problems under another penalty."""
@@ -238,8 +242,23 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        X, targets, numbers = self._with_weight(X, targets)
         design, centre, scale = self._design(as_design(X), targets)
-        return Assembly(targets, self._problems(targets, design), centre, scale)
+        return Assembly(targets, self._problems(targets, design), centre, scale, numbers)
+
+    def _with_weight(self, X: Any, targets: Targets) -> tuple[Any, Targets, Index]:
+        """The samples that have weight, and their numbers: all others are removed.
+
+        Losses would not see them, but bounds on the entries, on rounding and on steps would.
+        """
+        live = np.flatnonzero(targets.weights)
+        if live.size == targets.weights.size:
+            return X, targets, live
+        return self._picked(X, live), targets.picked(live), live
+
+    def _picked(self, X: Any, index: Index) -> Any:
+        """Some of the training samples."""
+        return X[index]
 
     def _reassembled(self, assembly: Assembly) -> Assembly:
         """The same data for other parameters of the loss and the penalty."""

@@ -61,8 +61,8 @@ KERNEL_PARAMETERS = (
     fit_intercept : bool, default True
         The intercept is not penalised.
     standardize : bool, default False
-        Fit features of unit variance, centred unless a nonlinear kernel meets sparse data;
-        predictions take the data as they are.
+        Fit features of unit variance, centred (sparse data are not filled); predictions take
+        the data as they are.
     cache_size : float, default 1000
         Megabytes of a nonlinear kernel's matrix that are kept; what does not fit is computed
         again when needed.
@@ -99,6 +99,7 @@ KERNEL_ATTRIBUTES = (
     support_ : (n_support,)
         Their indices among the training samples.
     support_vectors_ : (n_support, n_features), for nonlinear kernels
+        As the kernel sees them; sparse ones are scaled, but not centred.
     gamma_ : float or None, for nonlinear kernels"""
 )
 

@@ -25,6 +25,7 @@ from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.rows import evenly_taken
 from proxmargin.targets import Targets
 
 __all__ = ["DWD", "NuSVC"]
@@ -329,15 +330,17 @@ def _threshold(problem: Problem) -> float:
 def _median_distance(design: Design, signs: Array, shares: Array) -> float:
     """The weighted median distance between samples of different classes.
 
-    Over at most a thousand samples of each class, evenly taken in their order.
+    Over at most a thousand samples of each class, at even steps of their weight in their order.
     """
-    classes = (np.flatnonzero((signs == side) & (shares > 0)) for side in (1.0, -1.0))
-    index = np.concatenate([rows[:: -(-rows.size // DISTANCE_SAMPLES)] for rows in classes])
-    first = int(np.count_nonzero(signs[index] > 0))
-    gram = design.rows(index).outer_gram()
+    up, down = (evenly_taken(shares * (signs == side), DISTANCE_SAMPLES) for side in (1.0, -1.0))
+    index, part = np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]])
+    first = up[0].size
+    if first in (0, index.size):
+        return 0.0
+    gram = design.rows(index).centred_gram(part / part.sum())
     squares = np.diag(gram)
     between = squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
-    weights = np.outer(shares[index[:first]], shares[index[first:]])
+    weights = np.outer(up[1], down[1])
     return float(np.sqrt(max(_weighted_median(between.ravel(), weights.ravel()), 0.0)))
 
 

@@ -9,13 +9,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import Design, as_design, moments
-from proxmargin.designs.kernel import KernelMatrix, check_definite, check_digits, kernel_matrix
+from proxmargin.designs import Design, StandardizedDesign, as_design, moments
+from proxmargin.designs.kernel import (
+    ComputedKernel,
+    KernelMatrix,
+    check_definite,
+    check_digits,
+    kernel_matrix,
+)
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.base import (
@@ -42,13 +47,14 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
-from proxmargin.kernels import Kernel, by_rows, named_kernel
+from proxmargin.kernels import Kernel, Precomputed, named_kernel
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.minimize import Report, interrupts
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
+from proxmargin.samples import by_rows, is_sparse
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
@@ -56,6 +62,7 @@ from proxmargin.targets import Targets
 __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 # up to this many samples an interior point method on a factor goes on where a decomposition stalls
 FACTORED_SAMPLES = 2000
@@ -184,8 +191,9 @@ class KernelMachine(MarginEstimator):
         self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        X, targets, numbers = self._with_weight(X, targets)
         with interrupts:
-            self._publish_kernel(targets, self._fit_kernel(X, targets))
+            self._publish_kernel(targets, self._fit_kernel(X, targets), numbers)
             interrupts.act()
         return self
 
@@ -198,21 +206,30 @@ class KernelMachine(MarginEstimator):
         check_is_fitted(self)
         if hasattr(self, "coef_"):
             return super().decision_function(X)
-        X = by_rows(validated_features(self, X))
-        kernel = self._named_kernel(None)
-        fills = self.standardize and sparse.issparse(X) and self.feature_centre_.any()
+        scores = self._kernel_scores(by_rows(validated_features(self, X)), self.support_vectors_)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _kernel_scores(self, X: Any, support: Any) -> Array:
+        """The scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
+        matrix = ComputedKernel(self._seen_by(self._named_kernel(None), support), support)
+        sparsely = is_sparse(support)
+        if sparsely:  # of all training samples, others may be what filled their columns
+            check_digits(matrix)
+        fills = self.standardize and is_sparse(X) and not sparsely
         width = max(self.support_.size, X.shape[1] if fills else 1)
         step = max(1, PREDICTION_BLOCK // width)
-        parts = [
-            kernel(self._prepared(X[k : k + step]), self.support_vectors_) @ self.dual_coef_.T
-            for k in range(0, X.shape[0], step)
-        ]
-        scores: Array = np.vstack(parts) + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        scores = np.tile(self.intercept_, (X.shape[0], 1))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, min(start + step, X.shape[0]))
+            values = np.empty((rows.stop - start, self.support_.size))
+            samples = self._prepared(X[rows], centre=not sparsely)
+            matrix.kernel.fill(samples, matrix.others, values)
+            scores[rows] += values @ self.dual_coef_.T
+        return scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
@@ -237,19 +254,31 @@ class KernelMachine(MarginEstimator):
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
+    @property
+    def _is_precomputed(self) -> bool:
+        by_name = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return by_name or isinstance(self.kernel, Precomputed)
+
     def _check_model(self) -> None:
         check_number("cache_size", self.cache_size, low=0.0)
         check_number("rank", self.rank, low=1, integer=True, optional=True)
         check_number("degree", self.degree, low=1, integer=True)
         check_number("coef0", self.coef0, low=-np.inf)
-        if self.standardize and self.kernel == "precomputed":
+        if self.standardize and self._is_precomputed:
             raise ValueError("standardize must be False for a precomputed kernel")
 
-    def _named_kernel(self, X: Any) -> Kernel:
+    def _named_kernel(self, design: Design | None, weights: Array | None = None) -> Kernel:
         """The kernel; the fitted gamma once there is one and no data are given."""
-        known = X is None and self.gamma_ is not None
+        known = design is None and self.gamma_ is not None
         gamma: Any = self.gamma_ if known else self.gamma
-        return named_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
+        return named_kernel(
+            self.kernel,
+            gamma=gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            X=design,
+            weights=weights,
+        )
 
     # -- linear -----------------------------------------------------------------------------
 
@@ -264,7 +293,7 @@ class KernelMachine(MarginEstimator):
         ]
         for attribute in OF_A_KERNEL:
             self.__dict__.pop(attribute, None)  # of an earlier fit with another kernel
-        self._publish_support(np.array(duals))
+        self._publish_support(np.array(duals), assembly.numbers)
         self._note_chosen(assembly.problems)
         super()._publish(assembly, finished)
 
@@ -280,9 +309,11 @@ class KernelMachine(MarginEstimator):
     def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
         stop = self._stop(self.time_limit).started(clock(), ())
-        X = self._prepared(X, targets)
-        kernel = self._named_kernel(X)
+        design = self._scaled_design(as_design(X), targets)
+        kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
+        X = self._prepared(X, centre=not is_sparse(X))
+        kernel = self._seen_by(kernel, X)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         problems = self._problems(targets, KernelDesign(matrix))
@@ -350,7 +381,11 @@ class KernelMachine(MarginEstimator):
         solver = self.solver if given else BlockDecomposition()
         return not any(solver.objection(problem) for problem in problems)
 
-    def _publish_kernel(self, targets: Targets, fit: _Kernelized) -> None:
+    def _picked(self, X: Any, index: Index) -> Any:
+        """Some of the training samples; of a kernel computed beforehand their columns too."""
+        return X[np.ix_(index, index)] if self._is_precomputed else X[index]
+
+    def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
@@ -360,31 +395,48 @@ class KernelMachine(MarginEstimator):
             weights.append(factor * model.weights)
             intercepts.append(factor * intercept)
         self.classes_ = targets.classes
-        self._publish_support(np.array(weights))
-        self.support_vectors_ = fit.kernel.anchors(fit.X, self.support_)
+        support = self._publish_support(np.array(weights), numbers)
+        self.support_vectors_ = fit.kernel.anchors(fit.X, support, numbers)
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(fit.problems)
         self.certificate_ = certificate_of(fit.solutions)
         self._note_run(fit.solutions)
 
-    def _publish_support(self, weights: Array) -> None:
-        self.support_ = np.flatnonzero(weights.any(axis=0))
-        self.dual_coef_ = weights[:, self.support_]
+    def _publish_support(self, weights: Array, numbers: Index) -> Index:
+        """Publish the weights of samples of these numbers; the places of the support vectors."""
+        support = np.flatnonzero(weights.any(axis=0))
+        self.support_, self.dual_coef_ = numbers[support], weights[:, support]
+        return support
 
-    def _prepared(self, X: Any, targets: Targets | None = None) -> Any:
-        """The samples in the units the kernel sees; ``targets`` come with training samples."""
+    def _scaled_design(self, design: Design, targets: Targets) -> Design:
+        """The samples as the kernel sees them; notes centre and scale of the features."""
+        if not self.standardize:
+            return design
+        self.feature_centre_, self.feature_scale_ = moments(design, targets.shares)
+        return StandardizedDesign(design, self.feature_centre_, self.feature_scale_)
+
+    def _prepared(self, X: Any, *, centre: bool) -> Any:
+        """Samples in the units of the kernel; ``centre`` those that are to be dense.
+
+        From sparse training samples, and all that are compared with them, the kernel itself
+        subtracts the centre (`_seen_by`): they are not filled.
+        """
         if not self.standardize:
             return X
-        if targets is not None:
-            design = as_design(X)
-            mean, self.feature_scale_ = moments(design, targets.shares)
-            self.feature_centre_ = np.zeros_like(mean) if sparse.issparse(X) else mean
-        if sparse.issparse(X) and not self.feature_centre_.any():
-            scales: Any = sparse.diags_array(1.0 / self.feature_scale_)
-            return (X @ scales).tocsr()
-        # sparse samples are centred only where a model of dense ones predicts them, in blocks
-        dense = np.asarray(X.todense()) if sparse.issparse(X) else X  # type: ignore[attr-defined]
-        return (dense - self.feature_centre_) / self.feature_scale_
+        if centre:
+            dense = X.toarray() if is_sparse(X) else X
+            return (dense - self.feature_centre_) / self.feature_scale_
+        if not is_sparse(X):
+            return X / self.feature_scale_
+        scaled = X.astype(np.float64).tocsr()
+        scaled.data /= self.feature_scale_[scaled.indices]
+        return scaled
+
+    def _seen_by(self, kernel: Kernel, X: Any) -> Kernel:
+        """The kernel of training samples, `_prepared`, that may be sparse and not centred yet."""
+        if not (self.standardize and is_sparse(X)):
+            return kernel
+        return kernel.about(self.feature_centre_ / self.feature_scale_)
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:
@@ -413,8 +465,8 @@ def per_class(values: Sequence[float]) -> float | Array:
 
 def _assembly(targets: Targets, problems: Sequence[Problem]) -> Assembly:
     """Problems over features that are used as they are."""
-    count = problems[0].design.n_features
-    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count))
+    count, numbers = problems[0].design.n_features, np.arange(targets.codes.size)
+    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count), numbers)
 
 
 class RegularizedMachine(KernelMachine):

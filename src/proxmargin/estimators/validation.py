@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,8 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+
+from proxmargin.compressed import canonical
 
 __all__ = [
     "check_choice",
@@ -181,11 +184,9 @@ def _column_name(X: Any, column: int) -> str:
 def _checked_entries(estimator: Any, X: Any) -> Any:
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
+        X = copy(X)  # shares the arrays: the checks drop room that is not used
         X.check_format(full_check=True)
-        if not X.has_canonical_format:
-            single = X.copy()
-            single.sum_duplicates()
-            X = single if single.nnz < X.nnz else X  # unsorted is fine, repeated is not
+        X = canonical(X)
         entries = X.data
     else:
         entries = X

@@ -1,0 +1,93 @@
+"""Compressed sparse matrices: in one form, and measured from another point than the origin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["canonical", "crowded_centre", "entries_of_columns", "full_columns", "shifted"]
+
+Array = NDArray[np.float64]
+
+# share of a column's entries that are stored from which on its offset is subtracted, zeros and all
+CROWDED = 0.9
+# samples behind the centre of a column: any point amid its entries will do
+CENTRE_ROWS = 256
+# entries of a common point written out at a time: a megabyte
+BLOCK = 1 << 17
+
+
+def canonical(matrix: Any) -> Any:
+    """A CSR or CSC matrix in canonical form: sorted, every entry stored once.
+
+    A matrix that is so already is returned as it is, others are copied: the caller's is not
+    written into.
+    """
+    if matrix.has_canonical_format:
+        return matrix
+    tidy = matrix.copy()
+    tidy.sum_duplicates()
+    return tidy
+
+
+def entries_of_columns(matrix: Any) -> NDArray[np.intp]:
+    """How many entries of each column are stored, (n_columns,)."""
+    if matrix.format == "csc":
+        return np.diff(matrix.indptr).astype(np.intp)
+    return np.bincount(matrix.indices[: matrix.indptr[-1]], minlength=matrix.shape[1])
+
+
+def full_columns(matrix: Any) -> NDArray[np.bool_]:
+    """Columns all of whose entries are stored, (n_columns,), of a matrix in canonical form."""
+    return entries_of_columns(matrix) == matrix.shape[0]
+
+
+def crowded_centre(matrix: Any) -> Array:
+    """A point amid the stored entries of each column that is almost full; zero for the others.
+
+    Parameters
+    ----------
+    matrix : (n, p) in canonical form
+
+    Returns
+    -------
+    (p,)
+    """
+    point, stored = np.zeros(matrix.shape[1]), entries_of_columns(matrix)
+    crowded = np.flatnonzero(stored >= max(CROWDED * matrix.shape[0], 1))
+    if crowded.size:
+        some = matrix[:: max(1, matrix.shape[0] // CENTRE_ROWS)].tocsc()[:, crowded]
+        entries = np.maximum(np.diff(some.indptr), 1)
+        point[crowded] = np.asarray(some.sum(axis=0, dtype=np.float64)).ravel() / entries
+    return point
+
+
+def shifted(matrix: Any, point: Array) -> Any:
+    """``matrix - 1 point'`` for a point that is zero in most columns: the others are filled.
+
+    Parameters
+    ----------
+    matrix : (n, p) compressed
+    point : (p,)
+
+    Returns
+    -------
+    (n, p) compressed by rows, float64; the matrix itself where the point is the origin
+    """
+    columns = np.flatnonzero(point)
+    if not columns.size or not matrix.shape[0]:
+        return matrix
+    rows, step = matrix.tocsr(), max(1, BLOCK // columns.size)
+    blocks = [rows[start : start + step] for start in range(0, rows.shape[0], step)]
+    moved = [block - _repeated(point, columns, block.shape) for block in blocks]
+    return moved[0] if len(moved) == 1 else sparse.vstack(moved, format="csr")
+
+
+def _repeated(point: Array, columns: NDArray[np.intp], shape: tuple[int, int]) -> Any:
+    """``1 point'``, of whose columns some are given and the others zero."""
+    ends = columns.size * np.arange(shape[0] + 1)
+    parts = (np.tile(point[columns], shape[0]), np.tile(columns, shape[0]), ends)
+    return sparse.csr_array(parts, shape=shape)
