@@ -14,33 +14,29 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-COMMON = (
-    *("--group", "build"),
-    *("--python-version", "3.11"),
-    "--generate-hashes",
-    "--no-config",
-    "--system-certs",
-    "--quiet",
-    *("--custom-compile-command", "python3 run.py lock"),
-)
+COMMON = """
+--group build --python-version 3.11 --generate-hashes --no-config --system-certs --quiet
+--custom-compile-command
+"""
 FILES = {
-    "lock.txt": ("--extra", "test", "--extra", "lint", "--universal", "--fork-strategy", "fewest"),
-    "oldest.txt": ("--extra", "test", "--resolution", "lowest-direct", "--python-platform", "linux"),
+    "lock.txt": "--extra test --extra lint --universal --fork-strategy fewest",
+    "oldest.txt": "--extra test --resolution lowest-direct --python-platform linux",
 }
 
 
 def main(arguments: list[str]) -> int:
     """The first status of uv that is not zero."""
-    commands = (
-        [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *COMMON, *options]
-        + [*arguments, "--output-file", str(HERE / name)]
-        for name, options in FILES.items()
+    statuses = (
+        compiled(HERE / name, *options.split(), *arguments) for name, options in FILES.items()
     )
-    return next(filter(None, map(compiled, commands)), 0)
+    return next(filter(None, statuses), 0)
 
 
-def compiled(command: list[str]) -> int:
-    return subprocess.call(command, cwd=HERE.parent, stdout=subprocess.DEVNULL)
+def compiled(file: Path, *options: str) -> int:
+    """Write ``file``, where versions that it holds stay if they fit."""
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml"]
+    words = [*command, *COMMON.split(), "python3 run.py lock", *options, "--output-file", str(file)]
+    return subprocess.call(words, cwd=HERE.parent, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
