@@ -6,11 +6,14 @@
     python3 run.py test --all               every test; pytest's own arguments pass through too
     python3 run.py lint                     ruff and mypy
     python3 run.py bench ...                python -m benchmarks ..., or bench path/to/script.py ...
-    python3 run.py install [EXTRA ...]      only make the environment ready (default: cli)
+    python3 run.py install [EXTRA ...]      only install, anew if need be (default: cli)
+    python3 run.py lock                     the versions in requirements/, after pyproject.toml
+    python3 run.py audit                    advisories, licences and a bill of materials
 
 Needs Python 3.11 or newer and nothing else. The environment is the folder .venv beside this file,
 or the one that PROXMARGIN_VENV names; deleting it is always safe. pip's settings (pip.conf, PIP_*)
-apply. test, lint and bench run in the project's folder, the others where you are.
+apply. With PROXMARGIN_REQUIREMENTS=requirements/lock.txt exactly the files that this lists by hash
+are installed. compare and the like run where you are, the others in the project's folder.
 """
 
 import configparser
@@ -47,7 +50,8 @@ if sys.version_info < (3, 11):  # noqa: UP036
     )
 
 ROOT = Path(__file__).resolve().parent
-DOWNLOAD_MB = {"": 125, "cli": 190, "test": 310, "bench": 190, "lint": 215}
+DOWNLOAD_MB = {"": 125, "cli": 190, "test": 310, "bench": 190, "lint": 215, "audit": 160}
+LOCK = Path("requirements", "lock.txt")
 MOST_TEST_WORKERS = 8  # each holds its own compiled functions: about 400 MB
 
 # The pip that is fetched where Python came without one and nothing on the machine can supply it.
@@ -62,7 +66,14 @@ def main(arguments: list[str]) -> None:
     name, *rest = arguments
     location = os.environ.get("PROXMARGIN_VENV") or ROOT / ".venv"
     environment = Environment(Path(os.path.abspath(os.path.expanduser(location))))
-    tasks = {"test": run_tests, "lint": run_linters, "bench": run_benchmarks, "install": install}
+    tasks = {
+        "test": run_tests,
+        "lint": run_linters,
+        "bench": run_benchmarks,
+        "install": install,
+        "lock": run_lock,
+        "audit": run_audit,
+    }
     if name in tasks:
         tasks[name](environment, rest)
     else:
@@ -71,7 +82,7 @@ def main(arguments: list[str]) -> None:
 
 
 def install(environment: "Environment", arguments: list[str]) -> None:
-    environment.provide(*(arguments or ["cli"]))
+    environment.provide(*(arguments or ["cli"]), afresh=True)
     say(f"{environment.path} is ready")
 
 
@@ -104,6 +115,16 @@ def run_benchmarks(environment: "Environment", arguments: list[str]) -> None:
     environment.become("python", *([] if is_script else ["-m", "benchmarks"]), *arguments)
 
 
+def run_lock(environment: "Environment", arguments: list[str]) -> None:
+    environment.provide("audit")
+    environment.become("python", str(ROOT / "requirements" / "lock.py"), *arguments)
+
+
+def run_audit(environment: "Environment", arguments: list[str]) -> None:
+    environment.provide("audit")
+    environment.become("python", str(ROOT / "requirements" / "audit.py"), *arguments)
+
+
 class Environment:
     """A virtual environment, and beside it a record of who made it and what is installed.
 
@@ -118,12 +139,12 @@ class Environment:
         self.lock_file = path / "run-py.lock"
         self.log_file = path / "run-py.log"
 
-    def provide(self, *extras: str) -> None:
+    def provide(self, *extras: str, afresh: bool = False) -> None:
         """Return once the project is installed here with these extras."""
-        if self.has(extras):
+        if self.has(extras) and not afresh:
             return
         with self.locked():
-            if not self.has(extras):  # whoever held the lock may have done it
+            if afresh or not self.has(extras):  # whoever held the lock may have done it
                 self.build(extras)
 
     def become(self, program: str, *arguments: str) -> None:
@@ -155,7 +176,8 @@ class Environment:
     def circumstances(self) -> dict:
         """What an install depends on: a difference means installing again."""
         return {
-            "pyproject": hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest(),
+            "pyproject": digest(ROOT / "pyproject.toml"),
+            "requirements": requirements() and digest(requirements()),
             "project": str(ROOT),
             "venv": str(self.path),
             "interpreter": os.path.realpath(self.python),  # differs after a system upgrade
@@ -243,8 +265,7 @@ class Environment:
         size = max(DOWNLOAD_MB.get(extra, DOWNLOAD_MB[""]) for extra in extras)
         cost = f" (about {size} MB to download, once)" if first else ""
         say(f"installing proxmargin [{', '.join(extras)}] and what it needs{cost}")
-        status = self.pip("install", "--editable", f"{ROOT}[{','.join(extras)}]")
-        if status:
+        if any(self.pip("install", *step) for step in steps(f"{ROOT}[{','.join(extras)}]")):
             lines = self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()
             print(*lines[-12:], sep="\n", file=sys.stderr)
             fail(f"pip could not install proxmargin. All it said is in {self.log_file}")
@@ -267,6 +288,28 @@ class Environment:
                 log.write(line)
                 show_pip(line)
         return process.returncode
+
+
+def steps(project: str) -> list[list[str]]:
+    """What pip is to install, in turn."""
+    editable = ["--editable", project]
+    if not requirements():
+        return [editable]
+    # the project comes second and from what is there: whatever the file leaves out is an error
+    listed = ["--require-hashes", "--requirement", str(requirements())]
+    return [listed, ["--no-index", "--no-build-isolation", *editable]]
+
+
+def requirements() -> Path | None:
+    """The file of exact versions and hashes to install from; None for the newest that fit."""
+    name = os.environ.get("PROXMARGIN_REQUIREMENTS")
+    if name and not Path(name).is_file():
+        fail(f"PROXMARGIN_REQUIREMENTS={name} is no file; give a path such as {ROOT / LOCK}")
+    return Path(name).resolve() if name else None
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def show_pip(line: str) -> None:

@@ -1,4 +1,4 @@
-"""What all tests share: one BLAS thread, a generator, and how hypothesis runs."""
+"""What all tests share: no network, one BLAS thread, a generator, and how hypothesis runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from threadpoolctl import threadpool_limits
 
+from tests.offline import forbid_to_children
+
+forbid_to_children()  # importing it has forbidden it to this process
 # what it remembers between runs stays out of the checkout
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "proxmargin-hypothesis")
 # the same examples every time: a failure found here is a failure everywhere

@@ -41,13 +41,14 @@ class NoPandas:
             raise ImportError("not here")
 sys.meta_path.insert(0, NoPandas())
 from proxmargin import compare
+from proxmargin.files.extras import how_to_install
 from sklearn.datasets import load_iris
 found = compare(*load_iris(return_X_y=True), models="SquaredHingeSVC", cv=2)
 assert "SquaredHingeSVC" in str(found)
 try:
     found.table
 except ImportError as error:
-    assert "pip install" in str(error)
+    assert how_to_install() in str(error)
 else:
     raise AssertionError("no error")
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import re
 import sys
 import zipfile
 from contextlib import suppress
@@ -20,6 +21,7 @@ from numpy.lib import format as npy
 from proxmargin import read_data
 from proxmargin.files import npz
 from proxmargin.files.errors import DataError
+from proxmargin.files.extras import how_to_install
 
 
 class TestSvmlight:
@@ -353,9 +355,12 @@ class TestFinding:
             read_data(tmp_path / name)
 
     @pytest.mark.parametrize(("library", "name"), [("pandas", "d.csv"), ("pyarrow", "d.parquet")])
-    def test_an_absent_library_names_the_extra(self, tmp_path, monkeypatch, library, name):
+    def test_an_absent_library_is_named_with_the_command_that_installs_it(
+        self, tmp_path, monkeypatch, library, name
+    ):
         (tmp_path / name).write_bytes(b"a,y\n1,2\n")
         monkeypatch.setitem(sys.modules, library, None)
         monkeypatch.setitem(sys.modules, f"{library}.parquet", None)
-        with pytest.raises(DataError, match=r'pip install "proxmargin\[files\]"'):
+        sentence = f"{library}, which is not installed: {how_to_install()}"
+        with pytest.raises(DataError, match=re.escape(sentence)):
             read_data(tmp_path / name)

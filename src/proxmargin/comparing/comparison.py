@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.work import Outcome, Tally, features_used
+from proxmargin.files.extras import how_to_install
 
 __all__ = ["Comparison", "Setup", "Standing"]
 
@@ -354,7 +355,7 @@ def _frame(rows: list[dict[str, Any]], index: str | None = None) -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            'the tables of a comparison need pandas: pip install "proxmargin[cli]"'
+            f"the tables of a comparison need pandas: {how_to_install()}"
         ) from error
     frame = pandas.DataFrame(rows)
     return frame if index is None else frame.set_index(index)
