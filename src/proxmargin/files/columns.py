@@ -22,6 +22,7 @@ from proxmargin.files.encoding import (
 from proxmargin.files.errors import DataError
 from proxmargin.files.labels import class_labels, written_labels
 from proxmargin.files.matrices import same_width
+from proxmargin.files.width import refuse_too_wide
 from proxmargin.files.wording import listed, plural
 
 # What a target column is usually called; used when the caller names none.
@@ -72,6 +73,8 @@ class NamedColumns:
         features = features_of(columns)
         _refuse_clashes(features, self.source)
         y = self._labels(labels, required=request.labelled)
+        if y is not None and request.labelled:
+            refuse_too_wide(self.source, len(features), y)
         return self._table(features, columns, target, y)
 
     def for_model(self, wanted: Wanted) -> Table:
