@@ -28,7 +28,7 @@ from proxmargin.files.wording import listed, plural
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 
-_USE_ENCODE = "encode them as one feature per level (encode=True) or remove them"
+_USE_ENCODE = "correct the cells, encode them as one feature per level (encode=True), or remove them"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class NamedColumns:
             return self.load(names, text), None
         # labels are read as they are written: numbers would not tell 01 from 1
         *columns, labels = self.load([*names, target], {*text, target})
-        return columns, labels if self.tells_text else written_labels(labels)
+        return columns, labels if self.tells_text else written_labels(labels, self.source)
 
     def _table(
         self,
@@ -122,7 +122,7 @@ class NamedColumns:
         y: NDArray[Any] | None,
     ) -> Table:
         refuse_unusable_cells(columns, self.source)
-        X = feature_matrix(features, {column.name: column for column in columns})
+        X = feature_matrix(features, {column.name: column for column in columns}, self.source)
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)
 
