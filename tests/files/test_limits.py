@@ -106,11 +106,13 @@ class TestSvmlight:
 
     def test_many_entries_are_refused_while_they_are_read(self, written, little_memory):
         path = written("d.svm.gz", gzip.compress(b"1 1:1 2:1 3:1\n" * 1_000_000))
-        with pytest.raises(DataError, match=r"lines need 1\d\.\d MB of memory, and 16\.8 MB is free"):
+        with pytest.raises(DataError, match=r"lines need 1\d\.\d MB of memory, and 16\.8"):
             read_data(path)
 
 
-@pytest.mark.parametrize("name", ["d.csv", "d.csv.gz", "d.tsv.gz", "d.svm", "d.svm.gz", "d.svm.bz2"])
+@pytest.mark.parametrize(
+    "name", ["d.csv", "d.csv.gz", "d.tsv.gz", "d.svm", "d.svm.gz", "d.svm.bz2"]
+)
 @pytest.mark.parametrize("start", [b"", b"a,b,y\n1,2,0\n"])
 def test_a_line_without_an_end_is_refused(written, little_memory, name, start):
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get("." + name.split(".")[-1], bytes)
@@ -124,7 +126,7 @@ class TestTables:
     def test_short_rows_below_a_long_header_are_refused(self, written, little_memory):
         names = ",".join(f"f{j}" for j in range(5000))
         path = written("d.csv", f"{names}\n".encode() + b"1\n" * 1000)
-        with pytest.raises(DataError, match="memory, and 16.8 MB is free; read fewer rows or col"):
+        with pytest.raises(DataError, match=r"and 16\.8 MB is free; read fewer rows or col"):
             read_data(path)
 
     def test_one_long_label_among_many_is_refused(self, written, little_memory):
@@ -134,7 +136,7 @@ class TestTables:
 
     def test_classes_and_features_of_one_column_of_text_each(self, written, little_memory):
         rows = b"".join(b"u%d,v%d\n" % (j, j) for j in range(2000))
-        with pytest.raises(DataError, match="2000 features and 2000 classes needs 256.0 MB"):
+        with pytest.raises(DataError, match=r"2000 features and 2000 classes needs 256\.0 MB"):
             read_data(written("d.csv", b"a,y\n" + rows), encode=True)
 
     def test_an_ordinary_table_needs_little(self, written, little_memory):
@@ -165,7 +167,7 @@ class TestNpz:
     @pytest.mark.parametrize("shape", [(2**62, 0), (0, 2**62), (2**70, 0), (3, -1)])
     def test_shapes_of_nothing_are_refused(self, tmp_path, shape):
         path = self.write(tmp_path / "d.npz", shape, "<f8", b"")
-        with pytest.raises(DataError, match="X|no data"):
+        with pytest.raises(DataError, match=r"X|no data"):
             read_data(path, labelled=False)
 
     def test_a_sparse_matrix_wider_than_any_model_is_refused(self, tmp_path, little_memory):

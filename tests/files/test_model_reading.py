@@ -171,7 +171,8 @@ class TestReading:
             load_model(forged(compression=zipfile.ZIP_DEFLATED))
 
     @pytest.mark.parametrize(
-        "text", [b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b"1" * 5000, b'{"a": NaN}', b"1e999"]
+        "text",
+        [b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b"1" * 5000, b'{"a": NaN}', b"1e999"],
     )
     def test_a_document_that_is_no_json_is_refused(self, forged, text):
         with pytest.raises(ModelFileError, match="forged"):
@@ -233,7 +234,7 @@ class TestChecksums:
         with zipfile.ZipFile(tmp_path / "changed", "w") as target:
             for name, data in content.items():
                 target.writestr(name, data)
-        with pytest.raises(ModelFileError, match=r"changed: .*'coef_\.npy' is damaged: its SHA-256"):
+        with pytest.raises(ModelFileError, match=r"changed: .*'coef_\.npy' is damaged: its SHA"):
             load_model(tmp_path / "changed")
 
     @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ class TestSignatures:
 
     def test_an_unsigned_model_is_refused_where_a_signature_is_asked_for(self, tmp_path):
         save_model(learned(), tmp_path / "plain")
-        with pytest.raises(ModelFileError, match="plain: .*it is not signed"):
+        with pytest.raises(ModelFileError, match=r"plain: .*it is not signed"):
             load_model(tmp_path / "plain", verify=self.verify)
 
     def test_a_signature_of_another_model_is_refused(self, tmp_path):
@@ -290,7 +291,7 @@ class TestSignatures:
 
     def test_an_error_of_the_verifier_refuses(self, tmp_path):
         save_model(learned(), tmp_path / "signed", sign=self.sign)
-        with pytest.raises(ModelFileError, match="signature is refused .*KeyError"):
+        with pytest.raises(ModelFileError, match=r"signature is refused .*KeyError"):
             load_model(tmp_path / "signed", verify=lambda *_: {}["key"])
 
     def test_a_signature_is_of_bytes(self, tmp_path):

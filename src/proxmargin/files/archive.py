@@ -20,6 +20,7 @@ _MAGIC = b"PK\x03\x04"
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 _ENCRYPTED = 0x1
 
+
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     """Write the members so that `path` holds the whole new archive or what it held before."""
     try:

@@ -28,7 +28,7 @@ from proxmargin.files.wording import listed, plural
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 
-_USE_ENCODE = "correct the cells, encode them as one feature per level (encode=True), or remove them"
+_USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
 
 
 @dataclass(frozen=True)

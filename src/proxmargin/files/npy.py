@@ -6,7 +6,8 @@ import io
 import math
 import sys
 from collections.abc import Collection
-from typing import Any, BinaryIO, NamedTuple
+from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -21,7 +22,8 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 _KIND_NAMES = {"O": "Python objects", "V": "records", "c": "complex numbers", "S": "bytes"}
 
 
-class Header(NamedTuple):
+@dataclass(frozen=True)
+class Header:
     """What the first bytes of an ``.npy`` file say of an array.
 
     Attributes
@@ -36,11 +38,11 @@ class Header(NamedTuple):
     begin: int
 
     @property
-    def count(self) -> int:
+    def entries(self) -> int:
         return math.prod(self.shape)
 
 
-def header_of(stream: BinaryIO, kinds: Collection[str], size: int) -> Header:
+def header_of(stream: IO[bytes], kinds: Collection[str], size: int) -> Header:
     """The header of an array of one of the `kinds`, in a file of `size` bytes.
 
     Raises
@@ -60,8 +62,8 @@ def header_of(stream: BinaryIO, kinds: Collection[str], size: int) -> Header:
     header = Header(shape, fortran_order, dtype, stream.tell())
     if dtype.kind not in kinds or dtype.fields is not None or dtype.shape:
         raise ValueError(f"it holds {_KIND_NAMES.get(dtype.kind, f'values of type {dtype}')}")
-    declared, present = header.count * dtype.itemsize, size - header.begin
-    if min(shape, default=0) < 0 or declared != present or (header.count and not declared):
+    declared, present = header.entries * dtype.itemsize, size - header.begin
+    if min(shape, default=0) < 0 or declared != present or (header.entries and not declared):
         raise ValueError(f"its shape {shape} needs {declared} bytes and there are {present}")
     return header
 
@@ -78,7 +80,7 @@ def array_from(content: bytes, kinds: Collection[str]) -> NDArray[Any]:
     return array_of(header, memoryview(content)[header.begin :])
 
 
-def array_of(header: Header, entries: bytes | memoryview) -> NDArray[Any]:
+def array_of(header: Header, content: bytes | memoryview) -> NDArray[Any]:
     """The array of a header and the bytes that follow it.
 
     Raises
@@ -86,7 +88,7 @@ def array_of(header: Header, entries: bytes | memoryview) -> NDArray[Any]:
     ValueError
         There are too few bytes, or a string has characters that do not exist.
     """
-    flat = np.frombuffer(entries, dtype=header.dtype, count=header.count)
+    flat = np.frombuffer(content, dtype=header.dtype, count=header.entries)
     array = flat.reshape(header.shape, order="F" if header.fortran_order else "C")
     array = array.astype(header.dtype.newbyteorder("="), order="K", copy=True)
     if array.dtype.kind == "U" and array.size:

@@ -94,7 +94,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArr
         with archive.open(info) as member:
             header = header_of(member, _KINDS[key], info.file_size)
             _refuse_too_large(header, f"{path}: the array {key!r}")
-            return array_of(header, member.read(header.count * header.dtype.itemsize))
+            return array_of(header, member.read(header.entries * header.dtype.itemsize))
     except DataError:
         raise
     except ValueError as error:
@@ -103,7 +103,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArr
 
 def _refuse_too_large(header: Header, what: str) -> None:
     """What is read is held twice for a moment; integers become floats, and text words."""
-    needed = header.count * (2 * header.dtype.itemsize + _CONVERTED_BYTES[header.dtype.kind])
+    needed = header.entries * (2 * header.dtype.itemsize + _CONVERTED_BYTES[header.dtype.kind])
     short = shortage(needed)
     if short:
         raise DataError(f"{what} has shape {header.shape}, which needs {short}; use fewer rows.")
