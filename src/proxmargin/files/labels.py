@@ -135,7 +135,8 @@ def _refuse_missing(column: Column, source: str) -> None:
 
 
 def _is_continuous(labels: NDArray[Any]) -> bool:
-    with warnings.catch_warnings():
+    # numbers beyond the integers are compared with integers there
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         # scikit-learn warns when most labels are distinct; small tables are allowed to be
         warnings.simplefilter("ignore", UserWarning)
         return bool(type_of_target(labels) == "continuous")
