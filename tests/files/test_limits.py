@@ -144,6 +144,15 @@ class TestTables:
         assert read_data(written("d.csv", b"a,b,y\n" + rows)).X.shape == (10000, 2)
 
 
+def test_equal_cells_of_a_parquet_file_are_counted_as_cells(tmp_path, little_memory):
+    pa, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    same = pa.array(np.zeros(2_000_000))
+    parquet.write_table(pa.table({"a": same, "y": same}), tmp_path / "d.parquet")
+    assert (tmp_path / "d.parquet").stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"2000000 rows of 2 columns need 64\.0 MB"):
+        read_data(tmp_path / "d.parquet")
+
+
 class TestNpz:
     def write(self, path, shape, dtype, content):
         stream = io.BytesIO()

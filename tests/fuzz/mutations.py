@@ -152,7 +152,7 @@ def changed_members(rng, members: dict[str, bytes]) -> list[tuple[str, bytes]]:
     if what < 7:
         listed[one] = changed_npy(rng, listed[one])
     elif what == 7:
-        listed[_pick(rng, ("x.npy", "../y.npy", one + ".npy", one.upper(), ""))] = listed.pop(one)
+        listed[_pick(rng, ("x.npy", "../y.npy", one + ".npy", one.upper(), "é"))] = listed.pop(one)
     elif what == 8:
         del listed[one]
     elif what == 9:

@@ -85,8 +85,10 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
 
 def read_member(archive: Archive, name: str, digests: Mapping[str, str]) -> bytes:
     """The content of a member that is what was written."""
+    if name not in digests:
+        raise ModelFileError(f"it lacks the member {name!r}")
     content = archive.read(name)
-    if sha256(content).hexdigest() != digests.get(name):
+    if sha256(content).hexdigest() != digests[name]:
         raise ModelFileError(f"its member {name!r} is damaged: its SHA-256 is not the one noted")
     return content
 
