@@ -173,6 +173,15 @@ class TestDoubtfulLabels:
 
 
 class TestRefusals:
+    def test_a_carriage_return_swallows_no_cell(self, written):
+        with pytest.raises(DataError, match="the rows do not all have the 3 columns"):
+            read_data(written("a,b,y\n1,2,p\n\r,1,3,q\n1,4,p\n"))
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_line_ends_of_all_kinds_are_read(self, written, end):
+        table = read_data(written(end.join(["a,b,y", "1,2,p", "", "3,4,q", ""])))
+        np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 4.0]])
+
     def test_the_bad_cell_of_a_column_of_numbers_is_named(self, written):
         with pytest.raises(DataError, match=r"'b' \(row 3 holds '7x'; 3 of 4 cells are numbers\)"):
             read_data(written("a,b,y\n1,2,p\n3,,q\n5,7x,p\n6,8,q\n7,9,p\n"))

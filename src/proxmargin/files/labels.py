@@ -143,4 +143,5 @@ def _is_continuous(labels: NDArray[Any]) -> bool:
 
 
 def _is_whole(labels: NDArray[Any]) -> bool:
-    return bool(np.all(np.abs(labels) < _EXACT_INTEGERS) and np.all(labels == np.trunc(labels)))
+    exact = labels.astype(np.float64)  # half precision has no number as large
+    return bool(np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact)))

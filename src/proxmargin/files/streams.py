@@ -61,9 +61,12 @@ def opened_bytes(path: Path, cost: Cost) -> Iterator[BinaryIO]:
 
 @contextmanager
 def opened_text(path: Path, cost: Cost, codec: str) -> Iterator[TextIO]:
-    """The text of a file, with its line ends; read in pieces, it raises `NulFound` at a NUL."""
+    """The text of a file; read in pieces, it raises `NulFound` at a NUL.
+
+    Line ends of all kinds become newlines: pandas loses an empty cell after a lone carriage return.
+    """
     with opened_bytes(path, cost) as stream:
-        yield _Text(stream, encoding=codec, newline="")
+        yield _Text(stream, encoding=codec, newline=None)
 
 
 class _Text(io.TextIOWrapper):
