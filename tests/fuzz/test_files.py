@@ -86,6 +86,7 @@ def npz_members(kind):
 
 def columnar_bytes(suffix):
     pandas, stream = pytest.importorskip("pandas"), io.BytesIO()
+    pytest.importorskip("pyarrow")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"]).assign(label=WORDS)
     (frame.to_parquet if suffix == ".parquet" else frame.to_feather)(stream)
     return stream.getvalue()
@@ -154,7 +155,11 @@ def said_by_npz(content):
     with np.load(io.BytesIO(content)) as arrays:
         if "X" in arrays:
             return arrays["X"].astype(float)
-        parts = (arrays["data"].ravel().astype(float), arrays["indices"].ravel(), arrays["indptr"].ravel())
+        parts = (
+            arrays["data"].ravel().astype(float),
+            arrays["indices"].ravel(),
+            arrays["indptr"].ravel(),
+        )
         return sp.csr_array(parts, shape=tuple(arrays["shape"].ravel())).toarray()
 
 

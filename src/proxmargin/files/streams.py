@@ -96,10 +96,11 @@ class _Watched(io.RawIOBase):
         return len(piece)
 
     def _look_at(self, piece: bytes) -> None:
-        lines = max(piece.count(b"\n"), piece.count(b"\r"))
+        end = b"\n" if b"\n" in piece else b"\r"
+        lines = piece.count(end)
         self._lines += lines
         self._needed += self._cost.of(piece, lines)
-        after = len(piece) - 1 - max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+        after = len(piece) - 1 - piece.rfind(end)
         self._unended = after if lines else self._unended + len(piece)
         if self._unended > self._longest:
             raise DataError(
