@@ -58,7 +58,8 @@ def damaged(rng, content: bytes) -> bytes:
 
 # -- text -----------------------------------------------------------------------------------------
 
-_CELLS = ("2.5", "-3", " 4", "1e-3", "+7", "12.", ".5", "0", "", " ", "nan", "NA", "?", "inf", "-inf", "1e400", "-0.0", "1_0", "0x10", "1,5", "\0", '"',
+_CELLS = ("2.5", "-3", " 4", "1e-3", "+7", "12.", ".5", "0", "", " ",
+          "nan", "NA", "?", "inf", "-inf", "1e400", "-0.0", "1_0", "0x10", "1,5", "\0", '"',
           "1e", "+-1", "True", "é", "9" * 40, "2147483647", "-1", "1.5.2", "0" * 3000, "\ufeff",
           "2147483647:1", "0:1", "-3:1", "1:", ":1", "1:nan", "1:1e999", "qid:3", "#", "1e308",
           "-1.7976931348623157e308", "٣", "\r", "\n", "\n\n", "''")  # fmt: skip
@@ -181,15 +182,18 @@ def unzipped(content: bytes) -> dict[str, bytes]:
 # -- the document of a model ----------------------------------------------------------------------
 
 _VALUES = (None, True, False, 0, 1, -1, 2, 3, 0.5, -0.5, 1e308, 5e-324, 10**30, 2**31, "", "l1",
-           "l2", "rbf", "linear", "poly", "precomputed", "auto", "balanced", "joint", "ovr", "0.3max",
-           "é\ud800", "a" * 5000, [], {}, [[]], [1, 2], ["a", "a"], {"float": "nan"}, {"float": "inf"},
-           {"tuple": []}, {"tuple": [1, "a"]}, {"entries": []}, {"entries": [["a", 1.5]]},
-           {"entries": [[[1], 2]]}, {"array": [1, 2], "type": "<i8"}, {"array": [1.5], "type": "<i8"},
-           {"array": ["a"] * 5, "type": "<U1024"}, {"array": [[1]], "type": "<f8"},
+           "l2", "rbf", "linear", "poly", "precomputed", "auto", "balanced", "joint", "ovr",
+           "0.3max", "é\ud800", "a" * 5000, [], {}, [[]], [1, 2], ["a", "a"], {"float": "nan"},
+           {"float": "inf"},           {"tuple": []}, {"tuple": [1, "a"]}, {"entries": []},
+           {"entries": [["a", 1.5]]},
+           {"entries": [[[1], 2]]}, {"array": [1, 2], "type": "<i8"},
+           {"array": [1.5], "type": "<i8"},           {"array": ["a"] * 5, "type": "<U1024"},
+           {"array": [[1]], "type": "<f8"},
            {"array": [1], "type": "|O"}, {"part": "Ridge", "settings": {"l2": 1.0}},
            {"part": "Rbf", "settings": {"gamma": 0.5}}, {"part": "Ball", "settings": {}},
            {"part": "Precomputed", "settings": {}}, {"part": "os", "settings": {}},
-           {"array": "coef_.npy"}, {"text": ["a", "b"], "dtype": "O"}, {"text": ["a"], "dtype": "U"},
+           {"array": "coef_.npy"}, {"text": ["a", "b"], "dtype": "O"},
+           {"text": ["a"], "dtype": "U"},
            {"sparse": "csr_array", "shape": [2, 2**40]})  # fmt: skip
 
 

@@ -188,7 +188,8 @@ def _check_iterations(count: Any) -> None:
 
 def _check_finite(fitted: Fitted, name: str) -> None:
     value = fitted[name]
-    numbers = value.data if sp.issparse(value) else value
+    is_sparse: bool = sp.issparse(value)
+    numbers = value.data if is_sparse else value
     finite = numbers.dtype.kind != "f" or bool(np.isfinite(numbers).all())
     _demand(finite, f"{name!r} must be finite numbers")
     wide = numbers.dtype.kind != "f" or numbers.dtype.itemsize in _FLOAT_BYTES
