@@ -7,6 +7,7 @@ import io
 import json
 import math
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -96,8 +97,13 @@ def forged_file(
     with zipfile.ZipFile(folder / "whole") as source:
         content = {name: source.read(name) for name in source.namelist()}
     document = json.loads(content["model.json"])
-    content["model.json"] = json.dumps(change(document) or document).encode()
+    document = change(document) or document
     content.update(members or {})
+    if isinstance(document, dict) and "members" in document:
+        arrays = {name: data for name, data in content.items() if name.endswith(".npy") and data}
+        document["members"] = {name: sha256(data).hexdigest() for name, data in arrays.items()}
+    if "model.json" not in (members or {}):
+        content["model.json"] = json.dumps(document).encode()
     with zipfile.ZipFile(folder / "forged", "w", compression) as target:
         for name, data in content.items():
             if data is not None:

@@ -148,7 +148,57 @@ class TestEncoding:
             read_data(written("size,colour,y\n1,red,0\n2,,1\n"), encode=True)
 
 
+class TestDoubtfulLabels:
+    @pytest.mark.parametrize(
+        ("labels", "sentence"),
+        [
+            (["a", "b", "a "], "'a' and 'a ' differ only in blanks or case"),
+            (["yes", "no", "Yes"], "'Yes' and 'yes' differ only in blanks or case"),
+            (["a", "b", "?"], "'?' looks like a missing value"),
+            (["a", "b", "n/a"], "'n/a' looks like a missing value"),
+        ],
+    )
+    def test_classes_that_are_perhaps_none_are_said_once(self, written, labels, sentence):
+        rows = "".join(f"{j},{label}\n" for j, label in enumerate(labels * 2))
+        with pytest.warns(UserWarning, match="each is a class of its own") as caught:
+            table = read_data(written(f"x,y\n{rows}"))
+        assert len(caught) == 1
+        assert sentence in str(caught[0].message)
+        assert caught[0].filename == __file__
+        assert sorted(set(table.y)) == sorted(labels)
+
+    def test_usual_labels_are_not_talked_about(self, written, recwarn):
+        read_data(written("x,y\n1,none of them\n2,a\n3,b\n"))
+        assert not recwarn.list
+
+
 class TestRefusals:
+    def test_a_carriage_return_swallows_no_cell(self, written):
+        with pytest.raises(DataError, match="the rows do not all have the 3 columns"):
+            read_data(written("a,b,y\n1,2,p\n\r,1,3,q\n1,4,p\n"))
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_line_ends_of_all_kinds_are_read(self, written, end):
+        table = read_data(written(end.join(["a,b,y", "1,2,p", "", "3,4,q", ""])))
+        np.testing.assert_array_equal(table.X, [[1.0, 2.0], [3.0, 4.0]])
+
+    def test_the_bad_cell_of_a_column_of_numbers_is_named(self, written):
+        with pytest.raises(DataError, match=r"'b' \(row 3 holds '7x'; 3 of 4 cells are numbers\)"):
+            read_data(written("a,b,y\n1,2,p\n3,,q\n5,7x,p\n6,8,q\n7,9,p\n"))
+
+    @pytest.mark.parametrize(
+        ("content", "place"),
+        [
+            (b"a,b,y\n1,2,p\n\n12\0 34,3,q\n", r"row 2, column 'a', which holds '12\\x00 34'"),
+            (b"a,b,y\n1,2,p\n1,3,q\0\n", "row 2, column 'y'"),
+            (b"a,b\0c,y\n1,2,p\n1,3,q\n", "column 2 of the header"),
+            (b'a,b,y\n1,"2\n\0",p\n1,3,q\n', "row 1, column 'b'"),
+        ],
+    )
+    def test_a_nul_character_is_refused_by_row(self, written, content, place):
+        with pytest.raises(DataError, match=f"NUL character in {place}"):
+            read_data(written(content))
+
     @pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "N/A", "null"])
     def test_missing_cells_are_named_by_row_and_column(self, written, cell):
         with pytest.raises(DataError, match=r"1 missing value: row 2, column 'b'"):

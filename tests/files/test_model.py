@@ -21,6 +21,7 @@ from proxmargin.certificate import CertificateList
 from proxmargin.files import archive, known
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.model import describe_model
+from proxmargin.files.settings import from_plain, to_plain
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
@@ -178,14 +179,31 @@ PLAIN = st.recursive(
 @settings(
     deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(options=st.dictionaries(st.text(max_size=5), PLAIN, max_size=4), tol=st.floats())
+@given(
+    options=st.dictionaries(st.text(max_size=5), PLAIN, max_size=4),
+    tol=st.floats(min_value=0.0, allow_infinity=False),
+)
 def test_plain_parameters_come_back_exactly(tmp_path, options, tol):
     again = there_and_back(learned(solver_options=options, tol=tol), tmp_path)
     assert repr(again.solver_options) == repr(options)
     assert repr(again.tol) == repr(tol)
 
 
+@given(value=st.floats())
+def test_floats_of_any_kind_are_plain_json_and_back(value):
+    plain = json.dumps(to_plain(value, "tol"), allow_nan=False)
+    assert repr(from_plain(json.loads(plain), "tol")) == repr(value)
+
+
 class TestWhatCannotBeStored:
+    @pytest.mark.parametrize(
+        "settings", [{"tol": -1.0}, {"tol": np.nan}, {"standardize": 2}, {"loss": ElasticNet(1, 1)}]
+    )
+    def test_parameters_with_which_no_fit_begins(self, tmp_path, settings):
+        with pytest.raises(ModelFileError, match=f"cannot be stored: .*{next(iter(settings))}"):
+            save_model(learned(**settings), tmp_path / "model.pmz")
+        assert list(tmp_path.iterdir()) == []
+
     @pytest.mark.parametrize(
         ("settings", "name"),
         [
@@ -230,6 +248,11 @@ class TestWhatCannotBeStored:
             ("classes_", np.array(["a", 1], dtype=object), "'classes_' cannot be stored"),
             ("n_features_in_", 5, "width"),
             ("feature_names_in_", np.array(["a", "a", "b", "c"]), "4 different names"),
+            ("coef_", np.array([[0.0, np.nan, 1.0, 2.0]]), "'coef_' must be finite"),
+            ("intercept_", np.array([np.inf]), "'intercept_' must be finite"),
+            ("coef_", np.zeros((1, 4), dtype=np.float16), "float32 or float64"),
+            ("classes_", np.array([0.0, np.nan]), "'classes_' must be finite"),
+            ("nu_", np.inf, "'nu_'"),
             ("n_iter_", -1, "iterations"),
             ("n_iter_", "many", "iterations"),
             ("nu_", -0.5, "'nu_' must be >= 0"),
@@ -285,7 +308,7 @@ class TestDescription:
         model = learned(loss=HuberizedHinge(delta=0.5))
         save_model(model, tmp_path / "model.pmz")
         facts = describe_model(tmp_path / "model.pmz")
-        assert facts["format_version"] == 1
+        assert facts["format_version"] == 2
         assert facts["source"] == str(tmp_path / "model.pmz")
         alike = describe_model(model)
         assert repr({name: facts[name] for name in alike}) == repr(alike)

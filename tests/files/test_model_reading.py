@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hmac
+import json
 import math
 import os
 import zipfile
@@ -37,6 +39,10 @@ def setting(*keys_and_value):
 class TestReading:
     def test_an_unchanged_forgery_loads(self, forged):
         assert_same(learned(), load_model(forged()))
+
+    def test_an_older_format_says_to_save_again(self, forged):
+        with pytest.raises(ModelFileError, match=r"version 1, .* reads version 2.*save it"):
+            load_model(forged(setting("version", 1)))
 
     def test_a_newer_format_says_to_upgrade(self, forged):
         path = forged(lambda _: {"format": "proxmargin model", "version": 7, "proxmargin": "9.1"})
@@ -75,6 +81,28 @@ class TestReading:
             setting("settings", "tol", {"unknown": 1}),
             setting("settings", "tol", {}),
             setting("settings", "tol", math.nan),
+            setting("settings", "tol", -1.0),
+            setting("settings", "tol", {"float": "nan"}),
+            setting("settings", "tol", 10**400),
+            setting("settings", "standardize", 2),
+            setting("settings", "standardize", {"array": [True, False], "type": "|b1"}),
+            setting("settings", "multi_class", "both"),
+            setting("settings", "class_weight", "heavy"),
+            setting("settings", "class_weight", {"entries": [["no", -1.0]]}),
+            setting("settings", "class_weight", {"entries": [["no", 1.0], ["no", 2.0]]}),
+            setting("settings", "solver", 3),
+            setting("settings", "callbacks", [{"part": "Linear", "settings": {}}]),
+            setting("settings", "loss", {"part": "HuberizedHinge", "settings": {}}),
+            setting("settings", "penalty", {"part": "Ridge", "settings": {"l2": "1"}}),
+            setting("settings", "penalty", {"part": "Ridge", "settings": {"l2": True}}),
+            setting("settings", "solver_options", {"array": ["abc"], "type": "<U2"}),
+            setting("settings", "solver_options", {"array": [1.5], "type": "<i8"}),
+            setting("settings", "solver_options", {"array": ["1"], "type": "<i8"}),
+            setting("settings", "solver_options", {"array": ["a"], "type": "<U1,i4"}),
+            lambda d: d["settings"].pop("standardize") and None,
+            lambda d: d["settings"].pop("random_state"),
+            setting("fitted", "nu_", 10**400),
+            setting("fitted", "classes_", {"text": ["a", "a\0"], "dtype": "U"}),
             setting("fitted", []),
             setting("fitted", "extra_", 1),
             setting("fitted", "coef_", 1),
@@ -95,6 +123,7 @@ class TestReading:
             setting("certificate", 3),
             setting("certificate", []),
             setting("certificate", {"gap": 1.0}),
+            lambda d: {**d, "certificate": [d["certificate"]] * 2},
             setting("certificate", "gap", "small"),
             setting("certificate", "converged", 1),
             setting("certificate", "n_iter", 1.5),
@@ -121,6 +150,10 @@ class TestReading:
             npy(np.zeros((1, 4))).replace(b"(1, 4), }   ", b"(10**9,4), }"),
             npy(np.zeros((1, 4))).replace(b"(1, 4), }         ", b"(1000000000, 4), }"),
             npy(np.zeros((1, 4))).replace(b"\x01\x00", b"\x09\x00", 1),
+            npy(np.zeros((1, 4))).replace(b"(1, 4), }", b"(1, 4), ('"),
+            npy(np.zeros((1, 4))).replace(b"{'descr'", b"{ 'desc("),
+            npy(np.full((1, 4), np.nan)),
+            npy(np.zeros((1, 4), dtype=np.float16)),
             b"",
             None,
         ],
@@ -138,7 +171,8 @@ class TestReading:
             load_model(forged(compression=zipfile.ZIP_DEFLATED))
 
     @pytest.mark.parametrize(
-        "text", [b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b"1" * 5000, b'{"a": NaN}']
+        "text",
+        [b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b"1" * 5000, b'{"a": NaN}', b"1e999"],
     )
     def test_a_document_that_is_no_json_is_refused(self, forged, text):
         with pytest.raises(ModelFileError, match="forged"):
@@ -170,7 +204,7 @@ class TestReading:
 
 
 def test_damaged_files_load_the_same_model_or_are_refused(tmp_path):
-    model = learned(loss=Ridge(0.5), solver_options={"step": 0.1})
+    model = learned(penalty=Ridge(0.5), solver_options={"step": 0.1})
     save_model(model, tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
     rng = np.random.default_rng(11)
@@ -189,6 +223,81 @@ def test_damaged_files_load_the_same_model_or_are_refused(tmp_path):
         else:
             assert_same(model, again)
     assert refused > 500
+
+
+class TestChecksums:
+    def test_a_member_that_another_program_changed_is_named(self, tmp_path):
+        save_model(learned(), tmp_path / "whole")
+        with zipfile.ZipFile(tmp_path / "whole") as source:
+            content = {name: source.read(name) for name in source.namelist()}
+        content["coef_.npy"] = npy(np.ones((1, 4)))
+        with zipfile.ZipFile(tmp_path / "changed", "w") as target:
+            for name, data in content.items():
+                target.writestr(name, data)
+        with pytest.raises(ModelFileError, match=r"changed: .*'coef_\.npy' is damaged: its SHA"):
+            load_model(tmp_path / "changed")
+
+    @pytest.mark.parametrize(
+        "members", [{}, {"coef_.npy": 3}, {"model.json": "0"}, [], {"missing.npy": "0"}]
+    )
+    def test_a_list_of_members_that_cannot_be_is_refused(self, tmp_path, members):
+        path = forged_file(tmp_path, learned())
+        with zipfile.ZipFile(path) as source:
+            content = {name: source.read(name) for name in source.namelist()}
+        document = json.loads(content["model.json"]) | {"members": members}
+        with zipfile.ZipFile(path, "w") as target:
+            for name, data in (content | {"model.json": json.dumps(document)}).items():
+                target.writestr(name, data)
+        with pytest.raises(ModelFileError, match="forged: not a valid model file"):
+            load_model(path)
+
+
+class TestSignatures:
+    KEY = b"secret"
+
+    def sign(self, document):
+        return hmac.digest(self.KEY, document, "sha256")
+
+    def verify(self, document, signature):
+        return hmac.compare_digest(self.sign(document), signature)
+
+    def test_a_signed_model_loads_with_and_without_its_key(self, tmp_path):
+        save_model(learned(), tmp_path / "signed", sign=self.sign)
+        assert_same(learned(), load_model(tmp_path / "signed", verify=self.verify))
+        assert_same(learned(), load_model(tmp_path / "signed"))
+
+    def test_an_unsigned_model_is_refused_where_a_signature_is_asked_for(self, tmp_path):
+        save_model(learned(), tmp_path / "plain")
+        with pytest.raises(ModelFileError, match=r"plain: .*it is not signed"):
+            load_model(tmp_path / "plain", verify=self.verify)
+
+    def test_a_signature_of_another_model_is_refused(self, tmp_path):
+        save_model(learned(), tmp_path / "signed", sign=self.sign)
+        forged = forged_file(
+            tmp_path,
+            learned(),
+            setting("settings", "tol", 0.5),
+            members={"model.sig": zipfile.ZipFile(tmp_path / "signed").read("model.sig")},
+        )
+        with pytest.raises(ModelFileError, match="its signature is refused"):
+            load_model(forged, verify=self.verify)
+        assert load_model(forged).tol == 0.5
+
+    @pytest.mark.parametrize("answer", [None, False, 1, "yes"])
+    def test_anything_but_true_refuses(self, tmp_path, answer):
+        save_model(learned(), tmp_path / "signed", sign=self.sign)
+        with pytest.raises(ModelFileError, match="its signature is refused"):
+            load_model(tmp_path / "signed", verify=lambda *_: answer)
+
+    def test_an_error_of_the_verifier_refuses(self, tmp_path):
+        save_model(learned(), tmp_path / "signed", sign=self.sign)
+        with pytest.raises(ModelFileError, match=r"signature is refused .*KeyError"):
+            load_model(tmp_path / "signed", verify=lambda *_: {}["key"])
+
+    def test_a_signature_is_of_bytes(self, tmp_path):
+        with pytest.raises(ModelFileError, match="sign must return bytes, got str"):
+            save_model(learned(), tmp_path / "signed", sign=lambda _: "me")
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_reading_a_file_opens_no_process_and_imports_nothing_new(tmp_path, monkeypatch):

@@ -227,6 +227,10 @@ class TestNpz:
         assert table.y.tolist() == ["no", "yes"]
         assert table.feature_names == ["a", "b", "c"]
 
+    def test_labels_of_half_precision_are_labels(self, tmp_path):
+        table = read_data(self.write(tmp_path, X=self.X, y=self.y.astype(np.float16)))
+        assert table.y.tolist() == [0, 1]
+
     def test_labels_may_be_absent_for_prediction(self, tmp_path):
         path = self.write(tmp_path, X=self.X)
         assert read_data(path, labelled=False).y is None

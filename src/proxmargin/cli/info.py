@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _is_model(name: str) -> bool:
     """By suffix, or by content where it has another name."""
-    if Path(name).suffix.lower() == MODEL_SUFFIX:
-        return True
-    if not zipfile.is_zipfile(name):
-        return False
-    with zipfile.ZipFile(name) as archive:
-        return "model.json" in archive.namelist()
+    from proxmargin.files.archive import holds
+    from proxmargin.files.manifest import MANIFEST
+
+    return Path(name).suffix.lower() == MODEL_SUFFIX or holds(name, MANIFEST)
 
 
 def _model_facts(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,18 +19,6 @@ _MAGIC = b"PK\x03\x04"
 # The earliest date that zip can express: equal models give equal bytes.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 _ENCRYPTED = 0x1
-# What zipfile raises on damaged archives, besides BadZipFile.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    OverflowError,
-    KeyError,
-    OSError,
-)
 
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
@@ -95,6 +82,15 @@ class Archive:
         return self._archive.read(info)
 
 
+def holds(path: str | os.PathLike[str], name: str) -> bool:
+    """Whether there is a readable archive at `path` with a member of that name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return name in archive.namelist()
+    except Exception:  # whatever it is, a reader of another kind will say what is wrong
+        return False
+
+
 @contextmanager
 def opened_archive(path: Path) -> Iterator[Archive]:
     """The archive at `path`; whatever is wrong with it becomes a `ModelFileError`."""
@@ -104,8 +100,9 @@ def opened_archive(path: Path) -> Iterator[Archive]:
             yield Archive(archive, path)
     except ModelFileError:
         raise
-    except _DAMAGE as error:
-        raise ModelFileError(f"{path}: damaged or cut short: {error}.") from error
+    except Exception as error:  # damage surfaces as anything, down to struct.error
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{path}: damaged or cut short: {reason:.400}.") from error
 
 
 def _refuse_foreign(path: Path) -> None:

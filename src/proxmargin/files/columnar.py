@@ -11,18 +11,34 @@ from proxmargin.files.column import Column, series_column
 from proxmargin.files.columns import NamedColumns
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas, pyarrow
+from proxmargin.files.memory import shortage
 from proxmargin.files.wording import listed
+
+# A column of equal cells takes next to nothing in a Parquet file, and in memory as much as others:
+# bytes of a cell in the table and in the features.
+_CELL_BYTES = 16
 
 
 def read_parquet(path: Path) -> NamedColumns:
     """A Parquet file."""
-    # the file alone: `read_table` would also read columns from folder names such as `year=2020`
-    return _read(path, "Parquet", lambda: pyarrow("parquet").ParquetFile(str(path)).read())
+    return _read(path, "Parquet", lambda: _parquet_table(path))
 
 
 def read_arrow(path: Path) -> NamedColumns:
     """An Arrow file, Arrow stream or Feather file."""
     return _read(path, "Arrow or Feather", lambda: _arrow_table(path))
+
+
+def _parquet_table(path: Path) -> Any:
+    # the file alone: `read_table` would also read columns from folder names such as `year=2020`
+    file = pyarrow("parquet").ParquetFile(str(path))
+    rows, columns = file.metadata.num_rows, file.metadata.num_columns
+    short = shortage(_CELL_BYTES * rows * columns)
+    if short:
+        raise DataError(
+            f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or columns."
+        )
+    return file.read()
 
 
 def _arrow_table(path: Path) -> Any:

@@ -22,12 +22,13 @@ from proxmargin.files.encoding import (
 from proxmargin.files.errors import DataError
 from proxmargin.files.labels import class_labels, written_labels
 from proxmargin.files.matrices import same_width
+from proxmargin.files.width import refuse_too_wide
 from proxmargin.files.wording import listed, plural
 
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 
-_USE_ENCODE = "encode them as one feature per level (encode=True) or remove them"
+_USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class NamedColumns:
         features = features_of(columns)
         _refuse_clashes(features, self.source)
         y = self._labels(labels, required=request.labelled)
+        if y is not None and request.labelled:
+            refuse_too_wide(self.source, len(features), y)
         return self._table(features, columns, target, y)
 
     def for_model(self, wanted: Wanted) -> Table:
@@ -109,7 +112,7 @@ class NamedColumns:
             return self.load(names, text), None
         # labels are read as they are written: numbers would not tell 01 from 1
         *columns, labels = self.load([*names, target], {*text, target})
-        return columns, labels if self.tells_text else written_labels(labels)
+        return columns, labels if self.tells_text else written_labels(labels, self.source)
 
     def _table(
         self,
@@ -119,7 +122,7 @@ class NamedColumns:
         y: NDArray[Any] | None,
     ) -> Table:
         refuse_unusable_cells(columns, self.source)
-        X = feature_matrix(features, {column.name: column for column in columns})
+        X = feature_matrix(features, {column.name: column for column in columns}, self.source)
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)
 

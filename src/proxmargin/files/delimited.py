@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import warnings
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +16,7 @@ from proxmargin.files.columns import NamedColumns
 from proxmargin.files.dialect import Dialect
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas
+from proxmargin.files.streams import Cost, NulFound, opened_text
 from proxmargin.files.wording import listed
 
 # Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.
@@ -25,6 +25,11 @@ MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
 
 # How far down a text of the first line is looked for: labels come again soon.
 LOOKED_AT = 1000
+# and in how many cells
+CELLS_LOOKED_AT = 1_000_000
+# A cell has a place and a length in the parsed text, and a float64 in the table and the features.
+_CELL_BYTES = 32
+_TEXT_ONLY = Cost()
 
 
 def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
@@ -55,7 +60,8 @@ def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
         lines = csv.reader(stream, delimiter=separator, skipinitialspace=separator != "\t")
         filled = (line for line in lines if any(cell.strip() for cell in line))
         first = [cell.strip() for cell in next(filled, [])]
-        below = [[cell.strip() for cell in line] for line in islice(filled, LOOKED_AT)]
+        rows = min(LOOKED_AT, CELLS_LOOKED_AT // max(len(first), 1))
+        below = [[cell.strip() for cell in line[: len(first)]] for line in islice(filled, rows)]
     if not first:
         raise DataError(f"{path}: the file is empty.")
     if not dialect.header:
@@ -99,7 +105,8 @@ def _frame(
     path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[str]
 ) -> Any:
     pd = pandas()
-    with _opened(path, dialect) as stream, warnings.catch_warnings():
+    cost = Cost(line=_CELL_BYTES * len(names))
+    with _opened(path, dialect, cost) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(
@@ -123,6 +130,8 @@ def _frame(
                 f"{path}: the rows do not all have the {len(names)} columns of the {first}: "
                 f"{reason}."
             ) from error
+        except NulFound as error:
+            raise DataError(_nul_sentence(path, separator, dialect, names)) from error
     if frame.empty:
         raise DataError(f"{path}: there is a header but no data rows.")
     return frame
@@ -134,11 +143,28 @@ def _exact_floats(pd: Any) -> dict[str, str]:
     return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
+def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[str]) -> str:
+    """Which cell holds the NUL character at which a C parser would cut it."""
+    with _opened(path, dialect) as stream:
+        lines = csv.reader(stream, delimiter=separator, skipinitialspace=separator != "\t")
+        filled = (line for line in lines if line)
+        for row, line in enumerate(filled, 0 if dialect.header else 1):
+            found = next((j for j, cell in enumerate(line) if "\0" in cell), None)
+            if found is not None:
+                name = repr(names[found]) if found < len(names) else str(found + 1)
+                place = f"row {row}, column {name}" if row else f"column {found + 1} of the header"
+                return (
+                    f"{path}: a NUL character in {place}, which holds {line[found]!r:.80} "
+                    "(counting data rows from 1): the file is damaged, or its encoding is another "
+                    "one (encoding=)."
+                )
+    return f"{path}: a NUL character: the file is damaged."
+
+
 @contextmanager
-def _opened(path: Path, dialect: Dialect) -> Iterator[TextIO]:
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+def _opened(path: Path, dialect: Dialect, cost: Cost = _TEXT_ONLY) -> Iterator[TextIO]:
     try:
-        with opener(path, "rt", encoding=dialect.codec, newline="") as stream:
+        with opened_text(path, cost, dialect.codec) as stream:
             yield stream
     except UnicodeError as error:
         reason = getattr(error, "reason", str(error))

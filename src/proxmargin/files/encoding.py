@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.files.column import Column
 from proxmargin.files.contents import FeatureMatrix
 from proxmargin.files.errors import DataError
+from proxmargin.files.memory import shortage
 from proxmargin.files.wording import listed, plural
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
@@ -44,16 +45,28 @@ def _features_of_one(column: Column) -> list[Feature]:
     return [Feature(column.name, level) for level in sorted(set(column.values.tolist()))]
 
 
-def feature_matrix(features: Sequence[Feature], columns: Mapping[str, Column]) -> FeatureMatrix:
+def feature_matrix(
+    features: Sequence[Feature], columns: Mapping[str, Column], source: str
+) -> FeatureMatrix:
     """The matrix whose column j is ``features[j]``.
 
     A level that no feature names gives zeros. Float32 is kept where every numeric column is
     at most that wide; everything else is float64.
+
+    Raises
+    ------
+    DataError
+        There is not enough memory for it.
     """
     n_samples = len(next(iter(columns.values())).values)
     dtype = _common_dtype([columns[f.column] for f in features if f.level is None])
     dense_share = len({f.column for f in features}) / max(len(features), 1)
     if dense_share >= _DENSE_FROM:
+        short = shortage(n_samples * len(features) * np.dtype(dtype).itemsize)
+        if short:
+            raise DataError(
+                f"{source}: {n_samples} rows of {len(features)} features need {short}; use fewer."
+            )
         return _dense(features, columns, np.zeros((n_samples, len(features)), dtype=dtype))
     return _sparse(features, columns, n_samples, dtype)
 
@@ -123,8 +136,22 @@ def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None
 
 
 def _example(column: Column) -> str:
-    row = int(np.argmin(column.missing))
-    return f"{column.name!r} (row {row + 1} holds {str(column.values[row])[:40]!r})"
+    """The first cell that is no number; where there are others, how many cells are numbers."""
+    present = np.flatnonzero(~column.missing)
+    numbers = np.fromiter(map(_is_number, column.values[present].tolist()), dtype=bool)
+    row = int(present[numbers.argmin()])
+    mixed = numbers.any() and not numbers.all()
+    others = f"; {numbers.sum()} of {present.size} cells are numbers" if mixed else ""
+    return f"{column.name!r} (row {row + 1} holds {str(column.values[row])[:40]!r}{others})"
+
+
+def _is_number(cell: Any) -> bool:
+    """With a point or a comma before the fraction: how the file writes it is not known here."""
+    try:
+        float(str(cell).replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def refuse_unusable_cells(columns: Sequence[Column], source: str) -> None:

@@ -161,7 +161,10 @@ def _text_array(name: str, strings: Any, kind: Any) -> NDArray[Any]:
     if not isinstance(strings, list) or not all(type(item) is str for item in strings):
         raise ModelFileError(f"{name!r} should be a list of strings")
     if kind == "U" and 4 * len(strings) * max(map(len, strings), default=0) <= _MAX_TEXT_BYTES:
-        return np.array(strings, dtype=str)
+        words = np.array(strings, dtype=str)
+        if words.tolist() != strings:  # NUL characters at an end get lost
+            raise ModelFileError(f"{name!r} has strings that end in NUL characters")
+        return words
     if kind == "O":
         return np.array(strings, dtype=object)
     raise ModelFileError(f"{name!r} has strings of an unknown or excessive size")

@@ -24,6 +24,7 @@ _ALWAYS = ("intercept_", "classes_", "n_features_in_")
 _CHOSEN = ("nu_", "kappa_")  # parameters of the loss that were given as words or shares
 _PERHAPS = ("feature_names_in_", "n_iter_", *_CHOSEN)
 _SCALING = ("feature_centre_", "feature_scale_")
+_FLOAT_BYTES = (4, 8)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def form_of(estimator: Any) -> Form:
 def _check_linear(fitted: Fitted) -> None:
     coef = fitted["coef_"]
     _demand(_is_array(coef, "f", 2), "'coef_' must be floats of shape (n_outputs, n_features)")
+    _check_finite(fitted, "coef_")
     _check_outputs(fitted, "coef_")
     _check_features(fitted, coef.shape[1], "coef_'s width")
 
@@ -77,6 +79,7 @@ def _check_kernel(fitted: Fitted) -> None:
     dense = _is_array(vectors, "f", 2)
     _demand(dense or sp.issparse(vectors), "'support_vectors_' must be rows of floats")
     _demand(vectors.shape[0] == count, f"'support_vectors_' must have {count} rows")
+    _check_finite(fitted, "support_vectors_")
     _check_features(fitted, vectors.shape[1], "support_vectors_'s width")
 
 
@@ -105,6 +108,7 @@ def _check_weights(fitted: Fitted) -> None:
     weights, index = fitted["dual_coef_"], fitted["support_"]
     _demand(_is_array(weights, "f", 2), "'dual_coef_' must be floats of shape (n_outputs, n)")
     _check_outputs(fitted, "dual_coef_")
+    _check_finite(fitted, "dual_coef_")
     rising = _is_array(index, "iu", 1) and bool(np.all(np.diff(index.astype(np.int64)) > 0))
     _demand(
         rising and bool(np.all(index >= 0)), "'support_' must be different samples, in their order"
@@ -115,7 +119,9 @@ def _check_weights(fitted: Fitted) -> None:
 def _check_outputs(fitted: Fitted, name: str) -> None:
     intercept, classes = fitted["intercept_"], fitted["classes_"]
     _demand(_is_array(intercept, "f", 1), "'intercept_' must be floats of shape (n_outputs,)")
+    _check_finite(fitted, "intercept_")
     _demand(_is_array(classes, "fiubUO", 1), "'classes_' must be one row of labels")
+    _check_finite(fitted, "classes_")
     _demand(
         len(classes) >= 2 and len(set(classes.tolist())) == len(classes),
         "'classes_' must be two or more different labels",
@@ -134,7 +140,8 @@ def _check_chosen(name: str, value: Any, outputs: int) -> None:
         number or (_is_array(value, "f", 1) and len(value) == outputs),
         f"{name!r} must be a float, or one for each of more than two classes",
     )
-    _demand(bool(np.all(np.asarray(value) >= 0)), f"{name!r} must be >= 0")
+    numbers = np.asarray(value)
+    _demand(bool(np.all((numbers >= 0) & (numbers < np.inf))), f"{name!r} must be >= 0")
 
 
 def _check_features(fitted: Fitted, width: int | None, known_from: str) -> None:
@@ -169,12 +176,24 @@ def _check_scaling(fitted: Fitted) -> None:
         value = fitted[name]
         fits = _is_array(value, "f", 1) and value.size == width
         _demand(fits, f"{name!r} must be floats, one a feature")
+    _check_finite(fitted, "feature_centre_")
+    # infinite for a constant feature
     _demand(bool(np.all(fitted["feature_scale_"] > 0)), "'feature_scale_' must be > 0")
 
 
 def _check_iterations(count: Any) -> None:
     valid = isinstance(count, int | np.integer) or _is_array(count, "iu", 1)
     _demand(valid and bool(np.all(np.asarray(count) >= 0)), "'n_iter_' must count iterations")
+
+
+def _check_finite(fitted: Fitted, name: str) -> None:
+    value = fitted[name]
+    is_sparse: bool = sp.issparse(value)
+    numbers = value.data if is_sparse else value
+    finite = numbers.dtype.kind != "f" or bool(np.isfinite(numbers).all())
+    _demand(finite, f"{name!r} must be finite numbers")
+    wide = numbers.dtype.kind != "f" or numbers.dtype.itemsize in _FLOAT_BYTES
+    _demand(wide, f"{name!r} must be of type float32 or float64")
 
 
 def _is_array(value: Any, kinds: str, ndim: int) -> bool:

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
+from proxmargin.estimators.frames import users_level
 from proxmargin.files.column import Column
 from proxmargin.files.errors import DataError
+from proxmargin.files.memory import shortage
 from proxmargin.files.wording import listed, plural
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
@@ -24,11 +26,18 @@ _CODE = re.compile(r"[+-]?(0\d+|\d{19,})")
 _TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
 
-def written_labels(column: Column) -> Column:
+# what people write where they do not know; CSV files have some of these as missing values already
+_UNKNOWN = frozenset(
+    {"", "?", "-", ".", "*", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "missing"}
+)
+
+
+def written_labels(column: Column, source: str) -> Column:
     """Text as numbers or booleans where all of it is that and no digit gets lost."""
     if column.missing.any():
         return column  # these are no labels yet
-    words, places = np.unique(np.char.strip(column.values.astype(str)), return_inverse=True)
+    stripped = np.char.strip(_as_words(column, source))
+    words, places = np.unique(stripped, return_inverse=True)
     meant = _meant(words.tolist())
     return Column(column.name, column.values if meant is None else meant[places], column.missing)
 
@@ -55,10 +64,18 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
     ------
     DataError
         A label is missing or infinite, or the column holds measurements and not classes.
+
+    Warns
+    -----
+    UserWarning
+        Once, of classes that are perhaps none: those that differ only in blanks or case, and words
+        for a missing value.
     """
     _refuse_missing(column, source)
     if not column.is_numeric:
-        return column.values.astype(str)
+        words = _as_words(column, source)
+        _warn_of_slips(np.unique(words).tolist(), column.name, source)
+        return words
     labels = column.values
     if _is_continuous(labels):
         raise DataError(
@@ -69,6 +86,42 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
     if labels.dtype.kind == "f" and _is_whole(labels):
         return labels.astype(np.int64)
     return labels
+
+
+def _as_words(column: Column, source: str) -> NDArray[np.str_]:
+    """Labels as an array of strings, each of which takes as much room as the longest."""
+    lengths = np.fromiter(map(len, column.values.tolist()), dtype=np.int64)
+    # held at once: the words, those without blanks around them, and those in their order
+    short = shortage(3 * 4 * int(lengths.max(initial=0)) * lengths.size)
+    if short:
+        raise DataError(
+            f"{source}: the target {column.name!r} has a label of {lengths.max()} characters in "
+            f"row {lengths.argmax() + 1} (counting data rows from 1); labels of that length need "
+            f"{short}: choose another target column, or shorten the label."
+        )
+    return column.values.astype(str)
+
+
+def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
+    alike: dict[str, list[str]] = {}
+    for label in classes:
+        alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    doubts = [
+        f"{' and '.join(map(repr, same))} differ only in blanks or case"
+        for same in alike.values()
+        if len(same) > 1
+    ] + [f"{label!r} looks like a missing value" for label in classes if _is_unknown(label)]
+    if doubts:
+        warnings.warn(
+            f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
+            "each is a class of its own.",
+            UserWarning,
+            stacklevel=users_level(),
+        )
+
+
+def _is_unknown(label: str) -> bool:
+    return label.strip().casefold() in _UNKNOWN
 
 
 def _refuse_missing(column: Column, source: str) -> None:
@@ -82,11 +135,13 @@ def _refuse_missing(column: Column, source: str) -> None:
 
 
 def _is_continuous(labels: NDArray[Any]) -> bool:
-    with warnings.catch_warnings():
+    # numbers beyond the integers are compared with integers there
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         # scikit-learn warns when most labels are distinct; small tables are allowed to be
         warnings.simplefilter("ignore", UserWarning)
         return bool(type_of_target(labels) == "continuous")
 
 
 def _is_whole(labels: NDArray[Any]) -> bool:
-    return bool(np.all(np.abs(labels) < _EXACT_INTEGERS) and np.all(labels == np.trunc(labels)))
+    exact = labels.astype(np.float64)  # half precision has no number as large
+    return bool(np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact)))

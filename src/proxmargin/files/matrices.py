@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from proxmargin.files.column import array_column
 from proxmargin.files.contents import FeatureMatrix, Request, Table, Wanted
 from proxmargin.files.errors import DataError
 from proxmargin.files.labels import class_labels
+from proxmargin.files.width import refuse_too_wide
 from proxmargin.files.wording import listed, plural
 
 # Solvers index features with 32-bit integers; a larger width comes from a damaged file.
@@ -39,6 +41,7 @@ class PlainMatrix:
     y: NDArray[Any] | None
     feature_names: list[str] | None = None
     trailing_zeros_implied: bool = False
+    last_feature: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         _refuse_sizes(self)
@@ -60,6 +63,8 @@ class PlainMatrix:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")
             return Table(self.X, None, self.feature_names, None, self.source)
         y = class_labels(array_column("y", self.y), self.source)
+        if request.labelled:
+            refuse_too_wide(self.source, int(self.X.shape[1]), y, self.last_feature)
         return Table(self.X, y, self.feature_names, "y", self.source)
 
     def for_model(self, wanted: Wanted) -> Table:

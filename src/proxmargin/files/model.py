@@ -1,43 +1,54 @@
 """Model files: a fitted estimator in a zip archive of one JSON document and plain arrays.
 
-``model.json`` holds the format's version, the estimator's name and parameters, small attributes
-and the certificate; ``coef_.npy``, ``support_vectors_.data.npy`` and their like hold numbers.
-Reading a file looks up names in a fixed list of classes and calls nothing but their constructors:
-there is no pickle in it.
+``model.json`` holds the format's version, the estimator's name and parameters, small attributes,
+the certificate and the SHA-256 of every other member; ``coef_.npy``, ``support_vectors_.data.npy``
+and their like hold numbers. Reading a file looks up names in a fixed list of classes and calls
+nothing but their constructors and checks: there is no pickle in it.
+
+A file from a stranger executes nothing. Parameters, shapes and numbers are checked as those of a
+fit, and reading takes memory in proportion to the file. It can still hold a model that is wrong on
+purpose, with a certificate that is made up: only a signature tells whose model it is.
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-import proxmargin
+from proxmargin.certificate import CertificateList
 from proxmargin.files import fitted, known
 from proxmargin.files.archive import Archive, opened_archive, write_archive
 from proxmargin.files.certificates import certificate_from_plain, certificate_to_plain
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.forms import Form, form_of
-from proxmargin.files.settings import named_settings, to_plain
+from proxmargin.files.forms import form_of
+from proxmargin.files.manifest import (
+    MANIFEST,
+    SIGNATURE,
+    Sign,
+    Verify,
+    document_of,
+    read_manifest,
+    read_member,
+    signature_of,
+)
+from proxmargin.files.settings import complete_settings, to_plain
+from proxmargin.files.validity import refuse_invalid
 from proxmargin.files.wording import listed
 
 __all__ = ["describe_model", "load_model", "save_model"]
 
-FORMAT = "proxmargin model"
-VERSION = 1
-MANIFEST = "model.json"
-_KEYS = {"format", "version", "proxmargin", "estimator", "settings", "fitted", "certificate"}
 # Callbacks watch one fit; they are no part of the model.
 _FORGOTTEN: dict[str, Any] = {"callbacks": ()}
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
+def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
     """Write a fitted estimator to a file that executes nothing when it is read.
 
     The file replaces an existing one in a single step: a process that dies while writing leaves
@@ -48,42 +59,56 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     estimator : a fitted estimator of this library
     path : str or path
         Any name; ``.pmz`` is customary.
+    sign : callable (bytes) -> bytes, optional
+        Makes the signature that is stored with the model, for `load_model` to verify: of the JSON
+        document, which holds the SHA-256 of everything else.
 
     Raises
     ------
     ModelFileError
         The estimator is not fitted, is of another class, has a parameter that cannot be stored
-        (such as a random generator; the message names it), or the file cannot be written.
+        (such as a random generator; the message names it) or fitted, or numbers that are not
+        finite, or the file cannot be written.
     """
     _refuse_unknown(estimator)
     settings, form = _settings(estimator), form_of(estimator)
     learned = fitted.collect(estimator, form)
     with _explained("This model cannot be stored"):
+        _unfitted(type(estimator).__name__, settings)
         form.check(learned)
     plain, arrays = fitted.to_members(learned)
     certificate = getattr(estimator, "certificate_", None)
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "proxmargin": proxmargin.__version__,
+    content = {
         "estimator": type(estimator).__name__,
         "settings": settings,
         "fitted": plain,
         "certificate": None if certificate is None else certificate_to_plain(certificate),
     }
-    document = json.dumps(manifest, indent=1, allow_nan=False).encode("ascii")
-    write_archive(Path(path), {MANIFEST: document, **arrays})
+    document = document_of(content, arrays)
+    signature = {} if sign is None else {SIGNATURE: signature_of(document, sign)}
+    write_archive(Path(path), {MANIFEST: document, **signature, **arrays})
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) -> Any:
     """The fitted estimator in a file written by `save_model`.
+
+    Nothing in the file is executed, and its parameters, shapes and numbers are checked as those of
+    a fit. Whether the model is a good one, and its certificate true, only its origin tells.
+
+    Parameters
+    ----------
+    path : str or path
+    verify : callable (document: bytes, signature: bytes) -> bool, optional
+        Whether the stored signature is one of the document. Where it is given, a file without a
+        signature is refused, and so is one for which it returns anything but True or raises.
 
     Raises
     ------
     ModelFileError
-        The file is missing, foreign, damaged, or from a newer format.
+        The file is missing, foreign, damaged (the message names the member), not signed as asked
+        for, or of another version of the format.
     """
-    estimator, _ = _loaded(Path(path))
+    estimator, _ = _loaded(Path(path), verify)
     return estimator
 
 
@@ -122,62 +147,48 @@ def _settings(estimator: Any) -> dict[str, Any]:
     return {name: to_plain(value, name) for name, value in parameters.items()}
 
 
-def _loaded(path: Path) -> tuple[Any, dict[str, Any]]:
+def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, Any]]:
     with opened_archive(path) as archive, _explained(f"{path}: not a valid model file"):
-        manifest = _manifest(archive)
+        manifest = read_manifest(archive, verify)
         estimator = _unfitted(manifest["estimator"], manifest["settings"])
-        learned = _learned(manifest["fitted"], archive, form_of(estimator))
-        if manifest["certificate"] is not None:
-            learned["certificate_"] = certificate_from_plain(manifest["certificate"])
-    for name, value in learned.items():
-        setattr(estimator, name, value)
+        for name, value in _learned(manifest, archive, estimator).items():
+            setattr(estimator, name, value)
     return estimator, manifest
 
 
-def _manifest(archive: Archive) -> dict[str, Any]:
-    try:
-        manifest = json.loads(
-            archive.read(MANIFEST), parse_constant=_no_constant, object_pairs_hook=_distinct
-        )
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ModelFileError(f"its {MANIFEST} cannot be read ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
-    _refuse_newer(manifest)
-    if set(manifest) != _KEYS or type(manifest["proxmargin"]) is not str:
-        raise ModelFileError(f"its {MANIFEST} lacks entries or has unknown ones")
-    return manifest
-
-
-def _refuse_newer(manifest: dict[str, Any]) -> None:
-    version = manifest.get("version")
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"it states no format version ({version!r})")
-    if version > VERSION:
-        raise ModelFileError(
-            f"it has format version {version}, written by proxmargin "
-            f"{manifest.get('proxmargin')!s:.40}; this proxmargin {proxmargin.__version__} reads "
-            f"up to version {VERSION}: upgrade to read it"
-        )
-
-
 def _unfitted(name: Any, plain: Any) -> Any:
+    """The estimator with settings that it could have been fitted with."""
     kind = known.named(known.ESTIMATORS, name) if isinstance(name, str) else None
     if kind is None:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
-    settings = named_settings(plain, "settings")
-    unknown = sorted(set(settings) - set(inspect.signature(kind).parameters))
-    if unknown:
-        raise ModelFileError(f"{name} has no parameters {listed(unknown)} in this version")
-    return kind(**settings)
+    parameters = list(inspect.signature(kind).parameters)
+    settings = complete_settings(plain, parameters, name)
+    kept = [each for each, empty in _FORGOTTEN.items() if settings.get(each, empty) != empty]
+    if kept:
+        raise ModelFileError(f"its settings hold {listed(kept)}, which are no part of a model")
+    estimator = kind(**settings)
+    refuse_invalid(estimator)
+    return estimator
 
 
-def _learned(plain: Any, archive: Archive, form: Form) -> fitted.Fitted:
-    learned = fitted.from_members(plain, archive.read, form)
-    if archive.names() != {MANIFEST} | fitted.array_members(plain):
+def _learned(manifest: dict[str, Any], archive: Archive, estimator: Any) -> fitted.Fitted:
+    form, digests = form_of(estimator), manifest["members"]
+    read = partial(read_member, archive, digests=digests)
+    learned = fitted.from_members(manifest["fitted"], read, form)
+    if set(digests) != fitted.array_members(manifest["fitted"]):
         raise ModelFileError("it holds members that do not belong to a model")
     form.check(learned)
+    if manifest["certificate"] is not None:
+        certificate = certificate_from_plain(manifest["certificate"])
+        if isinstance(certificate, CertificateList):
+            _check_certificates(certificate, len(learned["intercept_"]))
+        learned["certificate_"] = certificate
     return learned
+
+
+def _check_certificates(certificates: CertificateList, outputs: int) -> None:
+    if len(certificates) != outputs:
+        raise ModelFileError(f"it has {len(certificates)} certificates for {outputs} problems")
 
 
 @contextmanager
@@ -191,21 +202,11 @@ def _explained(start: str) -> Iterator[None]:
         raise ModelFileError(text if whole else f"{start}: {text}.") from error
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise ModelFileError(f"its {MANIFEST} holds {word}, which is not JSON")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) != len(pairs):
-        raise ModelFileError(f"its {MANIFEST} names an entry twice")
-    return dict(pairs)
-
-
 def _facts(estimator: Any) -> dict[str, Any]:
     _refuse_unknown(estimator)
     learned = fitted.collect(estimator, form_of(estimator))
     width = int(learned["n_features_in_"])
-    used = np.any(learned["coef_"] != 0, axis=0) if "coef_" in learned else np.ones(width, bool)
+    used = np.count_nonzero(learned["coef_"].any(axis=0)) if "coef_" in learned else width
     names = learned.get("feature_names_in_")
     certificate = getattr(estimator, "certificate_", None)
     return {
@@ -213,7 +214,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "settings": {k: _shown(v) for k, v in estimator.get_params(deep=False).items()},
         "classes": [str(label) for label in learned["classes_"].tolist()],
         "features": width,
-        "features_used": int(np.count_nonzero(used)),
+        "features_used": int(used),
         **({"support_vectors": int(learned["support_"].size)} if "support_" in learned else {}),
         "feature_names": None if names is None else [str(name) for name in names],
         "intercept": [float(value) for value in learned["intercept_"]],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Collection
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -20,35 +22,80 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 _KIND_NAMES = {"O": "Python objects", "V": "records", "c": "complex numbers", "S": "bytes"}
 
 
-def array_from(content: bytes, kinds: Collection[str]) -> NDArray[Any]:
-    """The array in the bytes of an ``.npy`` file, in this machine's byte order.
+@dataclass(frozen=True)
+class Header:
+    """What the first bytes of an ``.npy`` file say of an array.
+
+    Attributes
+    ----------
+    begin : int
+        Where the entries begin.
+    """
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    begin: int
+
+    @property
+    def entries(self) -> int:
+        return math.prod(self.shape)
+
+
+def header_of(stream: IO[bytes], kinds: Collection[str], size: int) -> Header:
+    """The header of an array of one of the `kinds`, in a file of `size` bytes.
 
     Raises
     ------
     ValueError
         The bytes are no such file, hold another kind of data, or not as much as they declare.
     """
-    stream = io.BytesIO(content)
-    shape, fortran_order, dtype = _header(stream)
-    if dtype.kind not in kinds or dtype.fields is not None or dtype.shape:
-        raise ValueError(f"it holds {_KIND_NAMES.get(dtype.kind, f'values of type {dtype}')}")
-    declared = math.prod(shape) * dtype.itemsize
-    present = len(content) - stream.tell()
-    if min(shape, default=0) < 0 or declared != present:
-        raise ValueError(f"its shape {shape} needs {declared} bytes and there are {present}")
-    flat = np.frombuffer(content, dtype=dtype, offset=stream.tell(), count=math.prod(shape))
-    array = flat.reshape(shape, order="F" if fortran_order else "C")
-    return array.astype(dtype.newbyteorder("="), order="K", copy=True)
-
-
-def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    # NumPy's parser meets damage with errors of many kinds, some of them of the tokenizer
     try:
-        read_header = _HEADERS[npy.read_magic(stream)]
-        return read_header(stream, max_header_size=_MAX_HEADER)
+        shape, fortran_order, dtype = _HEADERS[npy.read_magic(stream)](
+            stream, max_header_size=_MAX_HEADER
+        )
     except KeyError:
         raise ValueError("it is in an unknown version of NumPy's format") from None
-    except (ValueError, TypeError, SyntaxError, EOFError, RecursionError, MemoryError) as error:
+    except Exception as error:
         raise ValueError(f"its header cannot be read ({error})") from error
+    header = Header(shape, fortran_order, dtype, stream.tell())
+    if dtype.kind not in kinds or dtype.fields is not None or dtype.shape:
+        raise ValueError(f"it holds {_KIND_NAMES.get(dtype.kind, f'values of type {dtype}')}")
+    declared, present = header.entries * dtype.itemsize, size - header.begin
+    if min(shape, default=0) < 0 or declared != present or (header.entries and not declared):
+        raise ValueError(f"its shape {shape} needs {declared} bytes and there are {present}")
+    return header
+
+
+def array_from(content: bytes, kinds: Collection[str]) -> NDArray[Any]:
+    """The array in the bytes of an ``.npy`` file, in this machine's byte order.
+
+    Raises
+    ------
+    ValueError
+        As `header_of` and `array_of`.
+    """
+    header = header_of(io.BytesIO(content), kinds, len(content))
+    return array_of(header, memoryview(content)[header.begin :])
+
+
+def array_of(header: Header, content: bytes | memoryview) -> NDArray[Any]:
+    """The array of a header and the bytes that follow it.
+
+    Raises
+    ------
+    ValueError
+        There are too few bytes, or a string has characters that do not exist.
+    """
+    flat = np.frombuffer(content, dtype=header.dtype, count=header.entries)
+    array = flat.reshape(header.shape, order="F" if header.fortran_order else "C")
+    array = array.astype(header.dtype.newbyteorder("="), order="K", copy=True)
+    if array.dtype.kind == "U" and array.size:
+        codes = array.ravel().view(np.uint32)
+        if codes.max() > sys.maxunicode or ((codes >= 0xD800) & (codes < 0xE000)).any():
+            raise ValueError("it holds characters that do not exist")
+    return array
 
 
 def bytes_of(array: NDArray[Any]) -> bytes:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from proxmargin.files.contents import FeatureMatrix
 from proxmargin.files.errors import DataError
 from proxmargin.files.matrices import PlainMatrix
-from proxmargin.files.npy import NUMBERS, TEXT, array_from
+from proxmargin.files.memory import shortage
+from proxmargin.files.npy import NUMBERS, TEXT, Header, array_of, header_of
 from proxmargin.files.wording import listed
 
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
@@ -32,6 +33,9 @@ _KINDS: Mapping[str, Collection[str]] = {
 # Deflate can shrink zeros a thousandfold. Beyond this size such a ratio is taken for a trap.
 _TRUSTED_BYTES = 2**30
 _TRUSTED_RATIO = 500
+
+# Bytes of an entry in the form in which it is used: a float64, or a Python string and its place.
+_CONVERTED_BYTES: Mapping[str, int] = {"f": 0, "i": 8, "u": 8, "b": 8, "U": 64}
 
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -62,12 +66,21 @@ def read(path: Path) -> PlainMatrix:
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            members = _members(archive, path)
             return {key: _array(archive, members[key], path) for key in _KINDS if key in members}
     except DataError:
         raise
     except _ZIP_ERRORS as error:
         raise DataError(f"{path}: not a readable NPZ archive: {error}.") from error
+
+
+def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The members by the names of their arrays."""
+    entries = archive.infolist()
+    members = {info.filename.removesuffix(".npy"): info for info in entries}
+    if len(members) != len(entries):
+        raise DataError(f"{path}: damaged: it holds an array twice.")
+    return members
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
@@ -78,9 +91,22 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArr
             "if that is right, store it as a sparse matrix or uncompressed."
         )
     try:
-        return array_from(archive.read(info), _KINDS[key])
+        with archive.open(info) as member:
+            header = header_of(member, _KINDS[key], info.file_size)
+            _refuse_too_large(header, f"{path}: the array {key!r}")
+            return array_of(header, member.read(header.entries * header.dtype.itemsize))
+    except DataError:
+        raise
     except ValueError as error:
         raise DataError(f"{path}: the array {key!r} cannot be used: {error}.") from error
+
+
+def _refuse_too_large(header: Header, what: str) -> None:
+    """What is read is held twice for a moment; integers become floats, and text words."""
+    needed = header.entries * (2 * header.dtype.itemsize + _CONVERTED_BYTES[header.dtype.kind])
+    short = shortage(needed)
+    if short:
+        raise DataError(f"{what} has shape {header.shape}, which needs {short}; use fewer rows.")
 
 
 def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:

@@ -11,17 +11,23 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable
-from functools import singledispatch
-from typing import Any
+import re
+from collections.abc import Callable, Collection
+from functools import cache, singledispatch
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from proxmargin.files import known
 from proxmargin.files.errors import ModelFileError
+from proxmargin.files.wording import listed
 
-# kinds of arrays that are stored, and the most bytes of an entry
-_ARRAYS, _LARGEST_ITEM = frozenset("biufU"), 4096
+# kinds of arrays that are stored
+_ARRAYS = frozenset("biufU")
+# their types as they are written, with the length of strings
+_ARRAY_TYPE = re.compile(r"[<>|=]?(?:[biuf][1248]|U(\d{1,4}))")
+# the most bytes of all strings in arrays, each of which takes as much room as the longest
+_MAX_TEXT_BYTES = 2**28
 
 
 @singledispatch
@@ -124,23 +130,25 @@ def _tuple(plain: dict[str, Any], where: str) -> tuple[Any, ...]:
 def _entries(plain: dict[str, Any], where: str) -> dict[Any, Any]:
     pairs = [from_plain(pair, where) for pair in _expect(plain["entries"], list, where)]
     try:
-        return {key: value for key, value in pairs}  # noqa: C416  (checks that these are pairs)
+        found = {key: value for key, value in pairs}  # noqa: C416  (checks that these are pairs)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{where!r} is no dictionary ({error})") from error
+    if len(found) != len(pairs):
+        raise ModelFileError(f"{where!r} has a key twice")
+    return found
 
 
 def _array(plain: dict[str, Any], where: str) -> Any:
     entries = from_plain(_expect(plain["array"], list, where), where)
     word = _expect(plain["type"], str, where)
+    if not _ARRAY_TYPE.fullmatch(word):
+        raise ModelFileError(f"{where!r} is no array of numbers or strings, but of {word!r:.80}")
     try:
-        dtype = np.dtype(word)
-        if dtype.kind not in _ARRAYS or dtype.itemsize > _LARGEST_ITEM:
-            raise TypeError("numbers and strings can be stored")
-        found = np.array(entries, dtype=dtype)
+        found = np.array(entries, dtype=word)
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"{where!r} is no array of {word!r} ({error})") from error
-    if found.ndim != 1:
-        raise ModelFileError(f"{where!r} is no row of numbers or strings")
+    if found.ndim != 1 or repr(to_plain(found, where)["array"]) != repr(plain["array"]):
+        raise ModelFileError(f"{where!r} is no row of entries of the type {word!r}")
     return found
 
 
@@ -156,12 +164,37 @@ def _part(plain: dict[str, Any], where: str) -> Any:
     kind = known.named(known.PARTS, name)
     if kind is None:
         raise ModelFileError(f"{where!r} names {name!r}, which is no part of the library")
-    settings = named_settings(plain["settings"], where)
+    fields = {field.name for field in dataclasses.fields(kind) if field.init}
+    settings = complete_settings(plain["settings"], fields, name)
+    unfit = [field for field, value in settings.items() if not _fits(value, _hints(kind)[field])]
+    if unfit:
+        raise ModelFileError(f"{where!r} is no valid {name}: {unfit[0]} is of another type")
     try:
         return kind(**settings)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"{where!r} is no valid {name} ({error})") from error
 
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a plain value is of the type of a field; parts within parts see to themselves."""
+    kinds = get_args(hint) or (hint,)
+    if not all(kind in _PLAIN_TYPES for kind in kinds):
+        return True
+    return any(type(value) in _PLAIN_TYPES[kind] for kind in kinds)
+
+
+_PLAIN_TYPES: dict[Any, tuple[type, ...]] = {
+    float: (int, float),
+    int: (int,),
+    bool: (bool,),
+    str: (str,),
+    type(None): (type(None),),
+}
 
 _DECODERS: dict[frozenset[str], Callable[[dict[str, Any], str], Any]] = {
     frozenset({"tuple"}): _tuple,
@@ -172,9 +205,36 @@ _DECODERS: dict[frozenset[str], Callable[[dict[str, Any], str], Any]] = {
 }
 
 
-def named_settings(plain: Any, where: str) -> dict[str, Any]:
-    """Keyword arguments from their JSON form."""
-    return {name: from_plain(value, name) for name, value in _expect(plain, dict, where).items()}
+def complete_settings(plain: Any, names: Collection[str], what: str) -> dict[str, Any]:
+    """Keyword arguments from their JSON form: each of the names, and no other.
+
+    Raises
+    ------
+    ModelFileError
+        Names are missing or unknown, or a value is nothing that `to_plain` writes.
+    """
+    given = set(_expect(plain, dict, f"settings of {what}"))
+    unknown, missing = sorted(given - set(names)), sorted(set(names) - given)
+    if unknown:
+        raise ModelFileError(f"{what} has no parameters {listed(unknown)} in this version")
+    if missing:
+        raise ModelFileError(f"the settings of {what} lack {listed(missing)}")
+    if _text_bytes(plain) > _MAX_TEXT_BYTES:
+        raise ModelFileError(f"the settings of {what} have strings of an excessive size")
+    return {name: from_plain(value, name) for name, value in plain.items()}
+
+
+def _text_bytes(plain: Any) -> int:
+    """Bytes of the strings in arrays, by what their types declare."""
+    if isinstance(plain, list):
+        return sum(map(_text_bytes, plain))
+    if not isinstance(plain, dict):
+        return 0
+    entries, word = plain.get("array"), plain.get("type")
+    declared = _ARRAY_TYPE.fullmatch(word) if isinstance(word, str) else None
+    if declared and declared[1] and isinstance(entries, list):
+        return 4 * int(declared[1]) * len(entries)
+    return sum(map(_text_bytes, plain.values()))
 
 
 def _expect(plain: Any, kind: type, where: str) -> Any:

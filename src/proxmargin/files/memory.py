@@ -1,0 +1,109 @@
+"""How much memory is free, so that a file that needs more is refused before it is read.
+
+A few bytes can stand for many: a large index, a compressed line, a header of many names. What is
+counted is the least that must follow, so that no file is refused that would have been read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["free_bytes", "in_words", "shortage"]
+
+# assumed where no system call tells, bytes: a small machine of today
+UNKNOWN = 4 * 2**30
+_CONTROL = Path("/sys/fs/cgroup")
+# files of a control group: the limit, the use, and in version 1 the folder of its own
+_CONTROL_FILES = (
+    ("memory.max", "memory.current"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+
+
+def shortage(needed: int) -> str | None:
+    """None where so many bytes are free, or else both numbers: ``9.0 GB of memory, ...``."""
+    free = free_bytes()
+    return None if needed <= free else f"{in_words(needed)} of memory, and {in_words(free)} is free"
+
+
+def free_bytes() -> int:
+    """What this process can still use: the least of what machine, container and limits leave."""
+    known = [*_machine(), *_containers(), *_address_space()]
+    return max(min(known, default=UNKNOWN), 0)
+
+
+def in_words(size: int) -> str:
+    """``3.2 MB``."""
+    scale = next((power for power in (4, 3, 2, 1) if size >= 1000**power), 0)
+    unit = ("bytes", "kB", "MB", "GB", "TB")[scale]
+    return f"{size} {unit}" if scale == 0 else f"{size / 1000**scale:.1f} {unit}"
+
+
+def _machine() -> Iterator[int]:
+    """Memory that no process uses; caches that the system would give up count as free."""
+    available = _field(Path("/proc/meminfo"), "MemAvailable:")
+    if available is not None:
+        yield 1024 * available
+        return
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):  # the second where the first is unknown
+        if pages in getattr(os, "sysconf_names", ()):
+            yield os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+            return
+
+
+def _containers() -> Iterator[int]:
+    """What the limits of the control groups of this process leave."""
+    for folder in _control_groups():
+        for limit_file, used_file in _CONTROL_FILES:
+            limit, used = _number(folder / limit_file), _number(folder / used_file)
+            if limit is not None and used is not None:
+                cached = _field(folder / "memory.stat", "inactive_file") or 0
+                yield limit - used + cached
+
+
+def _control_groups() -> Iterator[Path]:
+    """Folders of the groups, from that of this process up, in both versions of the interface."""
+    for line in _text(Path("/proc/self/cgroup")).splitlines():
+        _, _, rest = line.partition(":")
+        kind, _, inner = rest.partition(":")
+        if kind in ("", "memory"):
+            top = _CONTROL / kind
+            group = top / inner.strip("/")
+            yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(top))
+
+
+def _address_space() -> Iterator[int]:
+    """What ``ulimit -v`` leaves."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    pages = _text(Path("/proc/self/statm")).split()
+    if limit != resource.RLIM_INFINITY:
+        used = int(pages[0]) * resource.getpagesize() if pages else 0
+        yield limit - used
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file, or None where it has none (``max`` is no limit)."""
+    word = _text(path).strip()
+    return int(word) if word.isdecimal() else None
+
+
+def _field(path: Path, name: str) -> int | None:
+    """The number after a name in a file of lines ``name number``."""
+    for line in _text(path).splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0] == name and words[1].isdecimal():
+            return int(words[1])
+    return None
