@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from threading import Lock, current_thread, main_thread
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -16,12 +15,13 @@ import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 from proxmargin.certificate import Certificate, Gap, certify
+from proxmargin.interrupts import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
-__all__ = ["Certify", "Report", "interrupts", "minimize"]
+__all__ = ["Certify", "Report", "minimize"]
 
 Certify = Callable[..., Gap]
 """From a problem, a point, and by name its scores and a dual point where they are known."""
@@ -339,53 +339,6 @@ def _is_quiet() -> bool:
 @cache
 def _blas() -> list[Any]:
     return list(_controller().select(user_api="blas").lib_controllers)
-
-
-class _Interrupts:
-    """Ctrl-C during a run is noted, and acted upon between two iterations.
-
-    Runs may be nested, and a run of runs may begin and end with code of its own: what is noted
-    there ends the next one. Compiled code may lose an exception that a signal raises inside it. A
-    second Ctrl-C raises at once. Only the main thread can do this, and only where Python's own
-    handler is in place.
-    """
-
-    def __init__(self) -> None:
-        self.pending = False
-        self._depth = 0
-        self._before: Any = None
-
-    def __enter__(self) -> None:
-        if current_thread() is not main_thread():
-            return
-        self._depth += 1
-        if self._depth == 1:
-            self.pending = False
-            self._before = signal.getsignal(signal.SIGINT)
-            if self._before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._note)
-
-    def __exit__(self, *exception: object) -> None:
-        if current_thread() is not main_thread():
-            return
-        self._depth -= 1
-        if self._depth == 0:
-            if self._before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._before)
-            self.pending = False
-
-    def act(self) -> None:
-        """Raise what was noted and nothing has acted upon."""
-        if self.pending:
-            raise KeyboardInterrupt
-
-    def _note(self, number: int, frame: Any) -> None:
-        if self.pending:
-            raise KeyboardInterrupt
-        self.pending = True
-
-
-interrupts = _Interrupts()
 
 
 class _QuietThreads:

@@ -27,8 +27,9 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
+from proxmargin.interrupts import interrupts
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
-from proxmargin.minimize import Certify, Report, interrupts
+from proxmargin.minimize import Certify, Report
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import (
     ElasticNet,

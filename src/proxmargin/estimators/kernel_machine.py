@@ -42,9 +42,10 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
+from proxmargin.interrupts import interrupts
 from proxmargin.kernels import Kernel, by_rows, named_kernel
 from proxmargin.losses import Loss, MarginLoss
-from proxmargin.minimize import Report, interrupts
+from proxmargin.minimize import Report
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
