@@ -126,6 +126,9 @@ class Comparison:
         best of several, its own mean score is a little optimistic.
     best_ : estimator, or None after an interruption
         That model fitted on all data, with parameters chosen by cross-validation on all data.
+    best_fitted_name_ : str or None
+        The best of the models in ``models_``: that of ``best_name_`` unless interrupted.
+    best_fitted_ : estimator or None
     models_ : dict
         All models fitted in this way, by name.
     majority : float
@@ -165,6 +168,14 @@ class Comparison:
     @property
     def best_(self) -> Any:
         return self.models_.get(self.best_name_)
+
+    @property
+    def best_fitted_name_(self) -> str | None:
+        return next((each.model for each in self.standings if each.model in self.models_), None)
+
+    @property
+    def best_fitted_(self) -> Any:
+        return self.models_.get(self.best_fitted_name_ or "")
 
     @property
     def models_(self) -> dict[str, Any]:
