@@ -84,12 +84,13 @@ def _print(comparison: Comparison, source: str, saved: str | None) -> None:
         print(f"\n{remark}")
     if saved:
         whole = comparison.best_ is not None
-        which = "" if whole else f" the best model that was finished, {comparison.best_fitted_name_}"
-        print(f"\nSaved{which} to {saved}; use it with: proxmargin predict {saved} DATA")
+        finished = f" the best model that was finished, {comparison.best_fitted_name_},"
+        print(f"\nSaved{'' if whole else finished} to {saved}; use it with: proxmargin predict {saved} DATA")
 
 
 def _status(comparison: Comparison) -> int:
     if comparison.interrupted:
-        return failures.interrupted()
+        by_signal = comparison.ending.name == "INTERRUPTED"
+        return failures.interrupted() if by_signal else failures.FAILED
     certificate = getattr(comparison.best_, "certificate_", None)
     return failures.OK if certificate is None or certificate.converged else failures.FAILED

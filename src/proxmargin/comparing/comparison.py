@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +14,19 @@ from numpy.typing import NDArray
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.work import Outcome, Tally, features_used
 
-__all__ = ["Comparison", "Setup", "Standing"]
+__all__ = ["Comparison", "Ending", "Setup", "Standing"]
 
 TOP_FEATURES = 10
+
+
+class Ending(Enum):
+    """How a comparison ended, as a note says it."""
+
+    COMPLETE = ""
+    INTERRUPTED = "interrupted; the table holds what was finished"
+    WORKER_DIED = (
+        "a worker process died, perhaps for want of memory; the table holds what was finished"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +150,16 @@ class Comparison:
         Only a part was finished.
     setup : Setup
     outcomes : list of Outcome
+    ending : Ending
     """
 
     setup: Setup
     outcomes: Sequence[Outcome]
-    interrupted: bool = False
+    ending: Ending = Ending.COMPLETE
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ending is not Ending.COMPLETE
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -216,7 +232,7 @@ class Comparison:
         """What a reader has to know about how this came about."""
         notes = [*self.setup.notes]
         if self.interrupted:
-            notes.append("interrupted; the table holds what was finished")
+            notes.append(self.ending.value)
         if self.tally.unmet:
             notes.append(str(self.tally))
         return notes
