@@ -30,9 +30,14 @@ def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path) -> None:
 def test_a_failure_leaves_what_there_was(tmp_path) -> None:
     path = tmp_path / "a.bin"
     write(path, b"one")
-    with pytest.raises(RuntimeError), replaced(path) as stream:
-        stream.write(b"half of")
-        raise RuntimeError
+
+    def fail() -> None:
+        with replaced(path) as stream:
+            stream.write(b"half of")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_bytes() == b"one"
     assert os.listdir(tmp_path) == ["a.bin"]
 

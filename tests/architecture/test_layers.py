@@ -28,7 +28,7 @@ LAYERS = (
     ("certificate", "representer"),
     ("outcome", "stopping", "solvers.base"),
     ("minimize",),
-    ("solvers", "callbacks"),
+    ("solvers", "callbacks", "resuming"),
     ("targets", "estimators", "admissible", "reduced_hulls", "budgets", "paths"),
     ("comparing", "compare", "files"),
     ("cli", "__main__"),

@@ -119,7 +119,7 @@ def test_a_signal_ends_a_comparison_with_its_table_and_saves_what_it_can(
     out = capsys.readouterr().out
     assert "interrupted; the table holds what was finished" in out
     assert out.count("SVC  ") == 2
-    assert re.search(rf"^Saved( the best model that was finished, L2SVC,)? to {path}", out, re.M)
+    assert re.search(rf"^Saved( L2SVC, the best that was finished,)? to {path}", out, re.M)
     assert type(load_model(path)).__name__ == "L2SVC"
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -168,8 +168,13 @@ def awaited_end(group: int, seconds: float) -> list[int]:
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize(
     ("number", "to_all"),
-    [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGINT, True), (signal.SIGKILL, False)],
-)  # fmt: skip
+    [
+        (signal.SIGTERM, False),
+        (signal.SIGTERM, True),
+        (signal.SIGINT, True),
+        (signal.SIGKILL, False),
+    ],
+)
 def test_a_signal_ends_all_processes_of_a_comparison(number, to_all) -> None:
     arguments = ("compare", "digits", "--models", "SquaredHingeSVC", "L2SVC", "--folds", "40")
     process = start(*arguments, "--jobs", "2", stdout=subprocess.PIPE, start_new_session=True)

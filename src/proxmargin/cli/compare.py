@@ -84,8 +84,8 @@ def _print(comparison: Comparison, source: str, saved: str | None) -> None:
         print(f"\n{remark}")
     if saved:
         whole = comparison.best_ is not None
-        finished = f" the best model that was finished, {comparison.best_fitted_name_},"
-        print(f"\nSaved{'' if whole else finished} to {saved}; use it with: proxmargin predict {saved} DATA")
+        which = "" if whole else f" {comparison.best_fitted_name_}, the best that was finished,"
+        print(f"\nSaved{which} to {saved}; use it with: proxmargin predict {saved} DATA")
 
 
 def _status(comparison: Comparison) -> int:

@@ -1,5 +1,4 @@
-"""Results are worth more than the place they go to: each is put out whatever became of the other.
-"""
+"""Results are worth more than the place they go to: each is put out whatever became of the other."""
 
 from __future__ import annotations
 

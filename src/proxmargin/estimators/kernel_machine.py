@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,7 @@ from proxmargin.estimators.kernel_rounds import (
 )
 from proxmargin.estimators.validation import (
     check_number,
-    validated,
     validated_features,
-    validated_weights,
 )
 from proxmargin.interrupts import interrupts
 from proxmargin.kernels import Kernel, by_rows, named_kernel
@@ -50,6 +48,7 @@ from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
+from proxmargin.resuming.journal import Journal
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
@@ -150,45 +149,15 @@ class KernelMachine(MarginEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model and certify it.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
-            For ``kernel='precomputed'`` the kernel matrix, (n_samples, n_samples).
-        y : (n_samples,) labels of any type
-        sample_weight : (n_samples,), optional
-            Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            A bad parameter or bad data, named in the message; a kernel matrix that is not
-            positive semidefinite.
-        KeyboardInterrupt
-            After an interruption; the model found so far is published first.
-
-        Warns
-        -----
-        ConvergenceWarning
-            Once, when the fit ended before its gap met ``tol``; with the gap reached.
-        """
+    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
+        """For nonlinear kernels, fit in their space."""
         if self._is_linear:
-            super().fit(X, y, sample_weight)
-            return self
-        self._check_parameters()
-        self._check_model()
-        X, y = validated(self, X, y)
-        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
-        with interrupts:
-            self._publish_kernel(targets, self._fit_kernel(X, targets))
-            interrupts.act()
-        return self
+            super()._fit_recorded(X, y, sample_weight, journal)
+            return
+        X, targets = self._checked(X, y, sample_weight)
+        self._begin(journal, X, targets)
+        self._publish_kernel(targets, self._fit_kernel(X, targets, journal))
+        interrupts.act()
 
     def decision_function(self, X: Any) -> Array:
         """Scores: (n_samples,) if binary, else one column a class.
@@ -278,7 +247,7 @@ class KernelMachine(MarginEstimator):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
+    def _fit_kernel(self, X: Any, targets: Targets, journal: Journal) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
         stop = self._stop(self.time_limit).started(perf_counter(), ())
         X = self._prepared(X, targets)
@@ -291,7 +260,7 @@ class KernelMachine(MarginEstimator):
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
-            return self._solve(_assembly(targets, problems), starts, stop=stop)
+            return self._solve(_assembly(targets, problems, journal), starts, stop=stop)
 
         def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
             rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
@@ -300,7 +269,7 @@ class KernelMachine(MarginEstimator):
         if self._decomposes(problems):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
-            solutions = self._decomposed(targets, problems, matrix, stop)
+            solutions = self._decomposed(targets, problems, matrix, stop, journal)
             found = [(solution, _model(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= FACTORED_SAMPLES:
                 found = [
@@ -319,9 +288,10 @@ class KernelMachine(MarginEstimator):
         problems: tuple[Problem, ...],
         matrix: KernelMatrix,
         stop: Stop,
+        journal: Journal,
     ) -> list[Solution]:
         """The solutions over the kernel itself; of large ones from those of a small factor."""
-        exact = _assembly(targets, problems)
+        exact = _assembly(targets, problems, journal)
         nothing: list[Point | None] = [None] * len(problems)
         if self.solver != "auto" or matrix.n_samples < ROUGH_SAMPLES:
             return self._solve(exact, nothing, certify_represented, stop)
@@ -329,7 +299,7 @@ class KernelMachine(MarginEstimator):
         factor = factorise(matrix, rank=ROUGH_RANK, deadline=stop.deadline)
         shared = meter.read(len(problems))
         rough = self._solve(
-            _assembly(targets, on_factor(problems, factor)),
+            _assembly(targets, on_factor(problems, factor), journal),
             nothing,
             stop=replace(stop, tol=max(stop.tol, ROUGH_TOL), polish=False),
         )
@@ -412,10 +382,10 @@ def per_class(values: Sequence[float]) -> float | Array:
     return values[0] if len(values) == 1 else np.array(values)
 
 
-def _assembly(targets: Targets, problems: Sequence[Problem]) -> Assembly:
+def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -> Assembly:
     """Problems over features that are used as they are."""
     count = problems[0].design.n_features
-    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count))
+    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count), journal)
 
 
 class RegularizedMachine(KernelMachine):

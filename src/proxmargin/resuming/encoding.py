@@ -26,7 +26,7 @@ from proxmargin.losses import Loss
 from proxmargin.problem import Problem
 from proxmargin.stopping import Stop
 
-__all__ = ["EncodingError", "decoded", "encoded"]
+__all__ = ["Arrays", "EncodingError", "decoded", "encoded"]
 
 OURS = "proxmargin."
 # kinds of arrays that need no pickle
@@ -38,7 +38,19 @@ PARTS = ("data", "indices", "indptr")
 # these belong to a run, not to where it stands
 OF_THE_RUN = frozenset({"deadline", "callbacks"})
 
-Arrays = dict[str, NDArray[Any]]
+
+class Arrays(dict[str, NDArray[Any]]):
+    """Arrays by made-up names, each once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[int, str] = {}
+
+    def named(self, array: NDArray[Any]) -> str:
+        """The name of the array, which joins the others."""
+        name = self._names.setdefault(id(array), f"a{len(self)}")
+        self[name] = array
+        return name
 
 
 class EncodingError(ValueError):
@@ -103,10 +115,7 @@ def _(value: np.generic, arrays: Arrays) -> Any:
 def _(value: np.ndarray, arrays: Arrays) -> Any:
     if value.dtype.kind not in PLAIN:
         raise EncodingError(f"an array of {value.dtype} has no plain form")
-    known = (name for name, array in arrays.items() if array is value)
-    name = next(known, f"a{len(arrays)}")
-    arrays[name] = value
-    return {"array": name}
+    return {"array": arrays.named(value)}
 
 
 @_plain.register
