@@ -375,6 +375,7 @@ def _loop(
                 del here  # and the gaps that were the best until now
                 state = solver.observe(problem, state, gap)
                 status = run.verdict(state, run.best or gap if late else gap) or status
+                status = Status.INTERRUPTED if state.interrupted else status
             elif due and run.stop.callbacks:
                 run.tell(state, run.glimpse(state), run.waypoint(state))
                 run.last_told = state.n_iter

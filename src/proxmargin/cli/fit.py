@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     table = table_of(arguments)
     stopped = _fitted_or_stopped(estimator, table)
     name_features(estimator, table.feature_names)
-    with saved_first(lambda: arguments.output and save_model(estimator, arguments.output)) as kept:
-        _print(arguments, estimator, table, arguments.output if kept else None)
+    with saved_first(arguments.output, lambda name: save_model(estimator, name)) as saved:
+        _print(arguments, estimator, table, saved)
     if stopped:
         return failures.interrupted()
     return failures.OK if estimator.certificate_.converged else failures.FAILED

@@ -53,9 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         labels = model.predict(table.X)
     columns = {"prediction": labels, **(_columns(model, scores) if arguments.scores else {})}
     quality = _quality(table.y, labels)
-    with saved_first(lambda: arguments.output and _save(columns, arguments.output)) as kept:
+    with saved_first(arguments.output, lambda name: _save(columns, name)) as saved:
         if arguments.json:
-            saved = arguments.output if kept else None
             print_json({"classes": model.classes_, **columns, **quality, "saved": saved})
         elif not arguments.output:
             _write(columns, sys.stdout)

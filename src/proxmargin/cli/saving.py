@@ -1,4 +1,4 @@
-"""Results are worth more than the place they go to: each is put out whatever became of the other."""
+"""Results are saved and printed, each whatever became of the other."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ __all__ = ["saved_first", "text_replaced"]
 
 
 @contextmanager
-def saved_first(save: Callable[[], object]) -> Iterator[bool]:
-    """Save before the block prints; where that failed, raise after the block has printed.
+def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str | None]:
+    """Save to a file before the block prints; where that failed, raise after it has printed.
 
-    Gives whether it was saved.
+    Gives the name of the file; None where there was none to write, or it could not be written.
     """
     failure: Exception | None = None
     try:
-        save()
+        if name:
+            save(name)
     except (OSError, ValueError, MemoryError) as error:
         failure = error
     try:
-        yield failure is None
+        yield name if name and failure is None else None
     finally:
         if failure is not None:
             raise failure

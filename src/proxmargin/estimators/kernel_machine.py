@@ -44,7 +44,7 @@ from proxmargin.interrupts import interrupts
 from proxmargin.kernels import Kernel, by_rows, named_kernel
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.minimize import Report
-from proxmargin.outcome import Solution
+from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
@@ -198,6 +198,14 @@ class KernelMachine(MarginEstimator):
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         """Speak up where the optimum is no model at all."""
 
+    def _check_gaps(
+        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
+    ) -> None:
+        """`_check_gap` of each, unless an interruption kept them from their optimum."""
+        if not any(one.status is Status.INTERRUPTED for one in solutions):
+            for problem, gap in zip(problems, gaps, strict=True):
+                self._check_gap(problem, gap)
+
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
         """Publish parameters that the data decided."""
 
@@ -224,6 +232,7 @@ class KernelMachine(MarginEstimator):
     # -- linear -----------------------------------------------------------------------------
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        self._check_gaps(assembly.problems, solutions, [one.gap for one in solutions])
         finished = [
             self._finished(problem, solution)
             for problem, solution in zip(assembly.problems, solutions, strict=True)
@@ -239,7 +248,6 @@ class KernelMachine(MarginEstimator):
         super()._publish(assembly, finished)
 
     def _finished(self, problem: Problem, solution: Solution) -> Solution:
-        self._check_gap(problem, solution.gap)
         point = solution.point
         scores = problem.design.scores(point.coef) + point.intercept
         factor, intercept = self._finish(problem, scores, point.intercept)
@@ -323,9 +331,9 @@ class KernelMachine(MarginEstimator):
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized) -> None:
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
+        self._check_gaps(fit.problems, fit.solutions, [one.gap for one in fit.models])
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
-            self._check_gap(problem, model.gap)
             point = model.gap.point
             factor, intercept = self._finish(problem, model.scores, point.intercept)
             weights.append(factor * model.weights)

@@ -220,7 +220,7 @@ class _Decoding:
         if known != set(values):
             raise TypeError(f"{record} has other attributes: {sorted(known ^ set(values))}")
         if issubclass(kind, tuple):
-            return tuple.__new__(kind, (values[name] for name in kind._fields))  # type: ignore[attr-defined]
+            return tuple.__new__(kind, (values[name] for name in kind._fields))
         made = kind.__new__(kind)
         for name, each in values.items():
             # past the guard of frozen records, which is what their constructors do

@@ -9,8 +9,8 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy import sparse
 
 import proxmargin
 
@@ -147,15 +147,15 @@ def _entries(value: Mapping[Any, Any], between: str) -> str:
 
 def _storage(X: Any) -> str:
     """How the data are stored: sums over other orders have other last bits."""
-    return f"{X.dtype} {X.format if sp.issparse(X) else 'dense'}"
+    return f"{X.dtype} {getattr(X, 'format', 'dense')}"
 
 
 def _samples(X: Any) -> list[NDArray[Any]]:
     """Entries that are spread over the data; of sparse data with their places."""
-    if not sp.issparse(X):
+    if not sparse.issparse(X):
         rows, columns = (max(1, -(-size // LOOKED_AT)) for size in X.shape)
         return [X[::rows, ::columns]]
-    parts = (X.data, X.indices, X.indptr)
+    parts = (getattr(X, name) for name in ("data", "indices", "indptr"))
     return [part[:: max(1, -(-part.size // LOOKED_AT**2))] for part in parts]
 
 

@@ -144,8 +144,8 @@ class Journal:
 
     def _note(self, checkpoint: Checkpoint, report: Report) -> None:
         """A callback in the place of a checkpoint."""
-        if report.inner or self._over:
-            return
+        if report.inner or report.state.interrupted or self._over:
+            return  # a step that was cut short leads nowhere that the fit would have gone
         self._noted = Noted(*self._going, report)
         if checkpoint.is_due():
             self._write(checkpoint)
