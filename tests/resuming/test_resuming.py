@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import signal
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -281,3 +283,21 @@ def test_a_missing_folder_is_a_warning(tmp_path) -> None:
     model = SquaredHingeSVC(callbacks=[Checkpoint(tmp_path / "nowhere" / "fit.npz")])
     with pytest.warns(UserWarning, match="cannot be written: No such file or directory"):
         assert model.fit(X, Y).certificate_.converged
+
+
+@pytest.mark.slow
+def test_whenever_a_process_is_killed_its_checkpoint_is_whole(tmp_path) -> None:
+    path, model = tmp_path / "fit.npz", SquaredHingeSVC(solver="fapg", tol=1e-9)
+    whole, rng = fitted(model), np.random.default_rng(0)
+    for _ in range(30):
+        process = os.fork()
+        if process == 0:  # no test any more: it does nothing but fit
+            while True:
+                fitted(model, Checkpoint(path, 0.0), resume_from=path if path.exists() else None)
+                path.unlink()
+        time.sleep(rng.uniform(0.0, 0.1))
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        source = path if path.exists() else None
+        assert_same(fitted(model, Checkpoint(path), resume_from=source), whole)
+        assert os.listdir(tmp_path) == ["fit.npz"]

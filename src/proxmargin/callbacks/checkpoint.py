@@ -92,7 +92,8 @@ class Checkpoint:
     """Saves where a fit stands to ``path`` (an .npz), at most every ``every`` seconds.
 
     ``estimator.fit(X, y, resume_from=path)`` goes on from there, bit for bit as the fit would have
-    without a break: classes that were finished are not fitted again. The file is replaced in one
+    without a break (with a nonlinear kernel: up to rounding): classes that were finished are not
+    fitted again. A solver's state that no file can hold leaves its point to go on from. The file is replaced in one
     step, so that it is whole whenever the process ends. Where it cannot be written the fit goes
     on, after one warning.
 

@@ -209,9 +209,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
         resume_from : path-like, optional
             A file that a `proxmargin.Checkpoint` among the callbacks of an earlier fit wrote. The
-            fit goes on from there, and ends bit for bit as that one would have without a break.
-            Model, data, weights and parameters must be the same; limits (``max_iter``,
-            ``time_limit``) and ``callbacks`` may be others.
+            fit goes on from there, and ends bit for bit as that one would have without a break
+            (with a nonlinear kernel: up to rounding). Model, data, weights and parameters must be
+            the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may be others.
 
         Returns
         -------
