@@ -93,9 +93,9 @@ class Checkpoint:
 
     ``estimator.fit(X, y, resume_from=path)`` goes on from there, bit for bit as the fit would have
     without a break (with a nonlinear kernel: up to rounding): classes that were finished are not
-    fitted again. A solver's state that no file can hold leaves its point to go on from. The file is replaced in one
-    step, so that it is whole whenever the process ends. Where it cannot be written the fit goes
-    on, after one warning.
+    fitted again. A solver's state that no file can hold leaves its point to go on from. The file
+    is replaced in one step, so that it is whole whenever the process ends. Where it cannot be
+    written the fit goes on, after one warning.
 
     `Checkpoint.load` gives the last point, as the ``start`` of `proxmargin.minimize.minimize`. It
     is that of the problem being solved: in standardised units if the estimator standardises, and
