@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from threading import Lock, current_thread, main_thread
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -17,12 +16,13 @@ from threadpoolctl import ThreadpoolController
 
 from proxmargin.certificate import Certificate, Gap, certify
 from proxmargin.compiled.clock import clock
+from proxmargin.interrupts import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
-__all__ = ["Certify", "Report", "interrupts", "minimize"]
+__all__ = ["Certify", "Report", "Waypoint", "minimize"]
 
 Certify = Callable[..., Gap]
 """From a problem, a point, and by name its scores and a dual point where they are known, and the
@@ -37,8 +37,63 @@ ONE_THREAD_BYTES = 32_000_000
 
 
 @dataclass(frozen=True, eq=False)
+class Waypoint:
+    """Where a run stands before a certificate: from here it goes on as if it had never stopped.
+
+    Attributes
+    ----------
+    state : State
+    nearest : PricedState, optional
+        The state with the least gap of its own.
+    best, highest : Gap, optional
+        The best point, and the highest lower bound.
+    believed : bool
+        The best point was certified with scores that the solver believed in.
+    elsewhere : bool
+        The solver did not begin where it was told to.
+    last_progress, last_check, last_told : int
+        Iterations.
+    settled, polished : int
+        Iterations in a row that met the relative change rule; polishing steps.
+    met : bool
+        The tolerance was met.
+    seconds, passes : float
+        Spent so far.
+    """
+
+    state: State
+    nearest: PricedState | None
+    best: Gap | None
+    highest: Gap | None
+    believed: bool
+    elsewhere: bool
+    last_progress: int
+    last_check: int
+    last_told: int
+    settled: int
+    polished: int
+    met: bool
+    seconds: float
+    passes: float
+
+
+@dataclass(frozen=True, eq=False)
 class Report:
-    """What callbacks are told after each certificate."""
+    """What callbacks are told after each certificate.
+
+    Attributes
+    ----------
+    n_iter : int
+    n_passes, seconds : float
+    gap : Gap
+    state : State
+    solver : str
+    tol : float
+    waypoint : Waypoint
+        What `minimize` resumes from, before this certificate.
+    inner : bool
+        Of a run within a step of the one that was asked for.
+    """
 
     n_iter: int
     n_passes: float
@@ -47,6 +102,18 @@ class Report:
     state: State
     solver: str
     tol: float
+    waypoint: Waypoint
+    inner: bool = False
+
+
+@dataclass(frozen=True)
+class _OfInnerRun:
+    """Tells a callback of a run within a step."""
+
+    callback: Callable[[Report], object]
+
+    def __call__(self, report: Report) -> object:
+        return self.callback(replace(report, inner=True))
 
 
 class _Run:
@@ -61,6 +128,7 @@ class _Run:
         known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop, self.certify = problem, solver, stop, certify
+        self.within = replace(stop, callbacks=tuple(map(_OfInnerRun, stop.callbacks)))
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
@@ -68,6 +136,8 @@ class _Run:
         self.known = self.highest = known
         self.elsewhere = self.believed = False
         self.last_progress = 0
+        self.last_check = self.last_told = -1
+        self.nearest: PricedState | None = None
         self.settled = 0
         self.met = False
         self.polished = 0
@@ -80,6 +150,19 @@ class _Run:
     @property
     def passes(self) -> float:
         return self.problem.design.ledger.passes - self.first_pass
+
+    def waypoint(self, state: State) -> Waypoint:
+        """Where the run stands."""
+        noted = {name: getattr(self, name) for name in _NOTED}
+        return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
+
+    def resumed(self, here: Waypoint) -> Status | None:
+        """Stand there again; the status that the last iteration had brought about."""
+        for name in _NOTED:
+            setattr(self, name, getattr(here, name))
+        self.started -= here.seconds
+        self.first_pass -= here.passes
+        return self._settled_status()
 
     def check(self, state: State) -> Gap:
         """Certify the current point; remember the best one and the highest lower bound."""
@@ -107,9 +190,9 @@ class _Run:
         scores, dual = solver.scores(self.problem, state), solver.dual(self.problem, state)
         return _tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
 
-    def tell(self, state: State, gap: Gap) -> None:
+    def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
         for callback in self.stop.callbacks:
-            callback(self.report(state, gap))
+            callback(self.report(state, gap, here))
 
     def confirm(self) -> None:
         """Certify the best point once more, where its scores were what the solver believed.
@@ -174,7 +257,7 @@ class _Run:
         if change is not None:
             met = change.met(state.objective_change, state.point_change)
             self.settled = self.settled + 1 if met else 0
-            if self.settled >= change.times:
+            if self._settled_status():
                 return Status.SETTLED
         if state.n_iter >= self.limit:
             return Status.ITERATION_LIMIT
@@ -182,10 +265,19 @@ class _Run:
             return Status.TIME_LIMIT
         return None
 
-    def report(self, state: State, gap: Gap) -> Report:
-        return Report(
-            state.n_iter, self.passes, self.seconds, gap, state, self.solver.name, self.stop.tol
-        )
+    def _settled_status(self) -> Status | None:
+        change = self.stop.change
+        return Status.SETTLED if change is not None and self.settled >= change.times else None
+
+    def report(self, state: State, gap: Gap, here: Waypoint) -> Report:
+        name, tol = self.solver.name, self.stop.tol
+        return Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here)
+
+
+# what of a run its waypoints hold, besides the state and what was spent
+_NOTED = tuple(
+    field.name for field in fields(Waypoint) if field.name not in ("state", "seconds", "passes")
+)
 
 
 def minimize(
@@ -198,6 +290,7 @@ def minimize(
     because: str = "",
     certify: Certify = certify,
     known: Gap | None = None,
+    resume: Callable[[Stop], Waypoint] | None = None,
 ) -> Solution:
     """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
 
@@ -219,6 +312,9 @@ def minimize(
         features.
     known : Gap, optional
         A certificate of another point, whose lower bound holds here too.
+    resume : callable, optional
+        Gives the `Waypoint` of an earlier run with the same other arguments to go on from, bit for
+        bit as that one would have; its argument is the stop for runs within the solver's steps.
 
     Returns
     -------
@@ -234,7 +330,7 @@ def minimize(
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     with interrupts, _quiet_threads(problem.design.nbytes):
-        status, state = _loop(run, start)
+        status, state = _loop(run, start, resume)
         run.confirm()
         if status not in (Status.CONVERGED, Status.SETTLED) and not isinstance(start, State):
             run.compare(start)
@@ -261,35 +357,32 @@ def minimize(
     return Solution(best.point, best, status, certificate, state)
 
 
-def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
+def _loop(
+    run: _Run, start: Point | State | None, resume: Callable[[Stop], Waypoint] | None
+) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
-    state: Any = start
-    if not isinstance(start, State):
-        first = problem.origin() if start is None else problem.projected(start)
-        state = solver.init(problem, first, run.stop)
-        run.elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
-        del first
+    state, status = _beginning(run, start) if resume is None else _resumption(run, resume)
     del start  # one set of coefficients less to keep
-    last_check = last_told = -1
-    nearest: PricedState | None = None
     try:
-        status: Status | None = None
         while True:
-            nearest = _nearer(nearest, state)
+            run.nearest = _nearer(run.nearest, state)
             late = status is not None or state.finished or state.n_iter >= run.limit
-            told = max(last_check, last_told)
+            told = max(run.last_check, run.last_told)
             due = state.n_iter - max(told, 0) >= solver.check_every or told < 0
             if run.met or state.claims or late or (due and not solver.prices):
-                if late and nearest is not None and nearest is not state:
-                    run.check(nearest)  # what did not do for a claim may do for the tolerance
+                here = run.waypoint(state)
+                if late and run.nearest is not None and run.nearest is not state:
+                    run.check(run.nearest)  # what did not do for a claim may do for the tolerance
                 gap = run.check(state)
-                last_check = state.n_iter
-                run.tell(state, gap)
+                run.last_check = state.n_iter
+                run.tell(state, gap, here)
+                del here  # and the gaps that were the best until now
                 state = solver.observe(problem, state, gap)
                 status = run.verdict(state, run.best or gap if late else gap) or status
+                status = Status.INTERRUPTED if state.interrupted else status
             elif due and run.stop.callbacks:
-                run.tell(state, run.glimpse(state))
-                last_told = state.n_iter
+                run.tell(state, run.glimpse(state), run.waypoint(state))
+                run.last_told = state.n_iter
             if status is not None:
                 return status, state
             if interrupts.pending:
@@ -301,9 +394,25 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
             return Status.CONVERGED, state
         raise
     except KeyboardInterrupt:
-        if last_check != state.n_iter:
+        if run.last_check != state.n_iter:
             run.check(state)
         return Status.INTERRUPTED, state
+
+
+def _beginning(run: _Run, start: Point | State | None) -> tuple[Any, Status | None]:
+    """The first state: the start, or what the solver makes of it."""
+    if isinstance(start, State):
+        return start, None
+    problem, solver = run.problem, run.solver
+    first = problem.origin() if start is None else problem.projected(start)
+    state = solver.init(problem, first, run.within)
+    run.elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
+    return state, None
+
+
+def _resumption(run: _Run, resume: Callable[[Stop], Waypoint]) -> tuple[Any, Status | None]:
+    here = resume(run.within)
+    return here.state, run.resumed(here)
 
 
 def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
@@ -343,53 +452,6 @@ def _is_quiet() -> bool:
 @cache
 def _blas() -> list[Any]:
     return list(_controller().select(user_api="blas").lib_controllers)
-
-
-class _Interrupts:
-    """Ctrl-C during a run is noted, and acted upon between two iterations.
-
-    Runs may be nested, and a run of runs may begin and end with code of its own: what is noted
-    there ends the next one. Compiled code may lose an exception that a signal raises inside it. A
-    second Ctrl-C raises at once. Only the main thread can do this, and only where Python's own
-    handler is in place.
-    """
-
-    def __init__(self) -> None:
-        self.pending = False
-        self._depth = 0
-        self._before: Any = None
-
-    def __enter__(self) -> None:
-        if current_thread() is not main_thread():
-            return
-        self._depth += 1
-        if self._depth == 1:
-            self.pending = False
-            self._before = signal.getsignal(signal.SIGINT)
-            if self._before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._note)
-
-    def __exit__(self, *exception: object) -> None:
-        if current_thread() is not main_thread():
-            return
-        self._depth -= 1
-        if self._depth == 0:
-            if self._before is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._before)
-            self.pending = False
-
-    def act(self) -> None:
-        """Raise what was noted and nothing has acted upon."""
-        if self.pending:
-            raise KeyboardInterrupt
-
-    def _note(self, number: int, frame: Any) -> None:
-        if self.pending:
-            raise KeyboardInterrupt
-        self.pending = True
-
-
-interrupts = _Interrupts()
 
 
 class _QuietThreads:

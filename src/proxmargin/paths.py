@@ -20,7 +20,7 @@ from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of, unmet
 from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.estimators.validation import check_number
-from proxmargin.minimize import interrupts
+from proxmargin.interrupts import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.critical import critical_strength

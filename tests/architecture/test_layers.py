@@ -22,13 +22,13 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    ("traits", "rows", "rounding", "compressed", "compiled", "projections"),
+    ("traits", "rows", "rounding", "compressed", "atomic", "interrupts", "compiled", "projections"),
     ("losses", "penalties", "designs", "samples", "kernels"),
     ("problem", "sides"),
     ("certificate", "representer"),
     ("outcome", "stopping", "solvers.base"),
     ("minimize",),
-    ("solvers", "callbacks"),
+    ("solvers", "callbacks", "resuming"),
     ("targets", "estimators", "admissible", "reduced_hulls", "budgets", "paths"),
     ("comparing", "compare", "files"),
     ("cli", "__main__"),

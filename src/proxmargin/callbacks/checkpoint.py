@@ -1,29 +1,105 @@
-"""Writes the point reached to a file every so often."""
+"""Writes where a fit stands to a file every so often."""
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
+import zipfile
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from proxmargin.atomic import replaced
 from proxmargin.minimize import Report
 from proxmargin.problem import Point
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "Stored"]
+
+# members of the file besides the arrays of a state
+POINT, FACTS, FIT = ("coef", "intercept"), "facts", "fit"
+# what reading a damaged archive of arrays raises
+DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What a checkpoint file holds.
+
+    Attributes
+    ----------
+    point : Point
+    facts : dict
+        ``n_iter, solver, primal, relative_gap`` of the point.
+    fit : dict or None
+        How the fit goes on from here (`proxmargin.resuming.journal`); None outside of a fit.
+    arrays : dict
+        Those that ``fit`` speaks of.
+    """
+
+    point: Point
+    facts: dict[str, Any]
+    fit: Any = None
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: Report) -> Stored:
+        """The point that a report speaks of."""
+        facts = {
+            "n_iter": report.n_iter,
+            "solver": report.solver,
+            "primal": report.gap.primal,
+            "relative_gap": report.gap.relative_gap,
+        }
+        return cls(report.gap.point, facts)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Stored:
+        """What the file holds; executes nothing.
+
+        Raises
+        ------
+        OSError
+            There is no such file, or it cannot be read.
+        ValueError
+            It is no checkpoint.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                held = {name: file[name] for name in file.files}
+            coef, intercept = (held.pop(name) for name in POINT)
+            facts, fit = (json.loads(str(held.pop(name))) for name in (FACTS, FIT))
+        except DAMAGE as error:
+            raise ValueError(f"{os.fspath(path)} is no checkpoint, or damaged: {error}") from error
+        return cls(Point(coef, intercept), facts, fit, held)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Replace the file at once."""
+        members: dict[str, Any] = dict(zip(POINT, self.point, strict=False))
+        for name, value in ((FACTS, self.facts), (FIT, self.fit)):
+            members[name] = np.array(json.dumps(value))
+        with replaced(path) as stream:
+            np.savez(stream, allow_pickle=False, **members, **self.arrays)
 
 
 @dataclass
 class Checkpoint:
-    """Saves coefficients and intercept to ``path`` (an .npz) at most every ``every`` seconds.
+    """Saves where a fit stands to ``path`` (an .npz), at most every ``every`` seconds.
 
-    The file is replaced atomically, so that it always holds a whole point, whenever the process
-    ends. `Checkpoint.load` gives it back, as the ``start`` of `proxmargin.minimize.minimize`. The
-    point is that of the problem being solved: in standardised units if the estimator standardises,
-    and of the class at hand for one-vs-rest.
+    ``estimator.fit(X, y, resume_from=path)`` goes on from there, bit for bit as the fit would have
+    without a break (with a nonlinear kernel: up to rounding): classes that were finished are not
+    fitted again. A solver's state that no file can hold leaves its point to go on from. The file
+    is replaced in one step, so that it is whole whenever the process ends. Where it cannot be
+    written the fit goes on, after one warning.
+
+    `Checkpoint.load` gives the last point, as the ``start`` of `proxmargin.minimize.minimize`. It
+    is that of the problem being solved: in standardised units if the estimator standardises, and
+    of the class at hand for one-vs-rest.
 
     Parameters
     ----------
@@ -35,31 +111,37 @@ class Checkpoint:
     path: str | os.PathLike[str]
     every: float = 30.0
     _written: float = field(default=-np.inf, init=False)
+    _warned: bool = field(default=False, init=False)
 
     def __call__(self, report: Report) -> None:
-        now = perf_counter()
-        finished = report.gap.relative_gap <= report.tol
-        if now - self._written < self.every and not finished:
+        """For a run of `proxmargin.minimize.minimize` by itself."""
+        if not report.inner and (self.is_due() or report.gap.relative_gap <= report.tol):
+            self.write(Stored.of(report))
+
+    def is_due(self) -> bool:
+        """Whether the last time is long enough ago."""
+        return perf_counter() - self._written >= self.every
+
+    def write(self, stored: Stored) -> None:
+        """Replace the file, or warn once."""
+        try:
+            stored.write(self.path)
+        except (OSError, MemoryError) as error:
+            self._warn(error)
+        self._written = perf_counter()
+
+    def _warn(self, error: OSError | MemoryError) -> None:
+        if self._warned:
             return
-        self._written = now
-        facts = {
-            "n_iter": report.n_iter,
-            "solver": report.solver,
-            "primal": report.gap.primal,
-            "relative_gap": report.gap.relative_gap,
-        }
-        point = report.gap.point
-        target = Path(self.path)
-        partial = target.with_name(target.name + ".part")
-        with open(partial, "wb") as file:
-            np.savez(
-                file, coef=point.coef, intercept=point.intercept, facts=np.array(json.dumps(facts))
-            )
-        os.replace(partial, target)
+        self._warned = True
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        warnings.warn(
+            f"the checkpoint {os.fspath(self.path)} cannot be written: {reason}; the fit goes on",
+            stacklevel=2,
+        )
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> tuple[Point, dict[str, float | int | str]]:
         """The saved point and what was known about it."""
-        with np.load(path, allow_pickle=False) as stored:
-            facts = json.loads(str(stored["facts"]))
-            return Point(stored["coef"], stored["intercept"]), facts
+        stored = Stored.read(path)
+        return stored.point, stored.facts

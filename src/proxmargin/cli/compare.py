@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from proxmargin.cli import failures
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import check_output, print_json, print_listing
+from proxmargin.cli.saving import saved_first
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
@@ -59,14 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
         progress=not arguments.quiet,
         feature_names=table.feature_names,
     )
-    best = comparison.best_
-    saved = arguments.save if best is not None else None
-    if saved:
-        save_model(best, saved)
-    if arguments.json:
-        print_json({"data": table.describe(), **comparison.to_dict(), "saved": saved})
-    else:
-        _print(comparison, table.source, saved)
+    fitted = comparison.best_fitted_
+    wanted = arguments.save if fitted is not None else None
+    with saved_first(wanted, lambda name: save_model(fitted, name)) as saved:
+        if arguments.json:
+            print_json({"data": table.describe(), **comparison.to_dict(), "saved": saved})
+        else:
+            _print(comparison, table.source, saved)
     return _status(comparison)
 
 
@@ -82,11 +82,14 @@ def _print(comparison: Comparison, source: str, saved: str | None) -> None:
     for remark in comparison.remarks():
         print(f"\n{remark}")
     if saved:
-        print(f"\nSaved to {saved}; use it with: proxmargin predict {saved} DATA")
+        whole = comparison.best_ is not None
+        which = "" if whole else f" {comparison.best_fitted_name_}, the best that was finished,"
+        print(f"\nSaved{which} to {saved}; use it with: proxmargin predict {saved} DATA")
 
 
 def _status(comparison: Comparison) -> int:
     if comparison.interrupted:
-        return failures.INTERRUPTED
+        by_signal = comparison.ending.name == "INTERRUPTED"
+        return failures.interrupted() if by_signal else failures.FAILED
     certificate = getattr(comparison.best_, "certificate_", None)
     return failures.OK if certificate is None or certificate.converged else failures.FAILED

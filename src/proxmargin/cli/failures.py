@@ -10,29 +10,36 @@ from collections.abc import Callable
 from typing import Any
 
 from proxmargin.cli.wording import as_options
+from proxmargin.interrupts import interrupts
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "guarded"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "guarded", "interrupted"]
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 # what a shell reports for a program that SIGPIPE ended
 PIPE_CLOSED = 141
+# and what it adds to the number of any signal
+OF_SIGNALS = 128
+
+
+def interrupted() -> int:
+    """The status after Ctrl-C (130) or SIGTERM (143)."""
+    return OF_SIGNALS + interrupts.number
 
 
 def guarded(work: Callable[[], int], *, debug: bool) -> int:
     """The status of ``work``; of an exception, after a sentence about it on standard error."""
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), interrupts.terminable():
         warnings.showwarning = _show_warning
         try:
             status = work()
             sys.stdout.flush()
             return status
-        except BrokenPipeError:
-            # nobody reads on; keep the interpreter from failing again when it flushes at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return PIPE_CLOSED
         except (KeyboardInterrupt, Exception) as error:
+            _give_up_output()
+            if isinstance(error, BrokenPipeError):  # nobody reads on
+                return PIPE_CLOSED
             if debug:
                 traceback.print_exc()
             status, sentence = _explained(error)
@@ -40,8 +47,18 @@ def guarded(work: Callable[[], int], *, debug: bool) -> int:
             return status
 
 
+def _give_up_output() -> None:
+    """Keep the interpreter from failing again, when it flushes at exit what cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _explained(error: BaseException) -> tuple[int, str]:
     """The first kind that the error is of decides."""
+    if isinstance(error, KeyboardInterrupt):
+        return interrupted(), f"interrupted: {_one_line(error) or 'nothing was finished'}"
     for kind, status, start in _KINDS:
         if isinstance(error, kind):
             return status, start + (_one_line(error) or kind.__name__)
@@ -49,9 +66,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
 
 
 _KINDS: tuple[tuple[type[BaseException], int, str], ...] = (
-    (KeyboardInterrupt, INTERRUPTED, "interrupted: "),
+    (OSError, FAILED, "error: "),  # a model that a full disk does not take is a ValueError too
     (ValueError, USAGE, "error: "),  # bad data, bad parameters, unsuitable solvers
-    (OSError, FAILED, "error: "),
     (ImportError, FAILED, "error: "),
     (MemoryError, FAILED, "not enough memory: "),
 )

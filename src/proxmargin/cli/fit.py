@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
 from proxmargin.cli.models import (
@@ -13,6 +15,10 @@ from proxmargin.cli.models import (
 )
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import check_output, print_facts, print_json
+from proxmargin.cli.saving import saved_first
+
+if TYPE_CHECKING:
+    from proxmargin.files.table import Table
 
 __all__ = ["register"]
 
@@ -27,30 +33,53 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from proxmargin.callbacks import Progress
-    from proxmargin.files.model import describe_model, save_model
+    from proxmargin.files.model import save_model
 
     check_output(arguments.output)
     progress = () if arguments.quiet else (Progress(label=arguments.model),)
     estimator = estimator_of(arguments, *progress)
     table = table_of(arguments)
-    model = estimator.fit(table.X, table.y)
-    accuracy = model.score(table.X, table.y)
-    name_features(model, table.feature_names)
-    if arguments.output:
-        save_model(model, arguments.output)
+    stopped = _fitted_or_stopped(estimator, table)
+    name_features(estimator, table.feature_names)
+    with saved_first(arguments.output, lambda name: save_model(estimator, name)) as saved:
+        _print(arguments, estimator, table, saved)
+    if stopped:
+        return failures.interrupted()
+    return failures.OK if estimator.certificate_.converged else failures.FAILED
+
+
+def _fitted_or_stopped(estimator: Any, table: Table) -> bool:
+    """Whether the fit was interrupted; what it had found is a model too."""
+    try:
+        estimator.fit(table.X, table.y)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "certificate_"):
+            raise
+        return True
+    return False
+
+
+def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str | None) -> None:
+    from proxmargin.files.model import describe_model
+
     facts = describe_model(model)
     if arguments.json:
-        print_json({"data": table.describe(), "model": facts, "saved": arguments.output})
-    else:
-        print_facts(
-            {
-                "model": f"{facts['estimator']}({shown_settings(model)})",
-                "data": f"{table.source}, {table.X.shape[0]} samples, "
-                f"{len(facts['classes'])} classes",
-                "features": f"{facts['features_used']} of {facts['features']} used",
-                "accuracy": f"{accuracy:.4f} on these samples",
-                "certificate": model.certificate_,
-                "saved to": arguments.output or "nothing (no --output)",
-            }
-        )
-    return failures.OK if model.certificate_.converged else failures.FAILED
+        print_json({"data": table.describe(), "model": facts, "saved": saved})
+        return
+    print_facts(
+        {
+            "model": f"{facts['estimator']}({shown_settings(model)})",
+            "data": f"{table.source}, {table.X.shape[0]} samples, {len(facts['classes'])} classes",
+            "features": f"{facts['features_used']} of {facts['features']} used",
+            "accuracy": f"{_accuracy(model, table):.4f} on these samples",
+            "certificate": model.certificate_,
+            "saved to": saved or ("nothing" if arguments.output else "nothing (no --output)"),
+        }
+    )
+
+
+def _accuracy(model: Any, table: Table) -> float:
+    with warnings.catch_warnings():
+        # the model has got the names of the columns, which the matrix has not
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return float(model.score(table.X, table.y))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from proxmargin.atomic import folder_of
 from proxmargin.comparing.layout import Listing
 
 __all__ = ["check_output", "print_facts", "print_json", "print_listing"]
@@ -19,13 +20,14 @@ def check_output(name: str | None) -> None:
     """Raise ValueError where a file could not be written, before hours of work are lost."""
     if name is None:
         return
-    path = Path(name)
+    path, folder = Path(name), folder_of(name)
     if path.is_dir():
         raise ValueError(f"cannot write to {name}: it is a folder")
-    place = path if path.exists() else path.parent
-    if not os.access(place, os.W_OK):
-        why = "may not be written to" if place.exists() else "does not exist"
-        raise ValueError(f"cannot write to {name}: {place} {why}")
+    # a new file takes the place of the old one: both are asked
+    for place in ([path] if path.exists() else []) + ([] if folder is None else [folder]):
+        if not os.access(place, os.W_OK):
+            why = "may not be written to" if place.exists() else "does not exist"
+            raise ValueError(f"cannot write to {name}: {place} {why}")
 
 
 def print_listing(listing: Listing) -> None:

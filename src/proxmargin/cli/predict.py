@@ -19,6 +19,7 @@ from proxmargin.cli.options import (
     subcommand,
 )
 from proxmargin.cli.output import check_output, print_json
+from proxmargin.cli.saving import saved_first, text_replaced
 
 __all__ = ["register"]
 
@@ -51,20 +52,22 @@ def run(arguments: argparse.Namespace) -> int:
         scores = model.decision_function(table.X)
         labels = model.predict(table.X)
     columns = {"prediction": labels, **(_columns(model, scores) if arguments.scores else {})}
-    if arguments.output:
-        with open(arguments.output, "w", newline="", encoding="utf-8") as file:
-            _write(columns, file)
     quality = _quality(table.y, labels)
-    if arguments.json:
-        print_json({"classes": model.classes_, **columns, **quality, "saved": arguments.output})
-        return failures.OK
-    if not arguments.output:
-        _write(columns, sys.stdout)
-    where = f" to {arguments.output}" if arguments.output else ""
-    found = "".join(f"; {name.replace('_', ' ')} {value:.4f}" for name, value in quality.items())
-    if not arguments.quiet:
+    with saved_first(arguments.output, lambda name: _save(columns, name)) as saved:
+        if arguments.json:
+            print_json({"classes": model.classes_, **columns, **quality, "saved": saved})
+        elif not arguments.output:
+            _write(columns, sys.stdout)
+    if not (arguments.json or arguments.quiet):
+        where = f" to {arguments.output}" if arguments.output else ""
+        found = "".join(f"; {name.replace('_', ' ')} {each:.4f}" for name, each in quality.items())
         print(f"proxmargin: {len(labels)} predictions{where}{found}", file=sys.stderr)
     return failures.OK
+
+
+def _save(columns: dict[str, Any], name: str) -> None:
+    with text_replaced(name) as file:
+        _write(columns, file)
 
 
 def _columns(model: Any, scores: Any) -> dict[str, Any]:

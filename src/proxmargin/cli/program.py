@@ -19,7 +19,8 @@ DATA is a file (svmlight, CSV, TSV, Parquet, Arrow, NPZ) or an embedded set: bre
 digits, iris, wine. Results go to standard output, progress and warnings to standard error.
 
 exit status: 0 done; 1 it failed, or a fit ended before its tolerance was met (its certificate
-says how far it got); 2 wrong usage or unusable data; 130 interrupted.
+says how far it got); 2 wrong usage or unusable data; 130 interrupted (143: by SIGTERM), after
+printing and saving what was finished.
 
 example: proxmargin compare breast_cancer --model best.pmz
 """

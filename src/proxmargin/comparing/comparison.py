@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +15,19 @@ from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.work import Outcome, Tally, features_used
 from proxmargin.files.extras import how_to_install
 
-__all__ = ["Comparison", "Setup", "Standing"]
+__all__ = ["Comparison", "Ending", "Setup", "Standing"]
 
 TOP_FEATURES = 10
+
+
+class Ending(Enum):
+    """How a comparison ended, as a note says it."""
+
+    COMPLETE = ""
+    INTERRUPTED = "interrupted; the table holds what was finished"
+    WORKER_DIED = (
+        "a worker process died, perhaps for want of memory; the table holds what was finished"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +138,9 @@ class Comparison:
         best of several, its own mean score is a little optimistic.
     best_ : estimator, or None after an interruption
         That model fitted on all data, with parameters chosen by cross-validation on all data.
+    best_fitted_name_ : str or None
+        The best of the models in ``models_``: that of ``best_name_`` unless interrupted.
+    best_fitted_ : estimator or None
     models_ : dict
         All models fitted in this way, by name.
     majority : float
@@ -137,11 +151,16 @@ class Comparison:
         Only a part was finished.
     setup : Setup
     outcomes : list of Outcome
+    ending : Ending
     """
 
     setup: Setup
     outcomes: Sequence[Outcome]
-    interrupted: bool = False
+    ending: Ending = Ending.COMPLETE
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ending is not Ending.COMPLETE
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -166,6 +185,14 @@ class Comparison:
     @property
     def best_(self) -> Any:
         return self.models_.get(self.best_name_)
+
+    @property
+    def best_fitted_name_(self) -> str | None:
+        return next((each.model for each in self.standings if each.model in self.models_), None)
+
+    @property
+    def best_fitted_(self) -> Any:
+        return self.models_.get(self.best_fitted_name_ or "")
 
     @property
     def models_(self) -> dict[str, Any]:
@@ -206,7 +233,7 @@ class Comparison:
         """What a reader has to know about how this came about."""
         notes = [*self.setup.notes]
         if self.interrupted:
-            notes.append("interrupted; the table holds what was finished")
+            notes.append(self.ending.value)
         if self.tally.unmet:
             notes.append(str(self.tally))
         return notes
@@ -354,8 +381,6 @@ def _frame(rows: list[dict[str, Any]], index: str | None = None) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError(
-            f"the tables of a comparison need pandas: {how_to_install()}"
-        ) from error
+        raise ImportError(f"the tables of a comparison need pandas: {how_to_install()}") from error
     frame = pandas.DataFrame(rows)
     return frame if index is None else frame.set_index(index)

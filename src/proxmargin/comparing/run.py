@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import check_random_state
 
+from proxmargin.comparing.apart import performed_apart
 from proxmargin.comparing.candidates import Candidate, named_candidates
-from proxmargin.comparing.comparison import Comparison, Setup
+from proxmargin.comparing.comparison import Comparison, Ending, Setup
 from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import Split, outer_splits
 from proxmargin.comparing.progress import Progress
@@ -73,7 +76,8 @@ def compare(
     Returns
     -------
     Comparison
-        After an interruption (Ctrl-C) with what was finished, and ``interrupted=True``.
+        After an interruption (Ctrl-C), or when a process of ``n_jobs`` died, with what was
+        finished, and ``interrupted=True``.
 
     Raises
     ------
@@ -106,10 +110,10 @@ def compare(
     splits, notes = outer_splits(data.X, data.y, cv, int(outer_seed))
     setup = _setup(data, splits, scoring, scorer, notes)
     tasks = list(_tasks(candidates, splits, int(inner_seed)))
-    outcomes, interrupted = _performed(tasks, data, scorer, n_jobs, progress)
+    outcomes, ending = _performed(tasks, data, scorer, n_jobs, progress)
     order = {id_: place for place, id_ in enumerate((t.candidate.name, t.fold) for t in tasks)}
     outcomes.sort(key=lambda outcome: order[outcome.model, outcome.fold])
-    comparison = Comparison(setup, _with_names(outcomes, data), interrupted)
+    comparison = Comparison(setup, _with_names(outcomes, data), ending)
     _warn(comparison)
     return comparison
 
@@ -135,19 +139,20 @@ def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) 
 
 def _performed(
     tasks: Sequence[Task], data: Data, scorer: Scorer, n_jobs: int | None, progress: bool
-) -> tuple[list[Outcome], bool]:
-    """The outcomes in the order of completion, and whether that was cut short."""
+) -> tuple[list[Outcome], Ending]:
+    """The outcomes in the order of completion, and how that ended."""
     outcomes: list[Outcome] = []
     try:
         with Progress("compare", len(tasks), shown=progress) as shown:
             for outcome in _running(tasks, data, scorer, n_jobs):
                 outcomes.append(outcome)
                 shown.advance(_label(outcome))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenExecutor) as error:
         if not outcomes:
             raise
-        return outcomes, True
-    return outcomes, False
+        died = isinstance(error, BrokenExecutor)
+        return outcomes, Ending.WORKER_DIED if died else Ending.INTERRUPTED
+    return outcomes, Ending.COMPLETE
 
 
 def _running(
@@ -155,8 +160,10 @@ def _running(
 ) -> Iterator[Outcome]:
     from joblib import Parallel, delayed
 
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    outcomes: Iterator[Outcome] = parallel(delayed(perform)(task, data, scorer) for task in tasks)
+    parallel, me = Parallel(n_jobs=n_jobs, return_as="generator_unordered"), os.getpid()
+    outcomes: Iterator[Outcome] = parallel(
+        delayed(performed_apart)(me, perform, task, data, scorer) for task in tasks
+    )
     return outcomes
 
 

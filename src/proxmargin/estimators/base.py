@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
@@ -27,8 +29,9 @@ from proxmargin.estimators.validation import (
     validated_features,
     validated_weights,
 )
+from proxmargin.interrupts import interrupts
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
-from proxmargin.minimize import Certify, Report, interrupts
+from proxmargin.minimize import Certify, Report
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import (
     ElasticNet,
@@ -40,6 +43,8 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.problem import Point, Problem
+from proxmargin.resuming.identity import Identity
+from proxmargin.resuming.journal import UNRECORDED, Journal, journal_of
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.base import Solver
 from proxmargin.solvers.names import named_solver
@@ -72,6 +77,8 @@ class Assembly:
         Of the standardisation; zeros and ones without.
     numbers : (n_samples,) int
         Of the samples among those given: the ones that have weight.
+    journal : Journal
+        Of the fit that they are solved in.
     """
 
     targets: Targets
@@ -79,6 +86,7 @@ class Assembly:
     centre: Array
     scale: Array
     numbers: Index
+    journal: Journal = UNRECORDED
 
     def with_penalty(self, penalty: Penalty) -> Assembly:
         """The same problems under another penalty."""
@@ -165,6 +173,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int
     random_state: Any
     _joint_allowed = True
+    # a checkpoint belongs to one fit: it is nothing that a pipeline could pass on
+    __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -185,7 +195,13 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What the objective of a problem is multiplied with to be the model as it is stated."""
         return 1.0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        resume_from: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the model and certify it.
 
         Parameters
@@ -195,6 +211,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : (n_samples,) labels of any type
         sample_weight : (n_samples,), optional
             Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
+        resume_from : path-like, optional
+            A file that a `proxmargin.Checkpoint` among the callbacks of an earlier fit wrote. The
+            fit goes on from there, and ends bit for bit as that one would have without a break
+            (with a nonlinear kernel: up to rounding). Model, data, weights and parameters must be
+            the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may be others.
 
         Returns
         -------
@@ -203,7 +224,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            A bad parameter or bad data, named in the message.
+            A bad parameter or bad data, named in the message; a checkpoint of another fit.
+        OSError
+            The checkpoint cannot be read.
         KeyboardInterrupt
             After an interruption; the model found so far is published first.
 
@@ -212,9 +235,15 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
-        with interrupts:
-            self._fit_assembled(self._assemble(X, y, sample_weight))
+        with interrupts, journal_of(self.callbacks, resume_from) as journal:
+            self._fit_recorded(X, y, sample_weight, journal)
         return self
+
+    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
+        """Fit the model, taking from the journal what is done and noting what is new."""
+        X, targets = self._checked(X, y, sample_weight)
+        self._begin(journal, X, targets)
+        self._fit_assembled(replace(self._assembled(X, targets), journal=journal))
 
     def decision_function(self, X: Any) -> Array:
         """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class."""
@@ -238,10 +267,19 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _assemble(self, X: Any, y: Any, sample_weight: Any) -> Assembly:
         """Check everything, then turn data and parameters into problems."""
+        return self._assembled(*self._checked(X, y, sample_weight))
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
+        """Parameters and data that make sense."""
         self._check_parameters()
         self._check_model()
         X, y = validated(self, X, y)
-        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        return X, Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+
+    def _begin(self, journal: Journal, X: Any, targets: Targets) -> None:
+        journal.begin(lambda: Identity.of(self, X, targets.classes, targets.codes, targets.weights))
+
+    def _assembled(self, X: Any, targets: Targets) -> Assembly:
         X, targets, numbers = self._with_weight(X, targets)
         design, centre, scale = self._design(as_design(X), targets)
         return Assembly(targets, self._problems(targets, design), centre, scale, numbers)
@@ -348,7 +386,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``stop`` holds the limits of all of them where they are not those of the estimator.
         """
         limits = (stop or self._stop(self.time_limit)).started(clock(), ())
-        callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
+        journal = assembly.journal
+        callbacks = [*journal.told(self.callbacks), *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
             choice = self._choice(problem)
@@ -356,7 +395,13 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
             solution = solve(
-                problem, choice, stop=stop, callbacks=callbacks, start=start, certify=certify
+                problem,
+                choice,
+                stop=stop,
+                callbacks=callbacks,
+                start=start,
+                certify=certify,
+                minimize=journal.minimize,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
             # nothing of the size of the data is kept while the other classes are fitted

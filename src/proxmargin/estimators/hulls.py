@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.resuming.journal import Journal
 from proxmargin.rows import evenly_taken
 from proxmargin.targets import Targets
 
@@ -150,11 +151,12 @@ class NuSVC(_NuMachine):
     # of classes that 'auto' leaves no margin between, by their signs: the nu to try instead
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
         try:
             while True:
                 try:
-                    return super().fit(X, y, sample_weight)
+                    super()._fit_recorded(X, y, sample_weight, journal)
+                    return
                 except _MarginlessError as error:
                     self._instead = {**self._instead, error.signs: error.nu}
         finally:

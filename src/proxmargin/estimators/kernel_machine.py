@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,17 +43,17 @@ from proxmargin.estimators.kernel_rounds import (
 )
 from proxmargin.estimators.validation import (
     check_number,
-    validated,
     validated_features,
-    validated_weights,
 )
+from proxmargin.interrupts import interrupts
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
 from proxmargin.losses import Loss, MarginLoss
-from proxmargin.minimize import Report, interrupts
-from proxmargin.outcome import Solution
+from proxmargin.minimize import Report
+from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
+from proxmargin.resuming.journal import Journal
 from proxmargin.samples import by_rows, is_sparse
 from proxmargin.solvers.decomposition import BlockDecomposition
 from proxmargin.stopping import Stop
@@ -156,46 +156,16 @@ class KernelMachine(MarginEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model and certify it.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
-            For ``kernel='precomputed'`` the kernel matrix, (n_samples, n_samples).
-        y : (n_samples,) labels of any type
-        sample_weight : (n_samples,), optional
-            Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            A bad parameter or bad data, named in the message; a kernel matrix that is not
-            positive semidefinite.
-        KeyboardInterrupt
-            After an interruption; the model found so far is published first.
-
-        Warns
-        -----
-        ConvergenceWarning
-            Once, when the fit ended before its gap met ``tol``; with the gap reached.
-        """
+    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
+        """For nonlinear kernels, fit in their space."""
         if self._is_linear:
-            super().fit(X, y, sample_weight)
-            return self
-        self._check_parameters()
-        self._check_model()
-        X, y = validated(self, X, y)
-        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+            super()._fit_recorded(X, y, sample_weight, journal)
+            return
+        X, targets = self._checked(X, y, sample_weight)
+        self._begin(journal, X, targets)
         X, targets, numbers = self._with_weight(X, targets)
-        with interrupts:
-            self._publish_kernel(targets, self._fit_kernel(X, targets), numbers)
-            interrupts.act()
-        return self
+        self._publish_kernel(targets, self._fit_kernel(X, targets, journal), numbers)
+        interrupts.act()
 
     def decision_function(self, X: Any) -> Array:
         """Scores: (n_samples,) if binary, else one column a class.
@@ -245,6 +215,14 @@ class KernelMachine(MarginEstimator):
     def _check_gap(self, problem: Problem, gap: Gap) -> None:
         """Speak up where the optimum is no model at all."""
 
+    def _check_gaps(
+        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
+    ) -> None:
+        """`_check_gap` of each, unless an interruption kept them from their optimum."""
+        if not any(one.status is Status.INTERRUPTED for one in solutions):
+            for problem, gap in zip(problems, gaps, strict=True):
+                self._check_gap(problem, gap)
+
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
         """Publish parameters that the data decided."""
 
@@ -283,6 +261,7 @@ class KernelMachine(MarginEstimator):
     # -- linear -----------------------------------------------------------------------------
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        self._check_gaps(assembly.problems, solutions, [one.gap for one in solutions])
         finished = [
             self._finished(problem, solution)
             for problem, solution in zip(assembly.problems, solutions, strict=True)
@@ -298,7 +277,6 @@ class KernelMachine(MarginEstimator):
         super()._publish(assembly, finished)
 
     def _finished(self, problem: Problem, solution: Solution) -> Solution:
-        self._check_gap(problem, solution.gap)
         point = solution.point
         scores = problem.design.scores(point.coef) + point.intercept
         factor, intercept = self._finish(problem, scores, point.intercept)
@@ -306,7 +284,7 @@ class KernelMachine(MarginEstimator):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
+    def _fit_kernel(self, X: Any, targets: Targets, journal: Journal) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
         stop = self._stop(self.time_limit).started(clock(), ())
         design = self._scaled_design(as_design(X), targets)
@@ -321,7 +299,7 @@ class KernelMachine(MarginEstimator):
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
-            return self._solve(_assembly(targets, problems), starts, stop=stop)
+            return self._solve(_assembly(targets, problems, journal), starts, stop=stop)
 
         def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
             rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
@@ -330,7 +308,7 @@ class KernelMachine(MarginEstimator):
         if self._decomposes(problems):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
-            solutions = self._decomposed(targets, problems, matrix, stop)
+            solutions = self._decomposed(targets, problems, matrix, stop, journal)
             found = [(solution, _model(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= FACTORED_SAMPLES:
                 found = [
@@ -349,9 +327,10 @@ class KernelMachine(MarginEstimator):
         problems: tuple[Problem, ...],
         matrix: KernelMatrix,
         stop: Stop,
+        journal: Journal,
     ) -> list[Solution]:
         """The solutions over the kernel itself; of large ones from those of a small factor."""
-        exact = _assembly(targets, problems)
+        exact = _assembly(targets, problems, journal)
         nothing: list[Point | None] = [None] * len(problems)
         if self.solver != "auto" or matrix.n_samples < ROUGH_SAMPLES:
             return self._solve(exact, nothing, certify_represented, stop)
@@ -359,7 +338,7 @@ class KernelMachine(MarginEstimator):
         factor = factorise(matrix, rank=ROUGH_RANK, deadline=stop.deadline)
         shared = meter.read(len(problems))
         rough = self._solve(
-            _assembly(targets, on_factor(problems, factor)),
+            _assembly(targets, on_factor(problems, factor), journal),
             nothing,
             stop=replace(stop, tol=max(stop.tol, ROUGH_TOL), polish=False),
         )
@@ -387,9 +366,9 @@ class KernelMachine(MarginEstimator):
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit
+        self._check_gaps(fit.problems, fit.solutions, [one.gap for one in fit.models])
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
-            self._check_gap(problem, model.gap)
             point = model.gap.point
             factor, intercept = self._finish(problem, model.scores, point.intercept)
             weights.append(factor * model.weights)
@@ -463,10 +442,11 @@ def per_class(values: Sequence[float]) -> float | Array:
     return values[0] if len(values) == 1 else np.array(values)
 
 
-def _assembly(targets: Targets, problems: Sequence[Problem]) -> Assembly:
+def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -> Assembly:
     """Problems over features that are used as they are."""
     count, numbers = problems[0].design.n_features, np.arange(targets.codes.size)
-    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count), numbers)
+    parts = targets, tuple(problems), np.zeros(count), np.ones(count), numbers
+    return Assembly(*parts, journal)
 
 
 class RegularizedMachine(KernelMachine):

@@ -6,14 +6,13 @@ Members are stored and not compressed, so nothing in an archive can be larger th
 from __future__ import annotations
 
 import os
-import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
-from proxmargin.files.errors import ModelFileError
+from proxmargin.atomic import replaced
+from proxmargin.files.errors import ModelFileError, UnwritableModelError
 
 _MAGIC = b"PK\x03\x04"
 # The earliest date that zip can express: equal models give equal bytes.
@@ -23,32 +22,16 @@ _ENCRYPTED = 0x1
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     """Write the members so that `path` holds the whole new archive or what it held before."""
+    if path.is_dir():
+        raise ModelFileError(f"{path}: this is a folder; name a file for the model.")
     try:
-        with (
-            _replaced(Path(os.path.realpath(path))) as stream,
-            zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive,
-        ):
+        with replaced(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             for name, content in members.items():
                 archive.writestr(zipfile.ZipInfo(name, _NO_DATE), content)
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot be written: {error.strerror or error}.") from error
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[BinaryIO]:
-    if path.is_dir():
-        raise ModelFileError(f"{path}: this is a folder; name a file for the model.")
-    # not `tempfile`: its files are private to the user, and replacing would keep them so
-    draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
-    try:
-        with open(draft, "xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, path)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
+        raise UnwritableModelError(
+            f"{path}: cannot be written: {error.strerror or error}."
+        ) from error
 
 
 class Archive:

@@ -1,4 +1,4 @@
-"""What goes wrong with files: two errors, each raised with one sentence that says what to do."""
+"""What goes wrong with files: errors, each raised with one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class DataError(ValueError):
 
 class ModelFileError(ValueError):
     """A model that cannot be saved, or a file that is not a readable model."""
+
+
+class UnwritableModelError(ModelFileError, OSError):
+    """A model that is as it should be, and a place that it cannot be written to."""

@@ -293,6 +293,7 @@ def solve(
     callbacks: Sequence[Callable[[Report], object]] = (),
     start: Point | None = None,
     certify: Certify = certify,
+    minimize: Callable[..., Solution] = minimize,
 ) -> Solution:
     """`minimize` with the chosen solver; where it gives up, the next one that is of use goes on.
 

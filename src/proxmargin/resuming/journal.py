@@ -1,0 +1,234 @@
+"""What one fit has finished, minimisation by minimisation, and where it stands.
+
+A fit is a sequence of minimisations: of the problems of the classes, of prices for a budget, of
+factors of a kernel that become better. Each is a function of the data, the parameters and those
+before it. So a fit that takes what is finished from a checkpoint, and goes on within the one that
+was not, ends where the fit without a break would have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proxmargin.callbacks.checkpoint import Checkpoint, Stored
+from proxmargin.minimize import Report, Waypoint, minimize
+from proxmargin.outcome import Solution, Status
+from proxmargin.problem import Problem
+from proxmargin.resuming.encoding import Arrays, EncodingError, decoded, encoded
+from proxmargin.resuming.identity import Identity
+from proxmargin.solvers.base import Solver
+from proxmargin.stopping import Stop
+
+__all__ = ["UNRECORDED", "Journal", "journal_of"]
+
+Callback = Callable[[Report], object]
+
+# how runs end that have more to do
+CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Entry:
+    """A minimisation that is over.
+
+    Attributes
+    ----------
+    title : list
+        Of its solver and its problem, to recognise it by.
+    limit : int or None
+        Of its iterations.
+    solution : Solution
+        Without state and violations.
+    """
+
+    title: list[Any]
+    limit: int | None
+    solution: Solution
+
+
+class Noted(NamedTuple):
+    """The last report, and which minimisation it is of."""
+
+    number: int
+    title: list[Any]
+    report: Report
+
+
+class Journal:
+    """Takes finished minimisations from a checkpoint, and notes new ones for others.
+
+    Parameters
+    ----------
+    checkpoints : sequence of Checkpoint
+        To write to.
+    source : path-like, optional
+        The checkpoint file to go on from.
+    """
+
+    def __init__(
+        self, checkpoints: Sequence[Checkpoint] = (), source: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._checkpoints, self._source = checkpoints, source
+        self._stored = None if source is None else Stored.read(source)
+        self._identity: Identity | None = None
+        self._entries: dict[int, Entry] = {}
+        self._begun = 0
+        self._going: tuple[int, list[Any]] = (0, [])
+        self._noted: Noted | None = None
+        self._over = False
+
+    def begin(self, identity: Callable[[], Identity]) -> None:
+        """Say what is fitted; before the first minimisation.
+
+        Raises
+        ------
+        ValueError
+            The checkpoint to go on from is of another fit.
+        """
+        if not self._checkpoints and self._stored is None:
+            return
+        begun, self._identity = self._identity is not None, identity()
+        if begun or self._stored is None:
+            return
+        self._refuse_unless(self._stored.fit is not None, "it was not written by a fit")
+        earlier = self._read(self._stored.fit["identity"], Stop())
+        objection = self._identity.objection(earlier)
+        self._refuse_unless(objection is None, objection)
+        self._entries = dict(self._read(self._stored.fit["entries"], Stop()))
+
+    def told(self, callbacks: Sequence[Callback]) -> list[Callback]:
+        """The callbacks, with this journal in the place of its checkpoints."""
+        if self._identity is None:
+            return list(callbacks)
+        return [partial(self._note, c) if isinstance(c, Checkpoint) else c for c in callbacks]
+
+    def minimize(self, problem: Problem, solver: Solver[Any], **options: Any) -> Solution:
+        """`proxmargin.minimize.minimize`, or what it gave before."""
+        if self._identity is None:
+            return minimize(problem, solver, **options)
+        number, stop = self._begun, options["stop"]
+        self._begun += 1
+        title, known = _title(problem, solver), self._entries.get(number)
+        if known is not None:
+            self._recognise(known.title, title)
+            if known.solution.status is not Status.ITERATION_LIMIT or known.limit == stop.max_iter:
+                return known.solution
+            options["start"] = known.solution.point
+        options.update(self._resumption(number, title))
+        self._going = number, title
+        solution = minimize(problem, solver, **options)
+        self._close(number, Entry(title, stop.max_iter, _stripped(solution)))
+        return solution
+
+    def finish(self) -> None:
+        """Write what was noted last, however the fit ended."""
+        for checkpoint in self._checkpoints:
+            self._write(checkpoint)
+
+    def _resumption(self, number: int, title: list[Any]) -> dict[str, Any]:
+        """How to begin where the checkpoint left off; nothing for other minimisations."""
+        fit = None if self._stored is None else self._stored.fit
+        if fit is None or fit["number"] != number:
+            return {}
+        self._recognise(fit["title"], title)
+        if fit["waypoint"] is None:
+            return {"start": self._read(fit["point"], Stop())}
+        return {"resume": partial(self._read, fit["waypoint"])}
+
+    def _note(self, checkpoint: Checkpoint, report: Report) -> None:
+        """A callback in the place of a checkpoint."""
+        if report.inner or report.state.interrupted or self._over:
+            return  # a step that was cut short leads nowhere that the fit would have gone
+        self._noted = Noted(*self._going, report)
+        if checkpoint.is_due():
+            self._write(checkpoint)
+
+    def _close(self, number: int, entry: Entry) -> None:
+        """Note the end of a minimisation; those after one that was cut short are not worth it."""
+        self._over |= entry.solution.status in CUT_SHORT
+        if self._checkpoints and not self._over:
+            self._entries[number] = entry
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        if self._noted is None:
+            return
+        number, title, report = self._noted
+        arrays = Arrays()
+        fit = {
+            "identity": encoded(self._identity, arrays),
+            "entries": encoded(list(self._entries.items()), arrays),
+            "number": number,
+            "title": title,
+            "point": encoded(report.gap.point, arrays),
+            "waypoint": _encoded_if_plain(report.waypoint, arrays),
+        }
+        checkpoint.write(dataclasses.replace(Stored.of(report), fit=fit, arrays=arrays))
+
+    def _read(self, plain: Any, stop: Stop) -> Any:
+        assert self._stored is not None
+        try:
+            return decoded(plain, self._stored.arrays, stop)
+        except EncodingError as error:
+            raise ValueError(f"cannot resume from {self._source}: {error}") from error
+
+    def _recognise(self, title: list[Any], now: list[Any]) -> None:
+        self._refuse_unless(
+            title == now, f"it is of a run of {_words(title)}, and this is one of {_words(now)}"
+        )
+
+    def _refuse_unless(self, holds: bool, objection: str | None) -> None:
+        if not holds:
+            raise ValueError(f"cannot resume from {os.fspath(self._source or '')}: {objection}")
+
+
+UNRECORDED = Journal()
+
+
+@contextmanager
+def journal_of(callbacks: Any, source: str | os.PathLike[str] | None) -> Iterator[Journal]:
+    """The journal of a fit with these callbacks, written when the fit is over.
+
+    Raises
+    ------
+    OSError
+        There is no such file.
+    ValueError
+        It is no checkpoint.
+    """
+    listed = callbacks if isinstance(callbacks, list | tuple) else ()
+    journal = Journal([each for each in listed if isinstance(each, Checkpoint)], source)
+    try:
+        yield journal
+    finally:
+        journal.finish()
+
+
+def _title(problem: Problem, solver: Solver[Any]) -> list[Any]:
+    design = problem.design
+    return [solver.name, design.n_samples, design.n_features, problem.loss.n_outputs]
+
+
+def _words(title: list[Any]) -> str:
+    name, *shape = title
+    return f"{name!r} with (samples, features, outputs) = {(*shape,)}"
+
+
+def _stripped(solution: Solution) -> Solution:
+    """What fits make use of."""
+    gap = dataclasses.replace(solution.gap, violations=np.zeros(0))
+    return dataclasses.replace(solution, gap=gap, state=None)
+
+
+def _encoded_if_plain(waypoint: Waypoint, arrays: Arrays) -> Any:
+    """The waypoint; None where its state is more than a file can hold."""
+    try:
+        return encoded(waypoint, arrays)
+    except EncodingError:
+        return None
