@@ -10,6 +10,7 @@ factor left out shows up here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +21,19 @@ from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 
-__all__ = ["Representer", "ScoredGap", "certify_represented", "represented"]
+__all__ = [
+    "Representer",
+    "ScoredGap",
+    "certify_represented",
+    "represented",
+    "represented_by_few",
+    "represented_together",
+]
 
 # repairs of a dual point up to so many times the rounding of the kernel are rounding too
 REPAIR = 8.0
+# multiples of a dual point that are tried as bounds where its length is known roughly only
+SHRUNK = 0.5 ** np.arange(12.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +119,94 @@ def represented(
         ``-K dual`` when known. What the dual point has to change by to be feasible counts as an
         error of it: use it with points that are feasible but for rounding.
     """
-    loss, penalty = problem.loss, problem.penalty
-    given = np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
-    dual = loss.balanced(given, problem.intercept)
-    off = 0.0
+    given = _cut(dual, cut)
+    dual = problem.loss.balanced(given, problem.intercept)
     if product is None:
-        product = kernel.matvec(-dual)
-    else:
-        off = float(np.abs(dual - given).sum())
+        return _of_product(problem, kernel, dual, kernel.matvec(-dual), 0.0)
+    return _of_product(problem, kernel, dual, product, float(np.abs(dual - given).sum()))
+
+
+def represented_together(
+    problems: Sequence[Problem], kernel: KernelMatrix, duals: Sequence[Array], *, cut: float = 0.0
+) -> list[Representer]:
+    """`represented` for problems on the same samples, with one product for all of them.
+
+    Most of a product is to compute the kernel, which serves every column.
+    """
+    balanced = [
+        problem.loss.balanced(_cut(dual, cut), problem.intercept)
+        for problem, dual in zip(problems, duals, strict=True)
+    ]
+    products = kernel.matvec(-np.hstack(balanced))
+    return [
+        _of_product(problem, kernel, dual, products[:, k : k + 1].copy(), 0.0)
+        for k, (problem, dual) in enumerate(zip(problems, balanced, strict=True))
+    ]
+
+
+def represented_by_few(
+    problem: Problem, kernel: KernelMatrix, weights: Array, dual: Array, square: float
+) -> Representer:
+    """A model of few samples, and a bound by a dual point whose product would take too long.
+
+    Parameters
+    ----------
+    weights : (n_samples,)
+        beta, zero for most samples: the product with them is all that is computed.
+    dual : (n_samples, 1)
+        In the domain of the conjugates of the loss and of the intercept.
+    square : float
+        ``dual'K dual``, or more.
+    """
+    loss, penalty = problem.loss, problem.penalty
+    scores = kernel.matvec(weights[:, None])
+    w = np.array([[np.sqrt(max(float(weights @ scores[:, 0]), 0.0))]])
+    intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
+    scores += intercept
+    value = loss.value(scores)
+    if loss.is_homogeneous:
+        multiple = problem.best_multiple(Point(w, intercept), value)
+        weights, w, value = multiple * weights, multiple * w, multiple * value
+        scores, intercept = multiple * scores, multiple * intercept
+    size = np.array([[np.sqrt(square)]])
+    rounding = _slack(kernel, kernel.rounding * float(np.abs(dual).sum()), weights)
+    shares = SHRUNK[:1] if loss.is_homogeneous else SHRUNK
+    gaps = [_gap_between(problem, scores, intercept, w, share * dual, share * size) for share in shares]
+    best = int(np.argmin(gaps))
+    found = ScoredGap(
+        point=Point(weights[:, None], intercept),
+        primal=float(value + penalty.value(w) + problem.intercept.value(intercept[None, :])),
+        gap=gaps[best] + rounding,
+        kkt_residual=float(penalty.violations(w, size).max()),
+        violations=np.zeros(0),
+        dual_point=shares[best] * dual,
+        negligible=problem.negligible,
+        rounding=rounding,
+        scores=scores,
+    )
+    return Representer(weights, scores, found)
+
+
+def _gap_between(
+    problem: Problem, scores: Array, intercept: Array, w: Array, dual: Array, size: Array
+) -> float:
+    """The gap of a model of length ``w`` and a dual point of length ``size``, in any directions."""
+    penalty, b = problem.penalty, intercept[None, :]
+    across = float(np.vdot(dual, scores - intercept))
+    apart = penalty.value(w) + penalty.conjugate(size) + across
+    lean = problem.intercept.fenchel_young(b, -dual.sum(axis=0, keepdims=True))
+    return float(problem.loss.fenchel_young(scores, dual) + max(apart, 0.0) + lean.sum())
+
+
+def _cut(dual: Array, cut: float) -> Array:
+    return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
+
+
+def _of_product(
+    problem: Problem, kernel: KernelMatrix, dual: Array, product: Array, off: float
+) -> Representer:
+    """The model of a feasible dual point with this product, but for an error of ``off`` in it."""
+    penalty = problem.penalty
     square = max(-float(np.vdot(dual, product)), 0.0)
     size = np.array([[np.sqrt(square)]])
     length = float(penalty.conjugate_gradient(size)[0, 0])

@@ -22,7 +22,7 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    ("traits", "rows", "compiled", "projections"),
+    ("traits", "rows", "pace", "compiled", "projections"),
     ("losses", "penalties", "designs", "kernels"),
     ("problem", "sides"),
     ("certificate", "representer"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from numbers import Real
 from time import perf_counter
 from typing import Any, Self
 
@@ -41,7 +43,7 @@ from proxmargin.penalties import (
 )
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import Choice, choose, solve
-from proxmargin.solvers.base import Solver
+from proxmargin.solvers.base import Solver, State
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
 from proxmargin.targets import Targets
@@ -161,6 +163,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int
     random_state: Any
     _joint_allowed = True
+    _until: float = np.inf
+    """The end of the time of a fit, while it is under way, on the clock of `time.perf_counter`."""
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -208,8 +212,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
-        with interrupts:
-            self._fit_assembled(self._assemble(X, y, sample_weight))
+        with interrupts, self._timed() as stop:
+            self._fit_assembled(self._assemble(X, y, sample_weight), stop=stop)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -293,14 +297,17 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- solving ----------------------------------------------------------------------------
 
     def _fit_assembled(
-        self, assembly: Assembly, starts: Sequence[Point | None] | None = None
+        self,
+        assembly: Assembly,
+        starts: Sequence[Point | None] | None = None,
+        stop: Stop | None = None,
     ) -> None:
-        """Solve the problems and publish the model."""
+        """Solve the problems and publish the model; the time limit is that of ``stop``, if given."""
         starts = self._starts(assembly) if starts is None else starts
-        self._publish(assembly, self._solve(assembly, starts))
+        self._publish(assembly, self._solve(assembly, starts, stop=stop))
         interrupts.act()
 
-    def _choice(self, problem: Problem) -> Choice:
+    def _choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         options = self.solver_options or {}
         if isinstance(self.solver, Solver):
             if options:
@@ -311,7 +318,18 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Choice(solver, self.solver, "asked for by name")
         if options:
             raise ValueError("solver_options need a solver asked for by name, not 'auto'")
-        return choose(problem)
+        return choose(problem, deadline)
+
+    @contextmanager
+    def _timed(self) -> Iterator[Stop]:
+        """The limits of a fit that starts now, or of the one that this is a part of."""
+        limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
+        stop, outer = self._stop(limit).started(perf_counter(), ()), self._until
+        self._until = min(stop.deadline, outer)
+        try:
+            yield replace(stop, deadline=self._until)
+        finally:
+            self._until = outer
 
     def _stop(self, time_left: float | None) -> Stop:
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
@@ -320,20 +338,20 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _solve(
         self,
         assembly: Assembly,
-        starts: Sequence[Point | None],
+        starts: Sequence[Point | State | None],
         certify: Certify = certify,
         stop: Stop | None = None,
     ) -> list[Solution]:
         """Solve the problems one after the other; after an interruption, only certify the rest.
 
-        ``stop`` holds the limits of all of them where they are not those of the estimator.
+        Each has its part of the time that those before it have left. ``stop`` holds the limits of all of them where they are not those of the estimator.
         """
         limits = (stop or self._stop(self.time_limit)).started(perf_counter(), ())
         callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
-            choice = self._choice(problem)
-            stop = replace(limits, time_limit=None)
+            stop = limits.shared(perf_counter(), len(assembly.problems) - len(solutions))
+            choice = self._choice(problem, stop.deadline)
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
             solution = solve(

@@ -150,14 +150,15 @@ class NuSVC(_NuMachine):
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        try:
-            while True:
-                try:
-                    return super().fit(X, y, sample_weight)
-                except _MarginlessError as error:
-                    self._instead = {**self._instead, error.signs: error.nu}
-        finally:
-            self.__dict__.pop("_instead", None)
+        with self._timed():  # all tries together
+            try:
+                while True:
+                    try:
+                        return super().fit(X, y, sample_weight)
+                    except _MarginlessError as error:
+                        self._instead = {**self._instead, error.signs: error.nu}
+            finally:
+                self.__dict__.pop("_instead", None)
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -212,7 +213,7 @@ class NuSVC(_NuMachine):
             return
         loss = problem.loss
         assert isinstance(loss, TailMean)
-        bounds, signs = _nu_bounds(problem, loss), loss.signs.tobytes()
+        bounds, signs = _nu_bounds(problem, loss, self._until), loss.signs.tobytes()
         if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
         report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
@@ -226,13 +227,20 @@ class _MarginlessError(Exception):
         self.signs, self.nu = signs, nu
 
 
-def _nu_bounds(problem: Problem, loss: TailMean) -> tuple[float, float] | None:
-    """The least and the largest nu; None where that is too large a linear program."""
+def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
+    """The least and the largest nu; None where that is too large a linear program.
+
+    Or one that is not solved ``until`` the end of the time.
+    """
     design = problem.design
     most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else LARGEST_PROGRAMME
     if design.n_samples * design.n_features > most:
         return None
-    return smallest_nu(design, loss.signs, loss.shares), largest_nu(loss.signs, loss.shares)
+    try:
+        least = smallest_nu(design, loss.signs, loss.shares, until)
+    except TimeoutError:
+        return None
+    return least, largest_nu(loss.signs, loss.shares)
 
 
 @documented(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +16,6 @@ from proxmargin.certificate import Gap
 from proxmargin.designs import Design, as_design, moments
 from proxmargin.designs.kernel import KernelMatrix, check_definite, check_digits, kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.base import (
     Assembly,
     MarginEstimator,
@@ -49,7 +47,7 @@ from proxmargin.outcome import Solution
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
-from proxmargin.solvers.decomposition import BlockDecomposition
+from proxmargin.solvers.decomposition import BlockDecomposition, begun_together
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 
@@ -180,12 +178,12 @@ class KernelMachine(MarginEstimator):
         if self._is_linear:
             super().fit(X, y, sample_weight)
             return self
-        self._check_parameters()
-        self._check_model()
-        X, y = validated(self, X, y)
-        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
-        with interrupts:
-            self._publish_kernel(targets, self._fit_kernel(X, targets))
+        with interrupts, self._timed() as stop:
+            self._check_parameters()
+            self._check_model()
+            X, y = validated(self, X, y)
+            targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+            self._publish_kernel(targets, self._fit_kernel(X, targets, stop))
             interrupts.act()
         return self
 
@@ -277,9 +275,8 @@ class KernelMachine(MarginEstimator):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets) -> _Kernelized:
+    def _fit_kernel(self, X: Any, targets: Targets, stop: Stop) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
-        stop = self._stop(self.time_limit).started(perf_counter(), ())
         X = self._prepared(X, targets)
         kernel = self._named_kernel(X)
         self.gamma_ = getattr(kernel, "gamma", None)
@@ -292,14 +289,16 @@ class KernelMachine(MarginEstimator):
         ) -> list[Solution]:
             return self._solve(_assembly(targets, problems), starts, stop=stop)
 
-        def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
-            rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
-            return [(one.solution, one.model) for one in rounds.run()]
+        def rounds(problems: Sequence[Problem]) -> Rounds:
+            return Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
 
-        if self._decomposes(problems):
+        def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
+            return [(one.solution, one.model) for one in rounds(problems).run()]
+
+        if self._decomposes(problems) and not (self._is_rough(matrix) and rounds(problems).is_rushed):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
-            solutions = self._decomposed(targets, problems, matrix, stop)
+            solutions = self._decomposed(targets, problems, matrix, rounds(problems))
             found = [(solution, _model(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= FACTORED_SAMPLES:
                 found = [
@@ -312,30 +311,36 @@ class KernelMachine(MarginEstimator):
             X, kernel, [one for one, _ in found], [one for _, one in found], problems
         )
 
+    def _is_rough(self, matrix: KernelMatrix) -> bool:
+        """Whether a decomposition starts from the solution on a small factor."""
+        return bool(self.solver == "auto" and matrix.n_samples >= ROUGH_SAMPLES)
+
     def _decomposed(
         self,
         targets: Targets,
         problems: tuple[Problem, ...],
         matrix: KernelMatrix,
-        stop: Stop,
+        rounds: Rounds,
     ) -> list[Solution]:
         """The solutions over the kernel itself; of large ones from those of a small factor."""
-        exact = _assembly(targets, problems)
+        exact, stop = _assembly(targets, problems), rounds.stop
         nothing: list[Point | None] = [None] * len(problems)
-        if self.solver != "auto" or matrix.n_samples < ROUGH_SAMPLES:
+        if not self._is_rough(matrix):
             return self._solve(exact, nothing, certify_represented, stop)
         meter = Meter(matrix)
-        factor = factorise(matrix, rank=ROUGH_RANK, deadline=stop.deadline)
+        factor = rounds.first(ROUGH_RANK, rounds.before_product.deadline)
         shared = meter.read(len(problems))
         rough = self._solve(
             _assembly(targets, on_factor(problems, factor)),
             nothing,
-            stop=replace(stop, tol=max(stop.tol, ROUGH_TOL), polish=False),
+            stop=replace(rounds.before_product, tol=max(stop.tol, ROUGH_TOL), polish=False),
         )
-        starts = [samples_of(problem, one) for problem, one in zip(problems, rough, strict=True)]
+        meter = Meter(matrix)
+        starts = begun_together(problems, list(map(samples_of, problems, rough)))
+        begun = meter.read(len(problems))
         solutions = self._solve(exact, starts, certify_represented, stop)
         return [
-            with_work(with_work(one, *shared), *work_of(before))
+            with_work(with_work(with_work(one, *shared), *begun), *work_of(before))
             for one, before in zip(solutions, rough, strict=True)
         ]
 

@@ -18,8 +18,9 @@ from proxmargin.certificate import Gap, certify
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
+from proxmargin.pace import affordable
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, UnsuitableSolverError
+from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -132,9 +133,9 @@ class Choice:
     because: str
     others: tuple[Rule, ...] = ()
 
-    def following(self, problem: Problem) -> Choice | None:
-        """What the next rule says whose solver takes the problem."""
-        found = _first_match(self.others, problem)
+    def following(self, problem: Problem, deadline: float = np.inf) -> Choice | None:
+        """What the next rule says whose solver takes the problem, with short steps."""
+        found = _first_match(self.others, problem, deadline)
         return found if isinstance(found, Choice) else None
 
 
@@ -270,8 +271,11 @@ KERNEL_RULES: tuple[Rule, ...] = (
 )
 
 
-def choose(problem: Problem) -> Choice:
+def choose(problem: Problem, deadline: float = np.inf) -> Choice:
     """The first rule that matches and whose solver takes the problem.
+
+    Of solvers whose steps are short beside the time that is left until the ``deadline``, on the
+    clock of `time.perf_counter`, if there is one.
 
     Raises
     ------
@@ -279,7 +283,9 @@ def choose(problem: Problem) -> Choice:
         No solver takes the problem; the message says what the last one asked for lacks.
     """
     rules = KERNEL_RULES if isinstance(problem.design, KernelDesign) else RULES
-    found = _first_match(rules, problem)
+    found = _first_match(rules, problem, deadline)
+    if isinstance(found, str):
+        found = _first_match(rules, problem, np.inf)
     if isinstance(found, Choice):
         return found
     raise UnsuitableSolverError(f"no solver takes this problem: {found}")
@@ -291,7 +297,7 @@ def solve(
     *,
     stop: Stop,
     callbacks: Sequence[Callable[[Report], object]] = (),
-    start: Point | None = None,
+    start: Point | State | None = None,
     certify: Certify = certify,
 ) -> Solution:
     """`minimize` with the chosen solver; where it gives up, the next one that is of use goes on.
@@ -315,7 +321,7 @@ def solve(
 
     solution = run(choice, stop, start, callbacks, None)
     while _gave_up(solution, stop):
-        following = choice.following(problem)
+        following = choice.following(problem, stop.deadline)
         if following is None:
             break
         best, done = solution.gap, solution.certificate
@@ -330,7 +336,7 @@ def solve(
     return solution
 
 
-def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
+def _first_match(rules: Sequence[Rule], problem: Problem, deadline: float) -> Choice | str:
     """The choice by the first rule that fits, or why the solver of the last one does not."""
     facts = Facts(problem)
     objection = "there are no rules"
@@ -339,6 +345,8 @@ def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
             continue
         solver = SOLVERS[rule.use]()
         refusal = solver.objection(problem)
+        if refusal is None and not affordable(solver.work(problem), deadline):
+            refusal = "a step of it would take longer than there is time"
         if refusal is None:
             others = tuple(other for other in rules[k + 1 :] if other.use != rule.use)
             return Choice(solver, rule.use, rule.because, others)
