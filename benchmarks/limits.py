@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import multiprocessing
-import resource
-import subprocess
-import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-
-from benchmarks.report import RESULTS, seconds, table, write_section
 
 SAMPLES, SMALL = 20_000, 300  # of a fit, and of the one before it that compiles
 DENSE_FEATURES, SPARSE_FEATURES, DENSITY = 50, 5_000, 0.01
@@ -94,7 +85,9 @@ def _cases_on(data: str) -> Iterator[Case]:
     for loss in LOSSES:
         for penalty in PENALTIES:
             grouped = (("groups", "features"),) if penalty.startswith("group") else ()
-            yield Case("MulticlassSVC", data, CLASSES, (("loss", loss), ("penalty", penalty), *grouped))
+            yield Case(
+                "MulticlassSVC", data, CLASSES, (("loss", loss), ("penalty", penalty), *grouped)
+            )
     budget = (("C", None), ("eta", 15_000.0))
     yield Case("MulticlassSVC", data, CLASSES, (("loss", "hinge"), *budget))
     yield Case("MulticlassSVC", data, 2, (("loss", "hinge"), ("penalty", "l1")))

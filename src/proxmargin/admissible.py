@@ -171,9 +171,7 @@ def with_features(design: Design, deadline: float = np.inf) -> Design:
 # -- the nu-SVM ---------------------------------------------------------------------------------
 
 
-def smallest_nu(
-    design: Design, signs: Array, shares: Array, deadline: float = np.inf
-) -> float:
+def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
     """The largest nu at which the reduced convex hulls meet; 0 where the hulls do not.
 
     With a the dual point times nu, the linear program
@@ -325,7 +323,11 @@ def _largest_kappa(
         if lengths is None:
             return np.inf
         whole = lengths(0.5)
-        largest = float(np.hypot(whole.up, whole.down)) if model == "fda" else _longer_half(lengths, deadline)
+        largest = (
+            float(np.hypot(whole.up, whole.down))
+            if model == "fda"
+            else _longer_half(lengths, deadline)
+        )
     return largest if largest <= infinite else np.inf
 
 

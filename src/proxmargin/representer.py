@@ -171,7 +171,9 @@ def represented_by_few(
     size = np.array([[np.sqrt(square)]])
     rounding = _slack(kernel, kernel.rounding * float(np.abs(dual).sum()), weights)
     shares = SHRUNK[:1] if loss.is_homogeneous else SHRUNK
-    gaps = [_gap_between(problem, scores, intercept, w, share * dual, share * size) for share in shares]
+    gaps = [
+        _gap_between(problem, scores, intercept, w, share * dual, share * size) for share in shares
+    ]
     best = int(np.argmin(gaps))
     found = ScoredGap(
         point=Point(weights[:, None], intercept),

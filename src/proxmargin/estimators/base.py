@@ -302,7 +302,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         starts: Sequence[Point | None] | None = None,
         stop: Stop | None = None,
     ) -> None:
-        """Solve the problems and publish the model; the time limit is that of ``stop``, if given."""
+        """Solve the problems and publish the model, within the limits ``stop`` if given."""
         starts = self._starts(assembly) if starts is None else starts
         self._publish(assembly, self._solve(assembly, starts, stop=stop))
         interrupts.act()
@@ -344,7 +344,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Solution]:
         """Solve the problems one after the other; after an interruption, only certify the rest.
 
-        Each has its part of the time that those before it have left. ``stop`` holds the limits of all of them where they are not those of the estimator.
+        Each has its part of the time that those before it have left. ``stop`` holds the limits of
+        all of them where they are not those of the estimator.
         """
         limits = (stop or self._stop(self.time_limit)).started(perf_counter(), ())
         callbacks = [*self.callbacks, *self._progress(len(assembly.problems))]

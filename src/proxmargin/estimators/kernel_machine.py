@@ -295,7 +295,9 @@ class KernelMachine(MarginEstimator):
         def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
             return [(one.solution, one.model) for one in rounds(problems).run()]
 
-        if self._decomposes(problems) and not (self._is_rough(matrix) and rounds(problems).is_rushed):
+        if self._decomposes(problems) and not (
+            self._is_rough(matrix) and rounds(problems).is_rushed
+        ):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
             solutions = self._decomposed(targets, problems, matrix, rounds(problems))

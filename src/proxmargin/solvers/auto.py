@@ -39,6 +39,8 @@ EVEN = 1e8
 # data, and of data with so small a share of entries that are not zero; and up to which it is
 # faster than Newton's on the dual, which is what there is for the largest entries of groups
 FEW_PIECES, FEW_SPARSE_PIECES, SPARSE, SOME_PIECES = 300, 50_000, 0.05, 2000
+# bytes of a matrix that there is room for beside any data
+ROOMY = 64_000_000
 # features from which a working set of them pays for losses of each class by itself
 MANY_FEATURES = 400
 # coordinates of the dual from which primal-dual steps lead to where Newton's steps are few
@@ -82,6 +84,16 @@ class Facts:
     def very_wide(self) -> bool:
         """Many more features than samples."""
         return self.problem.design.n_features > VERY_WIDE * self.problem.design.n_samples
+
+    @property
+    def small_systems(self) -> bool:
+        """A matrix over features or samples, whichever are fewer, is no larger than the data.
+
+        Or than what there is room for beside any data; sparse data can be much smaller.
+        """
+        design = self.problem.design
+        side = min(design.n_samples, design.n_features)
+        return 8 * side**2 <= max(ROOMY, design.nbytes)
 
     @property
     def net(self) -> bool:
@@ -161,12 +173,12 @@ RULES: tuple[Rule, ...] = (
         "multipliers",
     ),
     Rule(
-        _always,
+        lambda facts: facts.small_systems,
         "interior-point",
         "a loss with kinks and a ridge: few systems of the smaller of samples and features",
     ),
     Rule(
-        _always,
+        lambda facts: facts.small_systems,
         "ball-interior-point",
         "a loss with kinks in a ball: few systems of the smaller of samples and features",
     ),

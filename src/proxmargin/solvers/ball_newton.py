@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
 from proxmargin.losses.margin_sum import MarginSum
-from proxmargin.penalties.ball import Ball
 from proxmargin.pace import factor_work, gram_work
+from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import SURE, PricedState, Solver
 from proxmargin.solvers.margin_model import (

@@ -9,8 +9,8 @@ from scipy.linalg import eigh, lapack
 from proxmargin.designs.base import Array, Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.minimax import EllipsoidLoss
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.pace import affordable, eigen_work, gram_work
+from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
 

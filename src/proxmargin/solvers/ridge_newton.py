@@ -15,9 +15,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array, Design
 from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
-from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import SURE, PricedState, Solver
 from proxmargin.solvers.margin_model import (

@@ -231,9 +231,7 @@ def _stepped(
     return None
 
 
-def _direction(
-    smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float
-) -> _Direction:
+def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
     """Newton's step in the orthant of the features that are away from zero, or want to be."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
     curved, coef = smoothed.curved(here, index), here.coef[index]
