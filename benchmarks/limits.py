@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import ctypes
+import gc
+import multiprocessing
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from benchmarks.report import RESULTS, seconds, table, write_section
 
 SAMPLES, SMALL = 20_000, 300  # of a fit, and of the one before it that compiles
 DENSE_FEATURES, SPARSE_FEATURES, DENSITY = 50, 5_000, 0.01
@@ -154,3 +163,106 @@ def _timed(case: Case, count: int, limit: float) -> Taken:
     real = bool(np.isfinite(np.asarray(weights)).all())
     names = "+".join(sorted({part.solver for part in parts}))
     return Taken(spent, worst, all(part.converged for part in parts), real, names)
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Used:
+    """Bytes of the data, and of what was allocated beside them at most, by the system's count."""
+
+    data: int
+    peak: int
+
+    @property
+    def ratio(self) -> float:
+        return self.peak / self.data
+
+
+def used(case: Case, limit: float = MOST) -> Used:
+    """The most memory that a fit takes beside its data; of a process of its own."""
+    X, y = samples(case.data, case.classes, SAMPLES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case.estimator(max_iter=2, time_limit=MOST).fit(*samples(case.data, case.classes, SMALL))
+        model = case.estimator(time_limit=limit)
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed is not to hide what is asked for
+        before = _resident("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
+        model.fit(X, y)
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    size = sum(int(part.nbytes) for part in parts)
+    return Used(size, max(_resident("VmHWM") - before, 0))
+
+
+def _resident(key: str) -> int:
+    """A line of the process's status, in bytes; Linux only."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--models", nargs="+", default=None)
+    parser.add_argument(
+        "--tables", nargs="+", choices=("time", "memory"), default=["time", "memory"]
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    chosen = [c for c in cases() if arguments.models is None or c.model in arguments.models]
+    times: list[Sequence[str]] = []
+    memory: list[Sequence[str]] = []
+    for case in chosen if "time" in arguments.tables else ():
+        times.append(_time_row(case, _apart(taken, case)))
+        print(*times[-1], sep=" | ", flush=True)
+    for case in _measured_for_memory(chosen) if "memory" in arguments.tables else ():
+        memory.append(_memory_row(case, _apart(used, case)))
+        print(*memory[-1], sep=" | ", flush=True)
+    text = [
+        f"{SAMPLES} samples; dense data have {DENSE_FEATURES} features, sparse ones"
+        f" {SPARSE_FEATURES}, {100 * DENSITY:g} % of them not zero. Wall seconds of a fit with"
+        f" `time_limit={LIMIT:g}`; `within`: no more than {GIVEN_SECONDS:g} s beyond it.",
+        table(["model", "data", "classes", "seconds", "within", "gap", "solver"], times),
+        f"The most memory beside the data (dense: {WIDE_FEATURES} features), over their size.",
+        table(["model", "data", "classes", "data / MB", "peak / data"], memory),
+    ]
+    write_section("limits", "Limits of time and memory", "\n\n".join(text), arguments.results)
+    return 0
+
+
+def _measured_for_memory(chosen: Sequence[Case]) -> Iterator[Case]:
+    """Binary fits, and those of joint losses; kernels keep rows of their matrix on purpose."""
+    for case in chosen:
+        linear = ("kernel", "rbf") not in case.options
+        if linear and (case.classes == 2 or case.model == "MulticlassSVC"):
+            yield replace(case, data="wide" if case.data == "dense" else case.data)
+
+
+def _apart(measure: Callable[[Case], Any], case: Case) -> Any:
+    """Measured in a process of its own; what went wrong there as a sentence."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(measure, case).result(10 * MOST)
+        except (TimeoutError, BrokenProcessPool) as error:
+            return f"{type(error).__name__} {error}"
+
+
+def _time_row(case: Case, found: Taken | str) -> Sequence[str]:
+    head = [case.title, case.data, str(case.classes)]
+    if isinstance(found, str):
+        return [*head, "-", "no", "-", found]
+    within = "yes" if found.within and found.real and np.isfinite(found.gap) else "no"
+    return [*head, seconds(found.seconds), within, f"{found.gap:.0e}", found.solver]
+
+
+def _memory_row(case: Case, found: Used | str) -> Sequence[str]:
+    head = [case.title, case.data, str(case.classes)]
+    if isinstance(found, str):
+        return [*head, "-", found]
+    return [*head, f"{found.data / 1e6:.0f}", f"{found.ratio:.1f}"]

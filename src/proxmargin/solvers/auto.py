@@ -21,6 +21,7 @@ from proxmargin.outcome import Solution, Status
 from proxmargin.pace import affordable
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
+from proxmargin.solvers.box_program import LARGEST
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -94,6 +95,13 @@ class Facts:
         design = self.problem.design
         side = min(design.n_samples, design.n_features)
         return 8 * side**2 <= max(ROOMY, design.nbytes)
+
+    @property
+    def outgrown(self) -> bool:
+        """Systems that could be solved are larger than the data, with a ridge and no l1 part."""
+        design, penalty = self.problem.design, self.problem.penalty
+        solvable = min(design.n_samples, design.n_features) <= LARGEST
+        return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
     def net(self) -> bool:
@@ -176,6 +184,12 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.small_systems,
         "interior-point",
         "a loss with kinks and a ridge: few systems of the smaller of samples and features",
+    ),
+    Rule(
+        lambda facts: facts.single and not facts.smooth and facts.outgrown,
+        "fapg-star",
+        "a loss with kinks and a ridge, sparse data smaller than a matrix of their features: "
+        "accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.small_systems,
