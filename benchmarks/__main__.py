@@ -15,6 +15,7 @@ from benchmarks import (
     drsvm,
     hinge,
     kernels,
+    limits,
     multiclass,
     paths,
     projections,
@@ -41,6 +42,7 @@ COMMANDS = {
     "drsvm": drsvm,
     "rules": rules,
     "sharing": sharing,
+    "limits": limits,
 }
 
 

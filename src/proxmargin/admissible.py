@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, lsmr
 from sklearn.base import BaseEstimator
 
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import (
     DenseDesign,
     Design,
@@ -30,6 +31,7 @@ from proxmargin.designs.standardized import rescaled
 from proxmargin.estimators.validation import check_choice, validated, validated_weights
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
+from proxmargin.pace import affordable, eigen_work, gram_work
 from proxmargin.reduced_hulls import FEASIBLE, meeting_nu
 from proxmargin.targets import Targets
 
@@ -47,6 +49,8 @@ MODELS = ("fda", "mpm")
 # columns of the factor of a kernel: this many samples have a part in the models that count
 KERNEL_RANK = 500
 
+# what a linear program says that ended with its time
+TIMED_OUT = 1
 # steps of the tries at a separating hyperplane before the linear program is solved
 SEPARATING_STEPS = (10, 40, 160)
 # up to this many samples or features, one dense eigenvalue decomposition is the fastest
@@ -62,7 +66,7 @@ OUTSIDE = 1e-6
 NEVER, LOOKS = 1e4, (1e-5, 1e-6, 1e-7, 1e-8)
 # relative accuracy of the value for two ellipsoids, and of the iterative solutions behind it
 ACCURACY, SOLVED = 1e-12, 1e-13
-LSMR_STEPS = 12000
+LSMR_STEPS, FEWEST_STEPS = 12000, 4
 SEARCH_STEPS = 200
 
 
@@ -155,7 +159,7 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 # -- in the space of a kernel -------------------------------------------------------------------
 
 
-def with_features(design: Design) -> Design:
+def with_features(design: Design, deadline: float = np.inf) -> Design:
     """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
     A factor stands for the models that are combinations of its pivots. With fewer models kappa_max
@@ -163,14 +167,14 @@ def with_features(design: Design) -> Design:
     """
     if not isinstance(design, KernelDesign):
         return design
-    columns = factorise(design.matrix, rank=KERNEL_RANK).factor
+    columns = factorise(design.matrix, rank=KERNEL_RANK, deadline=deadline).factor
     return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))
 
 
 # -- the nu-SVM ---------------------------------------------------------------------------------
 
 
-def smallest_nu(design: Design, signs: Array, shares: Array) -> float:
+def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
     """The largest nu at which the reduced convex hulls meet; 0 where the hulls do not.
 
     With a the dual point times nu, the linear program
@@ -185,18 +189,24 @@ def smallest_nu(design: Design, signs: Array, shares: Array) -> float:
     ----------
     design : Design
     signs, shares : (n_samples,)
+    deadline : float
+        On the clock of `proxmargin.compiled.clock`.
 
     Raises
     ------
     RuntimeError
         Where the linear program could not be solved.
+    TimeoutError
+        Where it was not solved until the deadline.
     """
+    _check_time(deadline)
     design = with_features(design)
     if _separates(standardized(design, shares), signs, shares):
         return 0.0
-    met = meeting_nu(design, signs, shares)
+    met = meeting_nu(design, signs, shares, deadline)
     if met is not None:
         return met if met > FEASIBLE else 0.0
+    _check_time(deadline)
     equalities = _balance(design, shares)
     low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
     found: Any = linprog(  # type: ignore[call-overload]
@@ -208,11 +218,19 @@ def smallest_nu(design: Design, signs: Array, shares: Array) -> float:
         options={
             "primal_feasibility_tolerance": FEASIBLE,
             "dual_feasibility_tolerance": FEASIBLE,
+            "time_limit": max(deadline - clock(), 0.0),
         },
     )
+    if found.status == TIMED_OUT:
+        _check_time(deadline)
     if not found.success:
         raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
     return float(-found.fun) if -found.fun > FEASIBLE else 0.0
+
+
+def _check_time(deadline: float) -> None:
+    if clock() >= deadline:
+        raise TimeoutError("the smallest nu was not found in time")
 
 
 def _separates(design: Design, signs: Array, shares: Array) -> bool:
@@ -257,7 +275,13 @@ def _balance(design: Design, shares: Array) -> Any:
 
 
 def largest_kappa(
-    design: Design, signs: Array, shares: Array, model: str, *, infinite: float = NEVER
+    design: Design,
+    signs: Array,
+    shares: Array,
+    model: str,
+    *,
+    infinite: float = NEVER,
+    deadline: float = np.inf,
 ) -> float:
     """The kappa at which the ellipsoids meet; infinite where they never do. See `kappa_max`.
 
@@ -272,19 +296,24 @@ def largest_kappa(
     model : "fda" or "mpm"
     infinite : float
         Larger values count as infinite; beyond the default rounding decides.
+    deadline : float
+        On the clock of `proxmargin.compiled.clock`: what has been found until then counts, for
+        data that are large both ways a value that is too small.
     """
-    design = with_features(design)
+    design = with_features(design, deadline)
     key = ("largest kappa", model, infinite, np.packbits(signs > 0).tobytes())
     return design.remembered(
-        key, lambda: _largest_kappa(design, signs, shares, model, infinite), shares
+        key, lambda: _largest_kappa(design, signs, shares, model, infinite, deadline), shares
     )
 
 
 def _largest_kappa(
-    design: Design, signs: Array, shares: Array, model: str, infinite: float
+    design: Design, signs: Array, shares: Array, model: str, infinite: float, deadline: float
 ) -> float:
     spread = Spread(standardized(design, shares), signs, shares)
-    if min(design.n_samples, design.n_features) <= DIRECT:
+    short, long = sorted((design.n_samples, design.n_features))
+    work = gram_work(long, short, design.density) + eigen_work(short)
+    if short <= DIRECT and affordable(work, deadline):
         whitened = _whitened(spread)
         if whitened is None:
             return np.inf
@@ -293,11 +322,15 @@ def _largest_kappa(
         else:
             largest = _longer_half(_direct(*whitened))
     else:
-        lengths = _iterative(spread, infinite)
+        lengths = _iterative(spread, infinite, deadline)
         if lengths is None:
             return np.inf
         whole = lengths(0.5)
-        largest = float(np.hypot(whole.up, whole.down)) if model == "fda" else _longer_half(lengths)
+        largest = (
+            float(np.hypot(whole.up, whole.down))
+            if model == "fda"
+            else _longer_half(lengths, deadline)
+        )
     return largest if largest <= infinite else np.inf
 
 
@@ -420,10 +453,16 @@ def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
     return up.T @ up, d
 
 
-def _iterative(spread: Spread, infinite: float) -> Lengths | None:
-    """By least squares with products only (LSMR); None if D sticks out of the range of Z."""
+def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | None:
+    """By least squares with products only (LSMR); None if D sticks out of the range of Z.
+
+    Its g grow from step to step: one that the deadline cuts short is too short.
+    """
+    started = clock()
     difference = spread.difference()
     shape = (spread.design.n_features, spread.up.size)
+    spread.spreads(difference)
+    step = clock() - started  # of two products, as LSMR's are
 
     def solved(m: float, accuracy: float) -> Array:
         weights = np.where(spread.up, 1.0 / np.sqrt(m), 1.0 / np.sqrt(1.0 - m))
@@ -433,7 +472,9 @@ def _iterative(spread: Spread, infinite: float) -> Lengths | None:
             rmatvec=lambda w: weights * spread.spreads(w.reshape(-1)),
             dtype=np.float64,
         )
-        found = lsmr(operator, difference, atol=accuracy, btol=SOLVED, conlim=0, maxiter=LSMR_STEPS)
+        left = min(max(deadline - clock(), 0.0) / step, LSMR_STEPS)
+        limit = max(int(left), FEWEST_STEPS)
+        found = lsmr(operator, difference, atol=accuracy, btol=SOLVED, conlim=0, maxiter=limit)
         g: Array = weights * found[0]
         return g
 
@@ -451,7 +492,7 @@ def _iterative(spread: Spread, infinite: float) -> Lengths | None:
     return None
 
 
-def _longer_half(lengths: Lengths) -> float:
+def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
     """``min_g max(|g+|, |g-|)``: the m at which the halves are equal, or an end.
 
     For every m the longer half is an upper bound and ``sqrt(m |g+|^2 + (1 - m) |g-|^2)`` a lower
@@ -465,7 +506,7 @@ def _longer_half(lengths: Lengths) -> float:
         up, down = lengths(m)
         upper = min(upper, max(up, down))
         lower = float(np.sqrt(m * up**2 + (1.0 - m) * down**2))
-        if upper - lower <= ACCURACY * upper or min(up, down) == 0:
+        if upper - lower <= ACCURACY * upper or min(up, down) == 0 or clock() >= deadline:
             break
         ratio = float(np.log(up / down))
         low, high = ((odds, ratio), high) if ratio > 0 else (low, (odds, ratio))

@@ -9,6 +9,7 @@ from proxmargin.losses.base import Array
 from proxmargin.losses.hinge import Hinge
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.minimize import minimize
+from proxmargin.pace import affordable
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.interior_point import InteriorPoint
@@ -28,7 +29,9 @@ ACCURACY = 1e-8
 FLAT = 1e-13
 
 
-def meeting_nu(design: Design, signs: Array, shares: Array) -> float | None:
+def meeting_nu(
+    design: Design, signs: Array, shares: Array, deadline: float = np.inf
+) -> float | None:
     """The largest nu at which the reduced hulls meet, or None where this is not how to find it.
 
     The dual of ``max sum a`` over ``0 <= a <= s``, ``y'a = 0``, ``X'(y a) = 0`` is the least
@@ -40,6 +43,8 @@ def meeting_nu(design: Design, signs: Array, shares: Array) -> float | None:
     ----------
     design : Design
     signs, shares : (n_samples,)
+    deadline : float
+        When to give up, on the clock of `proxmargin.compiled.clock`.
     """
     n, p = design.n_samples, design.n_features
     if n < p or n * p < FEW_ENTRIES:
@@ -48,9 +53,10 @@ def meeting_nu(design: Design, signs: Array, shares: Array) -> float | None:
     loss = MarginSum(Hinge(), signs[:, None], shares[:, None])
     problem = Problem(loss, Ridge(RIDGE), scaled, Ridge(0.0))
     solver = InteriorPoint()
-    if solver.objection(problem) is not None:
+    refused = solver.objection(problem) is not None
+    if refused or not affordable(solver.work(problem), deadline):
         return None
-    gap = minimize(problem, solver, stop=Stop(tol=SOLVED)).gap
+    gap = minimize(problem, solver, stop=Stop(tol=SOLVED, deadline=deadline)).gap
     if not np.isfinite(gap.gap):
         return None
     scores = scaled.scores(gap.point.coef) + gap.point.intercept

@@ -10,6 +10,7 @@ factor left out shows up here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,10 +23,19 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import Enclosed, gamma
 
-__all__ = ["Representer", "ScoredGap", "certify_represented", "represented"]
+__all__ = [
+    "Representer",
+    "ScoredGap",
+    "certify_represented",
+    "represented",
+    "represented_by_few",
+    "represented_together",
+]
 
 # repairs of a dual point up to so many times the rounding of the kernel are rounding too
 REPAIR = 8.0
+# multiples of a dual point that are tried as bounds where its length is known roughly only
+SHRUNK = 0.5 ** np.arange(12.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,21 +128,94 @@ def represented(
         The relative gap that is to be proved: where rounding keeps it from that, the product is
         computed again in short sums, and margins are put on the safe side of their kinks.
     """
-    given = np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
+    given = _cut(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
     count = int(np.count_nonzero(dual))
     if product is None:
-        known = Product(dual, kernel.matvec(-dual), gamma(count))
-    else:
-        off = _mass(kernel, dual - given)
-        known = Product(dual, product, gamma(count), off)
-    found = _best(problem, kernel, known)
-    gap = found.gap
-    if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
-        return found
-    precise = Product(dual, kernel.precise_matvec(-dual), gamma(SHORT_SUM))
-    refined = _best(problem, kernel, precise, safely=True)
-    return refined if refined.gap.gap < gap.gap else found
+        return _of_product(problem, kernel, Product(dual, kernel.matvec(-dual), gamma(count)), tol)
+    off = _mass(kernel, dual - given)
+    return _of_product(problem, kernel, Product(dual, product, gamma(count), off), tol)
+
+
+def represented_together(
+    problems: Sequence[Problem], kernel: KernelMatrix, duals: Sequence[Array], *, tol: float = 0.0
+) -> list[Representer]:
+    """`represented` for problems on the same samples, with one product for all of them.
+
+    Most of a product is to compute the kernel, which serves every column.
+    """
+    balanced = [
+        problem.loss.balanced(dual, problem.intercept)
+        for problem, dual in zip(problems, duals, strict=True)
+    ]
+    products, relative = kernel.matvec(-np.hstack(balanced)), gamma(kernel.n_samples)
+    return [
+        _of_product(problem, kernel, Product(dual, products[:, k : k + 1].copy(), relative), tol)
+        for k, (problem, dual) in enumerate(zip(problems, balanced, strict=True))
+    ]
+
+
+def represented_by_few(
+    problem: Problem, kernel: KernelMatrix, weights: Array, dual: Array, square: float
+) -> Representer:
+    """A model of few samples, and a bound by a dual point whose product would take too long.
+
+    Parameters
+    ----------
+    weights : (n_samples,)
+        beta, zero for most samples: the product with them is all that is computed.
+    dual : (n_samples, 1)
+        In the domain of the conjugates of the loss and of the intercept.
+    square : float
+        ``dual'K dual``, or more.
+    """
+    loss, penalty = problem.loss, problem.penalty
+    scores = kernel.matvec(weights[:, None])
+    w = np.array([[np.sqrt(max(float(weights @ scores[:, 0]), 0.0))]])
+    intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
+    scores += intercept
+    value, gradient = loss.value_and_gradient(scores)
+    if loss.is_homogeneous:
+        multiple = problem.best_multiple(Point(w, intercept), value)
+        weights, w, value = multiple * weights, multiple * w, multiple * value
+        scores, intercept = multiple * scores, multiple * intercept
+    size = np.array([[np.sqrt(square)]])
+    product = Product(dual, scores, gamma(int(np.count_nonzero(weights))))
+    error = _enclosed(kernel, product, weights[:, None], scores, intercept).error
+    rounding = _rounding(kernel, product, weights[:, None])
+    rounding += loss.growth(scores, gradient, dual, error)
+    shares = SHRUNK[:1] if loss.is_homogeneous else SHRUNK
+    gaps = [
+        _gap_between(problem, scores, intercept, w, share * dual, share * size) for share in shares
+    ]
+    best = int(np.argmin(gaps))
+    found = ScoredGap(
+        point=Point(weights[:, None], intercept),
+        primal=float(value + penalty.value(w) + problem.intercept.value(intercept[None, :])),
+        gap=gaps[best] + rounding,
+        kkt_residual=float(penalty.violations(w, size).max()),
+        violations=np.zeros(0),
+        dual_point=shares[best] * dual,
+        negligible=problem.negligible,
+        rounding=rounding,
+        scores=scores,
+    )
+    return Representer(weights, scores, found)
+
+
+def _gap_between(
+    problem: Problem, scores: Array, intercept: Array, w: Array, dual: Array, size: Array
+) -> float:
+    """The gap of a model of length ``w`` and a dual point of length ``size``, in any directions."""
+    penalty, b = problem.penalty, intercept[None, :]
+    across = float(np.vdot(dual, scores - intercept))
+    apart = penalty.value(w) + penalty.conjugate(size) + across
+    lean = problem.intercept.fenchel_young(b, -dual.sum(axis=0, keepdims=True))
+    return float(problem.loss.fenchel_young(scores, dual) + max(apart, 0.0) + lean.sum())
+
+
+def _cut(dual: Array, cut: float) -> Array:
+    return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
 class Product(NamedTuple):
@@ -151,6 +234,20 @@ class Product(NamedTuple):
     values: Array
     relative: float
     off: float = 0.0
+
+
+def _of_product(
+    problem: Problem, kernel: KernelMatrix, product: Product, tol: float
+) -> Representer:
+    """The model of a dual point with this product, refined where rounding is what it lacks."""
+    found = _best(problem, kernel, product)
+    gap = found.gap
+    if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
+        return found
+    dual = product.dual
+    precise = Product(dual, kernel.precise_matvec(-dual), gamma(SHORT_SUM))
+    refined = _best(problem, kernel, precise, safely=True)
+    return refined if refined.gap.gap < gap.gap else found
 
 
 def _best(

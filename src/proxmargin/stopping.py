@@ -60,3 +60,8 @@ class Stop:
         """The same limits for a run that starts ``now`` on that clock."""
         left = float("inf") if self.time_limit is None else self.time_limit
         return replace(self, deadline=min(self.deadline, now + left), callbacks=tuple(callbacks))
+
+    def shared(self, now: float, parts: int) -> Stop:
+        """The limits of the first of so many runs that have to share the time that is left."""
+        left = max(self.deadline - now, 0.0) / parts
+        return replace(self, time_limit=None, deadline=min(self.deadline, now + left))

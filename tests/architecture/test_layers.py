@@ -22,7 +22,17 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    ("traits", "rows", "rounding", "compressed", "atomic", "interrupts", "compiled", "projections"),
+    (
+        "traits",
+        "rows",
+        "rounding",
+        "pace",
+        "compressed",
+        "atomic",
+        "interrupts",
+        "compiled",
+        "projections",
+    ),
     ("losses", "penalties", "designs", "samples", "kernels"),
     ("problem", "sides"),
     ("certificate", "representer"),

@@ -76,6 +76,8 @@ class Design(ABC):
         """
         known = self._memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], given)):
+            known = None
+            self._memory.pop(key, None)  # before the next one is made: it may be of the data's size
             known = tuple(np.array(each) for each in given), compute()
             self._memory[key] = known
         found: T = known[1]

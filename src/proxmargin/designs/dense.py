@@ -136,7 +136,11 @@ class DenseDesign(Design):
     def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
-        picked = np.asfortranarray(self.matrix[:, index])
+        picked = np.empty((self.n_samples, index.size), self.matrix.dtype, order="F")
+        step = max(1, BLOCK // max(index.size, 1))
+        for start in range(0, self.n_samples, step):  # no second copy, in the other order
+            part = slice(start, start + step)
+            picked[part] = self.matrix[part][:, index]
         return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
 
     def dense_columns(self, index: Index) -> Array:

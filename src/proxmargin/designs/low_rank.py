@@ -116,6 +116,33 @@ class LowRankFactor:
             residual=_clipped(residual, self.matrix, target),
         )
 
+    def at_pivots(self, coef: Array) -> Array:
+        """Weights of the pivots alone that make the model ``G coef``, (n_samples,).
+
+        Of a factor without further combinations (`along`): its rows at the pivots are a triangular
+        matrix then.
+
+        Parameters
+        ----------
+        coef : (rank,)
+        """
+        # linear algebra is imported where it is needed: scipy.linalg is slow to load
+        from scipy.linalg import solve_triangular
+
+        weights = np.zeros(self.residual.size)
+        corner = self.factor[self.pivots]
+        weights[self.pivots] = solve_triangular(corner, coef, trans="T", lower=True)
+        return weights
+
+    def square(self, dual: Array) -> float:
+        """A bound on ``dual'K dual`` that takes no product with K, for dual of (n_samples,).
+
+        That of G, and of the rest ``(sum_i |d_i| sqrt(R_ii))^2`` or ``|d|^2 trace(R)``.
+        """
+        pulled, rest = self.factor.T @ dual, np.maximum(self.residual, 0.0)
+        sides = float(np.abs(dual) @ np.sqrt(rest)) ** 2, float(dual @ dual) * float(rest.sum())
+        return float(pulled @ pulled) + min(sides)
+
     def _target(self) -> Target:
         return Target(self.matrix.diagonal(), self.tol, PIVOT_ULPS * self.matrix.precision)
 

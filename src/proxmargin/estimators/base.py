@@ -6,7 +6,9 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,7 +48,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import UNRECORDED, Journal, journal_of
 from proxmargin.solvers.auto import Choice, choose, solve
-from proxmargin.solvers.base import Solver
+from proxmargin.solvers.base import Solver, State
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
 from proxmargin.targets import Targets
@@ -175,6 +177,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _joint_allowed = True
     # a checkpoint belongs to one fit: it is nothing that a pipeline could pass on
     __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
+    _until: float = np.inf
+    """The end of the time of a fit, while it is under way, on `proxmargin.compiled.clock`."""
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -235,15 +239,18 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
-        with interrupts, journal_of(self.callbacks, resume_from) as journal:
-            self._fit_recorded(X, y, sample_weight, journal)
+        with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
+            self._fit_recorded(X, y, sample_weight, journal, stop)
         return self
 
-    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
-        """Fit the model, taking from the journal what is done and noting what is new."""
+    def _fit_recorded(
+        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
+    ) -> None:
+        """Fit the model within limits, with what the journal has done, and note what is new."""
         X, targets = self._checked(X, y, sample_weight)
         self._begin(journal, X, targets)
-        self._fit_assembled(replace(self._assembled(X, targets), journal=journal))
+        assembly = replace(self._assembled(X, targets), journal=journal)
+        self._fit_assembled(assembly, stop=stop)
 
     def decision_function(self, X: Any) -> Array:
         """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class."""
@@ -350,14 +357,17 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- solving ----------------------------------------------------------------------------
 
     def _fit_assembled(
-        self, assembly: Assembly, starts: Sequence[Point | None] | None = None
+        self,
+        assembly: Assembly,
+        starts: Sequence[Point | None] | None = None,
+        stop: Stop | None = None,
     ) -> None:
-        """Solve the problems and publish the model."""
+        """Solve the problems and publish the model, within the limits ``stop`` if given."""
         starts = self._starts(assembly) if starts is None else starts
-        self._publish(assembly, self._solve(assembly, starts))
+        self._publish(assembly, self._solve(assembly, starts, stop=stop))
         interrupts.act()
 
-    def _choice(self, problem: Problem) -> Choice:
+    def _choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         options = self.solver_options or {}
         if isinstance(self.solver, Solver):
             if options:
@@ -368,7 +378,18 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Choice(solver, self.solver, "asked for by name")
         if options:
             raise ValueError("solver_options need a solver asked for by name, not 'auto'")
-        return choose(problem)
+        return choose(problem, deadline)
+
+    @contextmanager
+    def _timed(self) -> Iterator[Stop]:
+        """The limits of a fit that starts now, or of the one that this is a part of."""
+        limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
+        stop, outer = self._stop(limit).started(clock(), ()), self._until
+        self._until = min(stop.deadline, outer)
+        try:
+            yield replace(stop, deadline=self._until)
+        finally:
+            self._until = outer
 
     def _stop(self, time_left: float | None) -> Stop:
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
@@ -377,21 +398,22 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _solve(
         self,
         assembly: Assembly,
-        starts: Sequence[Point | None],
+        starts: Sequence[Point | State | None],
         certify: Certify = certify,
         stop: Stop | None = None,
     ) -> list[Solution]:
         """Solve the problems one after the other; after an interruption, only certify the rest.
 
-        ``stop`` holds the limits of all of them where they are not those of the estimator.
+        Each has its part of the time that those before it have left. ``stop`` holds the limits of
+        all of them where they are not those of the estimator.
         """
         limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         journal = assembly.journal
         callbacks = [*journal.told(self.callbacks), *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
-            choice = self._choice(problem)
-            stop = replace(limits, time_limit=None)
+            stop = limits.shared(clock(), len(assembly.problems) - len(solutions))
+            choice = self._choice(problem, stop.deadline)
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
             solution = solve(

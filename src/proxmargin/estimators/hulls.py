@@ -27,6 +27,7 @@ from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rows import evenly_taken
+from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 
 __all__ = ["DWD", "NuSVC"]
@@ -151,11 +152,13 @@ class NuSVC(_NuMachine):
     # of classes that 'auto' leaves no margin between, by their signs: the nu to try instead
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
-    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
+    def _fit_recorded(
+        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
+    ) -> None:
         try:
-            while True:
+            while True:  # all tries within the same limits
                 try:
-                    super()._fit_recorded(X, y, sample_weight, journal)
+                    super()._fit_recorded(X, y, sample_weight, journal, stop)
                     return
                 except _MarginlessError as error:
                     self._instead = {**self._instead, error.signs: error.nu}
@@ -215,7 +218,7 @@ class NuSVC(_NuMachine):
             return
         loss = problem.loss
         assert isinstance(loss, TailMean)
-        bounds, signs = _nu_bounds(problem, loss), loss.signs.tobytes()
+        bounds, signs = _nu_bounds(problem, loss, self._until), loss.signs.tobytes()
         if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
         report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
@@ -229,13 +232,20 @@ class _MarginlessError(Exception):
         self.signs, self.nu = signs, nu
 
 
-def _nu_bounds(problem: Problem, loss: TailMean) -> tuple[float, float] | None:
-    """The least and the largest nu; None where that is too large a linear program."""
+def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
+    """The least and the largest nu; None where that is too large a linear program.
+
+    Or one that is not solved ``until`` the end of the time.
+    """
     design = problem.design
     most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else LARGEST_PROGRAMME
     if design.n_samples * design.n_features > most:
         return None
-    return smallest_nu(design, loss.signs, loss.shares), largest_nu(loss.signs, loss.shares)
+    try:
+        least = smallest_nu(design, loss.signs, loss.shares, until)
+    except TimeoutError:
+        return None
+    return least, largest_nu(loss.signs, loss.shares)
 
 
 @documented(

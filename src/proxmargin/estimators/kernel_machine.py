@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
-from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.kernel import (
     ComputedKernel,
@@ -22,7 +21,6 @@ from proxmargin.designs.kernel import (
     kernel_matrix,
 )
 from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.base import (
     Assembly,
     MarginEstimator,
@@ -55,7 +53,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
 from proxmargin.samples import by_rows, is_sparse
-from proxmargin.solvers.decomposition import BlockDecomposition
+from proxmargin.solvers.decomposition import BlockDecomposition, begun_together
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 
@@ -156,15 +154,17 @@ class KernelMachine(MarginEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _fit_recorded(self, X: Any, y: Any, sample_weight: Any, journal: Journal) -> None:
+    def _fit_recorded(
+        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
+    ) -> None:
         """For nonlinear kernels, fit in their space."""
         if self._is_linear:
-            super()._fit_recorded(X, y, sample_weight, journal)
+            super()._fit_recorded(X, y, sample_weight, journal, stop)
             return
         X, targets = self._checked(X, y, sample_weight)
         self._begin(journal, X, targets)
         X, targets, numbers = self._with_weight(X, targets)
-        self._publish_kernel(targets, self._fit_kernel(X, targets, journal), numbers)
+        self._publish_kernel(targets, self._fit_kernel(X, targets, journal, stop), numbers)
         interrupts.act()
 
     def decision_function(self, X: Any) -> Array:
@@ -284,9 +284,8 @@ class KernelMachine(MarginEstimator):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets, journal: Journal) -> _Kernelized:
+    def _fit_kernel(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> _Kernelized:
         """Decompose the kernel, or solve on factors of it."""
-        stop = self._stop(self.time_limit).started(clock(), ())
         design = self._scaled_design(as_design(X), targets)
         kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
@@ -301,14 +300,18 @@ class KernelMachine(MarginEstimator):
         ) -> list[Solution]:
             return self._solve(_assembly(targets, problems, journal), starts, stop=stop)
 
-        def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
-            rounds = Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
-            return [(one.solution, one.model) for one in rounds.run()]
+        def rounds(problems: Sequence[Problem]) -> Rounds:
+            return Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
 
-        if self._decomposes(problems):
+        def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
+            return [(one.solution, one.model) for one in rounds(problems).run()]
+
+        if self._decomposes(problems) and not (
+            self._is_rough(matrix) and rounds(problems).is_rushed
+        ):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
-            solutions = self._decomposed(targets, problems, matrix, stop, journal)
+            solutions = self._decomposed(targets, problems, matrix, rounds(problems), journal)
             found = [(solution, _model(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= FACTORED_SAMPLES:
                 found = [
@@ -321,31 +324,37 @@ class KernelMachine(MarginEstimator):
             X, kernel, [one for one, _ in found], [one for _, one in found], problems
         )
 
+    def _is_rough(self, matrix: KernelMatrix) -> bool:
+        """Whether a decomposition starts from the solution on a small factor."""
+        return bool(self.solver == "auto" and matrix.n_samples >= ROUGH_SAMPLES)
+
     def _decomposed(
         self,
         targets: Targets,
         problems: tuple[Problem, ...],
         matrix: KernelMatrix,
-        stop: Stop,
+        rounds: Rounds,
         journal: Journal,
     ) -> list[Solution]:
         """The solutions over the kernel itself; of large ones from those of a small factor."""
-        exact = _assembly(targets, problems, journal)
+        exact, stop = _assembly(targets, problems, journal), rounds.stop
         nothing: list[Point | None] = [None] * len(problems)
-        if self.solver != "auto" or matrix.n_samples < ROUGH_SAMPLES:
+        if not self._is_rough(matrix):
             return self._solve(exact, nothing, certify_represented, stop)
         meter = Meter(matrix)
-        factor = factorise(matrix, rank=ROUGH_RANK, deadline=stop.deadline)
+        factor = rounds.first(ROUGH_RANK, rounds.before_product.deadline)
         shared = meter.read(len(problems))
         rough = self._solve(
             _assembly(targets, on_factor(problems, factor), journal),
             nothing,
-            stop=replace(stop, tol=max(stop.tol, ROUGH_TOL), polish=False),
+            stop=replace(rounds.before_product, tol=max(stop.tol, ROUGH_TOL), polish=False),
         )
-        starts = [samples_of(problem, one) for problem, one in zip(problems, rough, strict=True)]
+        meter = Meter(matrix)
+        starts = begun_together(problems, list(map(samples_of, problems, rough)))
+        begun = meter.read(len(problems))
         solutions = self._solve(exact, starts, certify_represented, stop)
         return [
-            with_work(with_work(one, *shared), *work_of(before))
+            with_work(with_work(with_work(one, *shared), *begun), *work_of(before))
             for one, before in zip(solutions, rough, strict=True)
         ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -14,8 +16,14 @@ from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.low_rank import LowRankFactor, factorise
 from proxmargin.losses.base import Array
 from proxmargin.outcome import Solution, Status
+from proxmargin.pace import operations_in
 from proxmargin.problem import Point, Problem
-from proxmargin.representer import Representer, represented
+from proxmargin.representer import (
+    Representer,
+    represented,
+    represented_by_few,
+    represented_together,
+)
 from proxmargin.stopping import Stop
 
 __all__ = ["Fitted", "Rounds", "is_interior"]
@@ -26,8 +34,11 @@ FIRST_OPERATIONS, MOST_OPERATIONS, MOST_BYTES = 5e10, 4e11, 4e9
 # a round that leaves more than this share of the gap calls for a factor of twice the rank, as does
 # a gap above the second number; one that leaves more than the third was of no use
 SLOW, FAR, USELESS = 0.1, 0.03, 0.7
-# rows behind the guess of what a product with the kernel will take
-TIMED_ROWS = 32
+# rows behind the guess of what a product with the kernel will take, and how often they are timed
+TIMED_ROWS, TIMED = 32, 3
+# share of the time left that one product may take; that the first factor may take; and that one
+# product of n r^2 operations with a factor may take, a problem
+SPARED, FACTORED, MULTIPLIED = 0.4, 0.3, 0.05
 # where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
 # to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)
@@ -111,10 +122,11 @@ class Rounds:
 
     def run(self) -> list[Fitted]:
         """The best that was found for each problem."""
-        meter, product = Meter(self.matrix), self._seconds_of_a_product()
-        end = self.stop.deadline - product
-        first = min(FIRST_RANK, self._most(FIRST_OPERATIONS))
-        factor = factorise(self.matrix, rank=first, deadline=end)
+        meter = Meter(self.matrix)
+        if self.is_rushed:
+            return self._roughly(meter)
+        end = self.before_product.deadline
+        factor = self.first(FIRST_RANK, end)
         found = self._round(factor, [None] * len(self.problems), meter, end)
         before = np.inf
         while True:
@@ -125,21 +137,69 @@ class Rounds:
             factor, before = finer, gap
             found = self._round(factor, found, meter, end)
 
-    def _most(self, operations: float) -> int:
-        """The most columns that may be had for so many operations."""
-        n = self.matrix.n_samples
-        affordable = min(int(np.sqrt(operations / n)), int(MOST_BYTES / (8 * n)))
-        return min(n, max(affordable, 1) if self.rank is None else int(self.rank))
-
-    def _seconds_of_a_product(self) -> float:
-        """What a product with the kernel may take, where there is a limit of time to keep."""
+    @cached_property
+    def product(self) -> float:
+        """Seconds that a product with the kernel may take, where there is a limit to keep."""
         if not np.isfinite(self.stop.deadline):
             return 0.0
         count = min(TIMED_ROWS, self.matrix.n_samples)
-        started = clock()
-        self.matrix.rows(np.arange(count))
+        times = []
+        for _ in range(TIMED):
+            started = clock()
+            self.matrix.block(np.arange(count), np.arange(self.matrix.n_samples))
+            times.append(clock() - started)
         # half of the entries are computed
-        return 0.5 * (clock() - started) * self.matrix.n_samples / count
+        return 0.5 * float(np.median(times)) * self.matrix.n_samples / count
+
+    @cached_property
+    def is_rushed(self) -> bool:
+        """There is no time for a product with the kernel beside all else."""
+        return self.product > SPARED * (self.stop.deadline - clock())
+
+    @property
+    def before_product(self) -> Stop:
+        """The limits of what has to leave the time for a product with the kernel."""
+        return replace(self.stop, time_limit=None, deadline=self.stop.deadline - self.product)
+
+    def first(self, rank: int, end: float) -> LowRankFactor:
+        """A factor of this rank at most, in a part of the time until ``end``."""
+        now = clock()
+        part = now + FACTORED * max(end - now, 0.0)
+        most = min(rank, self._most(FIRST_OPERATIONS))
+        return factorise(self.matrix, rank=most, deadline=part)
+
+    def _roughly(self, meter: Meter) -> list[Fitted]:
+        """One round, and a product with the kernel only where there is time for it in the end."""
+        factor, count = self.first(FIRST_RANK, self.stop.deadline), len(self.problems)
+        solutions = self.solve(on_factor(self.problems, factor), [None] * count, self.stop)
+        if self.product <= self.stop.deadline - clock():
+            models = self._models(self.problems, solutions)
+        else:
+            models = self._of_pivots(factor, solutions)
+        work = meter.read(count)
+        found = []
+        for problem, solution, model in zip(self.problems, solutions, models, strict=True):
+            certified = with_work(self._noted(problem, solution, model), *work)
+            found.append(Fitted(certified, model, model, solution.point, solution.gap.primal))
+        return [_told(one, factor) for one in found]
+
+    def _of_pivots(self, factor: LowRankFactor, solutions: Sequence[Solution]) -> list[Representer]:
+        """The solutions as weights of the pivots, whose part of the kernel is all that is used."""
+        models = []
+        for problem, solution in zip(self.problems, solutions, strict=True):
+            weights = factor.at_pivots(solution.point.coef[: factor.rank, 0])
+            dual = solution.gap.dual_point
+            square = factor.square(dual[:, 0])
+            models.append(represented_by_few(problem, self.matrix, weights, dual, square))
+        return models
+
+    def _most(self, operations: float) -> int:
+        """The most columns that may be had for so many operations, and in the time there is."""
+        n = self.matrix.n_samples
+        left = max(self.stop.deadline - clock(), 0.0) / len(self.problems)
+        operations = min(operations, operations_in(MULTIPLIED * left))
+        affordable = min(int(np.sqrt(operations / n)), int(MOST_BYTES / (8 * n)))
+        return min(n, max(affordable, 1) if self.rank is None else int(self.rank))
 
     def _round(
         self,
@@ -157,10 +217,12 @@ class Rounds:
             self._left(known, end),
         )
         found = list(known)
-        for k, solution in zip(todo, solutions, strict=True):
-            meter = Meter(self.matrix)
-            certified, model = self._certified(self.problems[k], solution)
-            certified = with_work(with_work(certified, *shared), *meter.read())
+        meter = Meter(self.matrix)
+        models = self._models([self.problems[k] for k in todo], solutions)
+        work = meter.read(len(todo))
+        for k, solution, model in zip(todo, solutions, models, strict=True):
+            certified = self._noted(self.problems[k], solution, model)
+            certified = with_work(with_work(certified, *shared), *work)
             now = Fitted(certified, model, model, solution.point, solution.gap.primal)
             found[k] = _joined(known[k], now)
         return [one for one in found if one is not None]
@@ -173,14 +235,41 @@ class Rounds:
             most = max(most - done, 0)
         return replace(self.stop, max_iter=most, time_limit=None, deadline=end)
 
-    def _certified(self, problem: Problem, solution: Solution) -> tuple[Solution, Representer]:
-        """The solution as weights of samples, with a certificate for the kernel itself."""
-        dual, tol = solution.gap.dual_point, self.stop.tol
-        for cut in CUTS if is_interior(problem, dual) else CUTS[-1:]:
-            model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
-            found = model.gap.relative_gap
-            if found <= tol or found - _share_of_cut(model, self.matrix, dual, cut) > tol:
+    def _models(
+        self, problems: Sequence[Problem], solutions: Sequence[Solution]
+    ) -> list[Representer]:
+        """Weights of samples with their certificates: one product with the kernel for all.
+
+        Where what was cut of a dual point may be what its certificate lacks, less is cut.
+        """
+        duals = [solution.gap.dual_point for solution in solutions]
+        cuts = [
+            CUTS if is_interior(problem, dual) else CUTS[-1:]
+            for problem, dual in zip(problems, duals, strict=True)
+        ]
+        given = [_cut_of(dual, cut[0]) for dual, cut in zip(duals, cuts, strict=True)]
+        models = represented_together(problems, self.matrix, given, tol=self.stop.tol)
+        return [
+            self._uncut(problem, dual, model, cut)
+            for problem, dual, model, cut in zip(problems, duals, models, cuts, strict=True)
+        ]
+
+    def _uncut(
+        self, problem: Problem, dual: Array, model: Representer, cuts: tuple[float, ...]
+    ) -> Representer:
+        """The model for the first of the cuts, or the next of them that is of use."""
+        tol = self.stop.tol
+        for past, cut in pairwise(cuts):
+            gap = model.gap.relative_gap
+            if gap <= tol or gap - _share_of_cut(model, self.matrix, dual, past) > tol:
                 break  # it is met, or would not be with no cut at all
+            if clock() >= self.stop.deadline:
+                break
+            model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
+        return model
+
+    def _noted(self, problem: Problem, solution: Solution, model: Representer) -> Solution:
+        """The solution with the certificate of its model, which is for the kernel itself."""
         gap, scale = model.gap, self.scale(problem)
         certificate = replace(
             solution.certificate,
@@ -189,9 +278,9 @@ class Rounds:
             gap=scale * gap.gap,
             relative_gap=gap.relative_gap,
             kkt_residual=scale * gap.kkt_residual,
-            converged=bool(gap.relative_gap <= tol),
+            converged=bool(gap.relative_gap <= self.stop.tol),
         )
-        return replace(solution, gap=gap, certificate=certificate), model
+        return replace(solution, gap=gap, certificate=certificate)
 
     def _finer(
         self,
@@ -325,6 +414,11 @@ def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) 
         seconds=certificate.seconds + seconds,
     )
     return replace(solution, certificate=more)
+
+
+def _cut_of(dual: Array, cut: float) -> Array:
+    """The dual point without entries below this share of the largest."""
+    return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.admissible import largest_kappa, with_features
 from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.base import each_class
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
@@ -30,6 +31,8 @@ Array = NDArray[np.float64]
 
 # beyond this, whether there is a largest kappa is a matter of rounding, above all with kernels
 LARGE_KAPPA = 100.0
+# share of the time of a fit in which the largest kappa is looked for
+PREPARED = 0.4
 
 
 class _MinimaxMachine(KernelMachine):
@@ -97,14 +100,22 @@ class _MinimaxMachine(KernelMachine):
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
         if isinstance(kappa, OfMax):
-            design = with_features(design)  # once for all classes
-        losses = []
-        for positive in each_class(targets):
+            design = with_features(design, self._until)  # once for all classes
+        losses: list[Loss] = []
+        classes = each_class(targets)
+        for positive in classes:
             signs = targets.signs(positive)[:, 0]
             chosen = kappa
             if isinstance(chosen, OfMax):
+                now = clock()
+                part = PREPARED * max(self._until - now, 0.0) / (len(classes) - len(losses))
                 most = largest_kappa(
-                    design, signs, targets.shares, self._model, infinite=LARGE_KAPPA
+                    design,
+                    signs,
+                    targets.shares,
+                    self._model,
+                    infinite=LARGE_KAPPA,
+                    deadline=now + part,
                 )
                 chosen = chosen.of(most)
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
@@ -131,7 +142,9 @@ class _MinimaxMachine(KernelMachine):
         def least() -> str:
             loss = problem.loss
             assert isinstance(loss, self._loss_class)
-            most = largest_kappa(problem.design, loss.signs, loss.shares, self._model)
+            most = largest_kappa(
+                problem.design, loss.signs, loss.shares, self._model, deadline=self._until
+            )
             return f"it is not below kappa_max={most:.6g}"
 
         report_no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)

@@ -27,6 +27,7 @@ from proxmargin.minimize import Certify, Report
 from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.base import State
 from proxmargin.solvers.least_loss import least_loss
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
@@ -219,7 +220,7 @@ class MulticlassSVC(MarginEstimator):
     def _solve(
         self,
         assembly: Assembly,
-        starts: Sequence[Point | None],
+        starts: Sequence[Point | State | None],
         certify: Certify = certify,
         stop: Stop | None = None,
     ) -> list[Solution]:

@@ -18,8 +18,10 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
+from proxmargin.pace import affordable
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, UnsuitableSolverError
+from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
+from proxmargin.solvers.box_program import LARGEST
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -38,6 +40,8 @@ EVEN = 1e8
 # data, and of data with so small a share of entries that are not zero; and up to which it is
 # faster than Newton's on the dual, which is what there is for the largest entries of groups
 FEW_PIECES, FEW_SPARSE_PIECES, SPARSE, SOME_PIECES = 300, 50_000, 0.05, 2000
+# bytes of a matrix that there is room for beside any data
+ROOMY = 64_000_000
 # features from which a working set of them pays for losses of each class by itself
 MANY_FEATURES = 400
 # coordinates of the dual from which primal-dual steps lead to where Newton's steps are few
@@ -81,6 +85,23 @@ class Facts:
     def very_wide(self) -> bool:
         """Many more features than samples."""
         return self.problem.design.n_features > VERY_WIDE * self.problem.design.n_samples
+
+    @property
+    def small_systems(self) -> bool:
+        """A matrix over features or samples, whichever are fewer, is no larger than the data.
+
+        Or than what there is room for beside any data; sparse data can be much smaller.
+        """
+        design = self.problem.design
+        side = min(design.n_samples, design.n_features)
+        return 8 * side**2 <= max(ROOMY, design.nbytes)
+
+    @property
+    def outgrown(self) -> bool:
+        """Systems that could be solved are larger than the data, with a ridge and no l1 part."""
+        design, penalty = self.problem.design, self.problem.penalty
+        solvable = min(design.n_samples, design.n_features) <= LARGEST
+        return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
     def net(self) -> bool:
@@ -132,9 +153,9 @@ class Choice:
     because: str
     others: tuple[Rule, ...] = ()
 
-    def following(self, problem: Problem) -> Choice | None:
-        """What the next rule says whose solver takes the problem."""
-        found = _first_match(self.others, problem)
+    def following(self, problem: Problem, deadline: float = np.inf) -> Choice | None:
+        """What the next rule says whose solver takes the problem, with short steps."""
+        found = _first_match(self.others, problem, deadline)
         return found if isinstance(found, Choice) else None
 
 
@@ -160,12 +181,18 @@ RULES: tuple[Rule, ...] = (
         "multipliers",
     ),
     Rule(
-        _always,
+        lambda facts: facts.small_systems,
         "interior-point",
         "a loss with kinks and a ridge: few systems of the smaller of samples and features",
     ),
     Rule(
-        _always,
+        lambda facts: facts.single and not facts.smooth and facts.outgrown,
+        "fapg-star",
+        "a loss with kinks and a ridge, sparse data smaller than a matrix of their features: "
+        "accelerated steps on the dual",
+    ),
+    Rule(
+        lambda facts: facts.small_systems,
         "ball-interior-point",
         "a loss with kinks in a ball: few systems of the smaller of samples and features",
     ),
@@ -270,8 +297,11 @@ KERNEL_RULES: tuple[Rule, ...] = (
 )
 
 
-def choose(problem: Problem) -> Choice:
+def choose(problem: Problem, deadline: float = np.inf) -> Choice:
     """The first rule that matches and whose solver takes the problem.
+
+    Of solvers whose steps are short beside the time that is left until the ``deadline``, on the
+    clock of `proxmargin.compiled.clock`, if there is one.
 
     Raises
     ------
@@ -279,7 +309,9 @@ def choose(problem: Problem) -> Choice:
         No solver takes the problem; the message says what the last one asked for lacks.
     """
     rules = KERNEL_RULES if isinstance(problem.design, KernelDesign) else RULES
-    found = _first_match(rules, problem)
+    found = _first_match(rules, problem, deadline)
+    if isinstance(found, str):
+        found = _first_match(rules, problem, np.inf)
     if isinstance(found, Choice):
         return found
     raise UnsuitableSolverError(f"no solver takes this problem: {found}")
@@ -291,7 +323,7 @@ def solve(
     *,
     stop: Stop,
     callbacks: Sequence[Callable[[Report], object]] = (),
-    start: Point | None = None,
+    start: Point | State | None = None,
     certify: Certify = certify,
     minimize: Callable[..., Solution] = minimize,
 ) -> Solution:
@@ -316,7 +348,7 @@ def solve(
 
     solution = run(choice, stop, start, callbacks, None)
     while _gave_up(solution, stop):
-        following = choice.following(problem)
+        following = choice.following(problem, stop.deadline)
         if following is None:
             break
         best, done = solution.gap, solution.certificate
@@ -331,7 +363,7 @@ def solve(
     return solution
 
 
-def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
+def _first_match(rules: Sequence[Rule], problem: Problem, deadline: float) -> Choice | str:
     """The choice by the first rule that fits, or why the solver of the last one does not."""
     facts = Facts(problem)
     objection = "there are no rules"
@@ -340,6 +372,8 @@ def _first_match(rules: Sequence[Rule], problem: Problem) -> Choice | str:
             continue
         solver = SOLVERS[rule.use]()
         refusal = solver.objection(problem)
+        if refusal is None and not affordable(solver.work(problem), deadline):
+            refusal = "a step of it would take longer than there is time"
         if refusal is None:
             others = tuple(other for other in rules[k + 1 :] if other.use != rule.use)
             return Choice(solver, rule.use, rule.because, others)

@@ -23,6 +23,7 @@ from proxmargin.solvers.box_program import (
     has_box,
     live_samples,
     program_of,
+    system_work,
 )
 from proxmargin.stopping import Stop
 
@@ -177,6 +178,9 @@ class BallInteriorPoint(Solver[BallCentral]):
                 f"{LARGEST} at most, and the smaller number here is {size}"
             )
         return None
+
+    def work(self, problem: Problem) -> float:
+        return system_work(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallCentral:
         """At zero coefficients, with products of all complementary pairs that are like."""

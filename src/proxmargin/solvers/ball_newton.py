@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
 from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import SURE, PricedState, Solver
@@ -34,6 +35,8 @@ __all__ = ["BallNewton", "BallNewtonState"]
 LARGEST_SIDE = 5000
 # of which one more step after the tolerance is met costs little beside those before
 SMALL_SIDE = 400
+# factors that a step takes, about, to find the multiplier
+FACTORS = 4.0
 # a Hessian is lifted by this share of its trace, and by more while it cannot be factored
 LIFT, MORE_LIFT = 1e-15, 100.0
 # the length of the model's minimiser is the radius up to this share of it, or up to a share of the
@@ -119,6 +122,11 @@ class BallNewton(Solver[BallNewtonState]):
                 " samples, whichever are fewer, are taken"
             )
         return None
+
+    def work(self, problem: Problem) -> float:
+        design, side = problem.design, short_side(problem.design)
+        long = max(design.n_samples, design.n_features)
+        return gram_work(long, side, design.density) + FACTORS * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
         coordinates, centre = _views(problem)

@@ -160,6 +160,13 @@ class Solver(ABC, Generic[S]):
         """`polishing`, where it is worth its price for ``problem``."""
         return self.polishing
 
+    def work(self, problem: Problem) -> float:
+        """Multiplications with additions of one step, where it makes and factors a matrix.
+
+        What cannot be interrupted on the way; the first step and what is made ready for it count.
+        """
+        return 0.0
+
     def objection(self, problem: Problem) -> str | None:
         """A sentence that says why this solver cannot take the problem, or None."""
         missing = self.needs & ~problem.traits

@@ -16,6 +16,7 @@ from proxmargin.losses.hinge import Hinge
 from proxmargin.losses.margin import CappedQuadratic
 from proxmargin.losses.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
+from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
@@ -32,6 +33,7 @@ __all__ = [
     "has_ridge",
     "live_samples",
     "program_of",
+    "system_work",
 ]
 
 # rows and columns of the largest system that is factorised: 8 * LARGEST^2 bytes are 288 MB
@@ -232,6 +234,13 @@ def box_of(problem: Problem) -> Box:
     else:
         caps = np.where(weights > 0, np.inf, 0.0)
     return Box(loss.signs[:, 0], caps, bends, 1.0, 0.0)
+
+
+def system_work(problem: Problem) -> float:
+    """Operations of one of the program's systems: its matrix, and the factor of it."""
+    design = problem.design
+    short, long = sorted((design.n_samples, design.n_features))
+    return gram_work(long, short, design.density) + factor_work(short)
 
 
 def live_samples(problem: Problem) -> NDArray[np.intp]:

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.losses.base import Array
+from proxmargin.pace import affordable, factor_work, gram_work
 
 __all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
 
@@ -94,11 +96,13 @@ class System(ABC):
         """
 
 
-def system_of(curved: Curved) -> System:
-    """The system in the form that is least work."""
+def system_of(curved: Curved, deadline: float = np.inf) -> System:
+    """The system in the form that is least work, and that ends in time."""
     samples, features = curved.design.n_samples, curved.design.n_features
-    if min(samples, features) > LARGEST:
-        return ConjugateGradients(curved)
+    short, long = sorted((samples, features))
+    work = gram_work(long, short, curved.design.density) + factor_work(short)
+    if short > LARGEST or not affordable(work, deadline):
+        return ConjugateGradients(curved, deadline)
     return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
 
 
@@ -171,8 +175,9 @@ class OverSamples(System):
 class ConjugateGradients(System):
     """Products with the data only, preconditioned by the diagonal; nothing is stored."""
 
-    def __init__(self, curved: Curved) -> None:
+    def __init__(self, curved: Curved, deadline: float = np.inf) -> None:
         super().__init__(curved)
+        self.deadline = deadline
         zero = np.zeros(curved.diagonal.size)
         self.scale = curved.design.column_squares(curved.bends, zero) + curved.diagonal
 
@@ -190,18 +195,24 @@ class ConjugateGradients(System):
             pulled = design.adjoint(bent[:, None])[:, 0]
             return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
 
-        found = _conjugate_gradients(product, -np.append(slope, lean if fits else 0.0), scale)
+        right = -np.append(slope, lean if fits else 0.0)
+        found = _conjugate_gradients(product, right, scale, self.deadline)
         return found[:-1], float(found[-1])
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], right: Array, scale: Array) -> Array:
-    """From zero, until the residual in the norm of the preconditioner has fallen to a share."""
+def _conjugate_gradients(
+    product: Callable[[Array], Array], right: Array, scale: Array, deadline: float
+) -> Array:
+    """From zero, until the residual in the norm of the preconditioner has fallen to a share.
+
+    Or until the deadline: less exact steps descend too.
+    """
     at, rest = np.zeros_like(right), right.copy()
     direction = rest / scale
     size = float(rest @ direction)
     enough = SHARE**2 * size
     for _ in range(MOST_STEPS):
-        if size <= enough:
+        if size <= enough or clock() >= deadline:
             break
         moved = product(direction)
         length = size / float(direction @ moved)

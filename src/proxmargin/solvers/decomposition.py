@@ -14,6 +14,7 @@ scores of all samples are known, a certificate costs no product with the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -30,7 +31,7 @@ from proxmargin.solvers.base import Solver, State, require
 from proxmargin.solvers.box_program import Box, box_of, has_box, has_ridge
 from proxmargin.stopping import Stop
 
-__all__ = ["BlockDecomposition", "Blocks"]
+__all__ = ["BlockDecomposition", "Blocks", "begun_together"]
 
 # pairs that are moved in a block before the gradients outside are looked at again, per coordinate
 PAIRS = 200
@@ -133,12 +134,7 @@ class BlockDecomposition(Solver[Blocks]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
-        weights = _feasible(problem, start.coef)
-        return Blocks(
-            weights=weights,
-            product=problem.design.scores(weights[:, None])[:, 0],
-            block=np.empty(0, dtype=np.intp),
-        )
+        return begun_together([problem], [start])[0]
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
@@ -245,6 +241,25 @@ class BlockDecomposition(Solver[Blocks]):
         )
         _, places = np.unique(ordered, return_index=True)
         return np.sort(ordered[np.sort(places)[: self.block]])
+
+
+def begun_together(problems: Sequence[Problem], starts: Sequence[Point]) -> list[Blocks]:
+    """First states of problems over the same kernel, by one product for all of them.
+
+    Parameters
+    ----------
+    starts : sequence of Point
+        Weights of samples.
+    """
+    weights = [
+        _feasible(problem, start.coef) for problem, start in zip(problems, starts, strict=True)
+    ]
+    products = problems[0].design.scores(np.column_stack(weights))
+    block = np.empty(0, dtype=np.intp)
+    return [
+        Blocks(weights=each, product=products[:, k].copy(), block=block)
+        for k, each in enumerate(weights)
+    ]
 
 
 def _matrix(problem: Problem) -> KernelMatrix:

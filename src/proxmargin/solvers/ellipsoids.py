@@ -9,6 +9,7 @@ from scipy.linalg import eigh, lapack
 from proxmargin.designs.base import Array, Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.minimax import EllipsoidLoss
+from proxmargin.pace import affordable, eigen_work, gram_work
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
@@ -44,9 +45,19 @@ def is_ridge(problem: Problem) -> bool:
     return isinstance(problem.penalty, Ridge) and problem.penalty.l2 > 0
 
 
-def forms_covariances(problem: Problem) -> bool:
-    """Whether covariances are formed, on the shorter side of the data."""
-    return short_side(problem.design) <= LARGEST_SIDE
+def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
+    """Whether covariances are formed, on the shorter side of the data.
+
+    Decided once, when the solver begins: where their eigenvalues take too much of what time is
+    left until the ``deadline`` then, they are not.
+    """
+    design, side = problem.design, short_side(problem.design)
+    work = gram_work(max(design.n_samples, design.n_features), side, design.density)
+
+    def formed() -> bool:
+        return side <= LARGEST_SIDE and affordable(work + eigen_work(side), deadline)
+
+    return problem.remembered("covariances are formed", formed)
 
 
 def coordinates_of(problem: Problem) -> Coordinates:

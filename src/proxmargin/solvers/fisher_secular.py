@@ -110,6 +110,7 @@ class FisherSecular(Solver[FisherState]):
         return None if fits else "it needs the minimax loss of Fisher's criterion and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:
+        forms_covariances(problem, stop.deadline)
         return FisherState(coef=start.coef[:, 0].copy(), following=_means_apart(problem))
 
     def step(self, problem: Problem, state: FisherState) -> FisherState:

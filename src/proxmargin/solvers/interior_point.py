@@ -22,6 +22,7 @@ from proxmargin.solvers.box_program import (
     has_ridge,
     live_samples,
     program_of,
+    system_work,
 )
 from proxmargin.solvers.crossover import (
     AT_CAP,
@@ -162,6 +163,9 @@ class InteriorPoint(Solver[Central]):
                 f"{LARGEST} at most, and the smaller number here is {size}"
             )
         return None
+
+    def work(self, problem: Problem) -> float:
+        return system_work(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
         """At zero coefficients, with equal products in all complementary pairs."""

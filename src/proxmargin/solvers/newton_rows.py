@@ -47,7 +47,9 @@ class NewtonRows(ABC):
             if matrix is not None:
                 self._charge(matrix.size / max(self.design.n_samples * self.design.n_features, 1))
                 return DenseDesign(matrix)
-        return self.design.rows(rows).columns(columns)
+        every = columns.size == self.design.n_features
+        part = self.design if rows.size == self.design.n_samples else self.design.rows(rows)
+        return part if every else part.columns(columns)
 
     def _gathered(self, rows: Index, columns: Index) -> Array | None:
         """A copy of them, where the data are such that it is quickly made."""

@@ -109,12 +109,12 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         return None if fits else "it needs the loss of minimax probability machines and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ProbabilityState:
+        formed = forms_covariances(problem, stop.deadline)
         coordinates, loss = coordinates_of(problem), ellipsoid_loss(problem)
         design = coordinates.design
         coef = coordinates.of(start.coef[:, 0])
         if not coef.any():
             coef = -design.adjoint(loss.form.offset[:, None])[:, 0] / problem.penalty.l2
-        formed = forms_covariances(problem)
         return ProbabilityState(
             coef=coef,
             scores=design.scores(coef[:, None])[:, 0],

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Design
 from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
@@ -82,6 +84,8 @@ class RidgeNewtonState(PricedState):
         Least duality gap so far.
     idle : int
         Steps without progress.
+    deadline : float
+        After which no further product is begun for a step.
     """
 
     inner: Array = None  # type: ignore[assignment]
@@ -92,6 +96,7 @@ class RidgeNewtonState(PricedState):
     objective: float = np.inf
     gap: float = np.inf
     idle: int = 0
+    deadline: float = np.inf
 
 
 class _Step(NamedTuple):
@@ -136,7 +141,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         return super().objection(problem) or readable
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
-        form = _form(problem)
+        form = _form(problem, stop.deadline)
         inner = form.inner(start.coef[:, 0])
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
         state = RidgeNewtonState(
@@ -144,6 +149,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             share=first_share(problem),
             ridge=_first_ridge(problem, form.design),
             tol=SURE * stop.tol,
+            deadline=stop.deadline,
         )
         begun = _priced(problem, form, state, form.products(inner) + intercept, intercept)
         return begun.but(unpolished=stop.polish, idle=0)
@@ -402,25 +408,29 @@ class _Large(_Form):
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, 1e-300))
         share = min(LOOSEST, max(TIGHTEST, float(roughly)))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
-        direction = conjugate_gradients(product, inverse, -gradient, share, CG_LIMIT)
+        direction = conjugate_gradients(
+            product, inverse, -gradient, share, CG_LIMIT, state.deadline
+        )
         move = -float(mean @ direction)
         return _Step(direction, move, self.products(direction) + move)
 
 
-def _form(problem: Problem) -> _Form:
-    """The form for the problem's shape; the same one at every step."""
-    return problem.remembered("ridge form", lambda: _new_form(problem))
+def _form(problem: Problem, deadline: float = np.inf) -> _Form:
+    """The form for the problem's shape, and the time that is left; the same one at every step."""
+    return problem.remembered("ridge form", lambda: _new_form(problem, deadline))
 
 
-def _new_form(problem: Problem) -> _Form:
-    """By the sides of the data.
+def _new_form(problem: Problem, deadline: float) -> _Form:
+    """By the sides of the data: no systems whose factor would take too long.
 
     Large sparse data are not centred: products with them would pay for it, and what centring
     saves is digits of a Hessian that is not formed.
     """
     raw = problem.design
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
-    if min(samples, features) > (LARGEST_DENSE if dense else LARGEST_SPARSE):
+    short, long = sorted((samples, features))
+    work = gram_work(long, short, raw.density) + factor_work(short)
+    if short > (LARGEST_DENSE if dense else LARGEST_SPARSE) or not affordable(work, deadline):
         return _Large(problem, well_centred(problem) if dense else raw)
     few = samples <= (FEW_SAMPLES if dense and not _is_weak(problem, raw) else 1.0) * features
     return (_Wide if few else _Narrow)(problem, well_centred(problem))
@@ -446,7 +456,12 @@ def _first_ridge(problem: Problem, design: Design) -> float:
 
 
 def conjugate_gradients(
-    product: Callable[[Array], Array], inverse: Array, right: Array, share: float, limit: int
+    product: Callable[[Array], Array],
+    inverse: Array,
+    right: Array,
+    share: float,
+    limit: int,
+    deadline: float = np.inf,
 ) -> Array:
     """Solve ``A d = right`` until the residual has fallen to ``share`` of ``|right|``.
 
@@ -458,6 +473,8 @@ def conjugate_gradients(
         The preconditioner.
     limit : int
         Iterations at most.
+    deadline : float
+        Ends them too, but not the first one; on the clock of `proxmargin.compiled.clock`.
     """
     solution, residual = np.zeros_like(right), right.copy()
     steep = inverse * residual
@@ -477,4 +494,6 @@ def conjugate_gradients(
         before, slope = slope, float(residual @ steep)
         direction *= slope / before
         direction += steep
+        if clock() >= deadline:
+            break
     return solution

@@ -177,7 +177,7 @@ def minimised(
             return here, End(steps, solved=True, stuck=False, pulled=slopes.pulled)
         if steps >= limit or clock() >= deadline:
             return here, End(steps, solved=False, stuck=False, pulled=slopes.pulled)
-        stepped = _stepped(smoothed, here, slopes)
+        stepped = _stepped(smoothed, here, slopes, deadline)
         steps += 1
         if stepped is None:
             solved = slopes.residual <= ROUGH * target
@@ -195,14 +195,16 @@ class _Direction(NamedTuple):
     intercept: float
 
 
-def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> tuple[Here, Slopes] | None:
+def _stepped(
+    smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float
+) -> tuple[Here, Slopes] | None:
     """A step of Newton's method, as long as the objective allows; None if it allows none.
 
     Near the solution the objective cannot tell a good step from a bad one, but its slope along
     the step can: by convexity a step is good that has not become much steeper at its end (Hager
     and Zhang 2005).
     """
-    to = _direction(smoothed, here, slopes)
+    to = _direction(smoothed, here, slopes, deadline)
     slack = ROUNDING * abs(here.value)
     first = here.coef[to.features]
     whole = np.zeros_like(here.coef)
@@ -229,7 +231,7 @@ def _stepped(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> tuple[Here,
     return None
 
 
-def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> _Direction:
+def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
     """Newton's step in the orthant of the features that are away from zero, or want to be."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
     curved, coef = smoothed.curved(here, index), here.coef[index]
@@ -240,7 +242,7 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes) -> _Directio
         start = coef, side, slope, slopes.intercept
         move, turn = orthant_step(*parts, *start, WIDE, LIFTS, CORRECTIONS, WALKS)
     else:
-        model = _Model(system_of(curved), coef, side, slope, slopes.intercept)
+        model = _Model(system_of(curved, deadline), coef, side, slope, slopes.intercept)
         move, turn = _jumped(model)
         if not float(slope @ move) + turn * slopes.intercept < 0:
             move, turn = _walked(model)

@@ -1,0 +1,268 @@
+"""`python -m benchmarks limits`: seconds of fits with a time limit, memory beside the data."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import multiprocessing
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.report import RESULTS, seconds, table, write_section
+
+SAMPLES, SMALL = 20_000, 300  # of a fit, and of the one before it that compiles
+DENSE_FEATURES, SPARSE_FEATURES, DENSITY = 50, 5_000, 0.01
+WIDE_FEATURES = 200  # of dense data for memory
+CLASSES = 8
+LIMIT = 2.0  # seconds
+MOST = 40.0  # seconds after which a fit is given up
+GIVEN_SHARE, GIVEN_SECONDS = 0.1, 0.5  # what a fit may take beyond its limit, the larger
+FITS_APART = 1  # a fit that overran is repeated so often: the first may have compiled
+
+ALPHAS = {"dense": 1e-3, "sparse": 1e-5}
+NETS = ("HuberizedSVC", "ElasticNetSVC", "SquaredHingeSVC", "SparseLogisticRegression")
+JOINT = ("HuberizedSVC", "SparseLogisticRegression", "MarginClassifier")
+MACHINES = ("SVC", "NuSVC", "L2SVC", "LogisticRegression", "DWD", "MarginFDA", "MarginMPM")
+LOSSES = ("hinge", "squared_hinge", "logistic", "lee")
+PENALTIES = ("l1", "l2", "group_l2", "group_linf", "elasticnet")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fit: what travels to the process that measures it.
+
+    Attributes
+    ----------
+    model : str
+        Name of the estimator.
+    data : str
+        'dense', 'sparse' or 'wide'.
+    classes : int
+    options : tuple of pairs
+        Parameters of the estimator.
+    """
+
+    model: str
+    data: str
+    classes: int
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def title(self) -> str:
+        said = (f"{key}={value}" for key, value in self.options if key != "alpha")
+        return " ".join([self.model, *said])
+
+    def estimator(self, **more: Any) -> Any:
+        import proxmargin
+
+        options = dict(self.options)
+        if self.model == "DDAGClassifier":
+            return proxmargin.DDAGClassifier(proxmargin.SVC(**options, **more))
+        return getattr(proxmargin, self.model)(**options, **more)
+
+
+def cases() -> list[Case]:
+    """Every estimator on dense and on sparse data, two and more classes."""
+    return [case for data in ("dense", "sparse") for case in _cases_on(data)]
+
+
+def _cases_on(data: str) -> Iterator[Case]:
+    alpha = ALPHAS[data]
+    for name in NETS:
+        yield Case(name, data, 2, (("alpha", alpha),))
+        yield Case(name, data, CLASSES, (("alpha", alpha), ("multi_class", "ovr")))
+    for name in JOINT:
+        own = () if name == "MarginClassifier" else (("alpha", alpha),)
+        yield Case(name, data, CLASSES, (*own, ("multi_class", "joint")))
+    yield Case("MarginClassifier", data, 2)
+    for name in MACHINES:
+        for kernel in ("linear", "rbf"):
+            for classes in (2, CLASSES):
+                yield Case(name, data, classes, (("kernel", kernel),))
+    yield Case("DDAGClassifier", data, CLASSES)
+    for loss in LOSSES:
+        for penalty in PENALTIES:
+            grouped = (("groups", "features"),) if penalty.startswith("group") else ()
+            yield Case(
+                "MulticlassSVC", data, CLASSES, (("loss", loss), ("penalty", penalty), *grouped)
+            )
+    budget = (("C", None), ("eta", 15_000.0))
+    yield Case("MulticlassSVC", data, CLASSES, (("loss", "hinge"), *budget))
+    yield Case("MulticlassSVC", data, 2, (("loss", "hinge"), ("penalty", "l1")))
+
+
+@lru_cache(maxsize=2)
+def samples(data: str, classes: int, count: int, single: bool = False) -> tuple[Any, Any]:
+    """Random samples whose labels follow a linear rule, but for noise."""
+    rng = np.random.default_rng(classes)
+    features = {"dense": DENSE_FEATURES, "wide": WIDE_FEATURES, "sparse": SPARSE_FEATURES}[data]
+    kind = np.float32 if single else np.float64
+    if data == "sparse":
+        X: Any = sparse.random_array(
+            (count, features), density=DENSITY, format="csr", rng=rng, dtype=np.float64
+        ).astype(kind)
+    else:
+        X = rng.standard_normal((count, features)).astype(kind)
+    scores = X @ rng.standard_normal((features, classes)).astype(kind)
+    scores = scores / scores.std() + 0.7 * rng.standard_normal(scores.shape)
+    return X, scores.argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a fit took and what it proved."""
+
+    seconds: float
+    gap: float
+    converged: bool
+    real: bool
+    solver: str
+
+    @property
+    def within(self) -> bool:
+        return self.seconds <= LIMIT + max(GIVEN_SECONDS, GIVEN_SHARE * LIMIT)
+
+
+def taken(case: Case, count: int = SAMPLES, limit: float = LIMIT) -> Taken:
+    """Fit with a limit, after a small fit that compiles what there is to compile."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case.estimator(time_limit=MOST, max_iter=20).fit(*samples(case.data, case.classes, SMALL))
+        found = _timed(case, count, limit)
+        for _ in range(FITS_APART):
+            if found.seconds > limit + max(GIVEN_SECONDS, GIVEN_SHARE * limit):
+                found = min(found, _timed(case, count, limit), key=lambda one: one.seconds)
+    return found
+
+
+def _timed(case: Case, count: int, limit: float) -> Taken:
+    X, y = samples(case.data, case.classes, count)
+    per_fit = limit / (CLASSES * (CLASSES - 1) // 2) if case.model == "DDAGClassifier" else limit
+    model = case.estimator(time_limit=per_fit)
+    start = time.perf_counter()
+    try:
+        model.fit(X, y)
+    except ValueError as error:
+        return Taken(time.perf_counter() - start, np.inf, False, False, f"{error}"[:70])
+    spent = time.perf_counter() - start
+    told = model.certificate_
+    parts = list(told) if hasattr(told, "__len__") else [told]
+    weights = getattr(model, "coef_", getattr(model, "dual_coef_", np.zeros(1)))
+    worst = max(float(part.relative_gap) for part in parts)
+    real = bool(np.isfinite(np.asarray(weights)).all())
+    names = "+".join(sorted({part.solver for part in parts}))
+    return Taken(spent, worst, all(part.converged for part in parts), real, names)
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Used:
+    """Bytes of the data, and of what was allocated beside them at most, by the system's count."""
+
+    data: int
+    peak: int
+
+    @property
+    def ratio(self) -> float:
+        return self.peak / self.data
+
+
+def used(case: Case, limit: float = MOST) -> Used:
+    """The most memory that a fit takes beside its data; of a process of its own."""
+    X, y = samples(case.data, case.classes, SAMPLES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case.estimator(max_iter=2, time_limit=MOST).fit(*samples(case.data, case.classes, SMALL))
+        model = case.estimator(time_limit=limit)
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed is not to hide what is asked for
+        before = _resident("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
+        model.fit(X, y)
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    size = sum(int(part.nbytes) for part in parts)
+    return Used(size, max(_resident("VmHWM") - before, 0))
+
+
+def _resident(key: str) -> int:
+    """A line of the process's status, in bytes; Linux only."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--models", nargs="+", default=None)
+    parser.add_argument(
+        "--tables", nargs="+", choices=("time", "memory"), default=["time", "memory"]
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    chosen = [c for c in cases() if arguments.models is None or c.model in arguments.models]
+    times: list[Sequence[str]] = []
+    memory: list[Sequence[str]] = []
+    for case in chosen if "time" in arguments.tables else ():
+        times.append(_time_row(case, _apart(taken, case)))
+        print(*times[-1], sep=" | ", flush=True)
+    for case in _measured_for_memory(chosen) if "memory" in arguments.tables else ():
+        memory.append(_memory_row(case, _apart(used, case)))
+        print(*memory[-1], sep=" | ", flush=True)
+    text = [
+        f"{SAMPLES} samples; dense data have {DENSE_FEATURES} features, sparse ones"
+        f" {SPARSE_FEATURES}, {100 * DENSITY:g} % of them not zero. Wall seconds of a fit with"
+        f" `time_limit={LIMIT:g}`; `within`: no more than {GIVEN_SECONDS:g} s beyond it.",
+        table(["model", "data", "classes", "seconds", "within", "gap", "solver"], times),
+        f"The most memory beside the data (dense: {WIDE_FEATURES} features), over their size.",
+        table(["model", "data", "classes", "data / MB", "peak / data"], memory),
+    ]
+    write_section("limits", "Limits of time and memory", "\n\n".join(text), arguments.results)
+    return 0
+
+
+def _measured_for_memory(chosen: Sequence[Case]) -> Iterator[Case]:
+    """Binary fits, and those of joint losses; kernels keep rows of their matrix on purpose."""
+    for case in chosen:
+        linear = ("kernel", "rbf") not in case.options
+        if linear and (case.classes == 2 or case.model == "MulticlassSVC"):
+            yield replace(case, data="wide" if case.data == "dense" else case.data)
+
+
+def _apart(measure: Callable[[Case], Any], case: Case) -> Any:
+    """Measured in a process of its own; what went wrong there as a sentence."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            return pool.submit(measure, case).result(10 * MOST)
+        except (TimeoutError, BrokenProcessPool) as error:
+            return f"{type(error).__name__} {error}"
+
+
+def _time_row(case: Case, found: Taken | str) -> Sequence[str]:
+    head = [case.title, case.data, str(case.classes)]
+    if isinstance(found, str):
+        return [*head, "-", "no", "-", found]
+    within = "yes" if found.within and found.real and np.isfinite(found.gap) else "no"
+    return [*head, seconds(found.seconds), within, f"{found.gap:.0e}", found.solver]
+
+
+def _memory_row(case: Case, found: Used | str) -> Sequence[str]:
+    head = [case.title, case.data, str(case.classes)]
+    if isinstance(found, str):
+        return [*head, "-", found]
+    return [*head, f"{found.data / 1e6:.0f}", f"{found.ratio:.1f}"]
