@@ -20,7 +20,7 @@ import numpy as np
 from proxmargin.designs import Design, precise_sums
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import UNIT, Enclosed
+from proxmargin.rounding import UNIT, Enclosed, weighed
 from proxmargin.traits import Trait
 
 __all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
@@ -175,14 +175,13 @@ def _gap(
     pulled = np.negative(back.values, out=back.values)
     scale = penalty.domain_scale(pulled)
     b, c = at.point.intercept[None, :], -scale * sums.values[None, :]
-    proof = scale * dual
-    del dual  # as large as the scores
+    proof = np.multiply(dual, scale, out=dual)  # as large as the scores
     # feature by feature the work is independent: in blocks, so that temporaries stay small
     size = FEATURE_BLOCK if penalty.by_features else max(len(coef), 1)
     blocks = [slice(k, k + size) for k in range(0, max(len(coef), 1), size)]  # one, if empty
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
     primal = at.value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
-    rounding = _rounding(problem, at, float(primal), proof, scale * back.error)
+    rounding = _rounding(problem, at, float(primal), proof, scale, back.error)
     rounding += float(np.abs(b[0]) @ sums.error)
     gap = (
         loss.fenchel_young(at.scores.values, proof)
@@ -207,21 +206,22 @@ def _gap(
 
 
 def _rounding(
-    problem: Problem, at: _Scored, primal: float, proof: Array, pulled_error: Array
+    problem: Problem, at: _Scored, primal: float, proof: Array, scale: float, back_error: Array
 ) -> float:
     """What rounding may hide of the gap of a point with the dual point ``proof``.
 
+    ``proof`` is ``scale`` times one whose pulled-back error is given.
     With exact scores z and pulled-back dual v for the computed ones, the brackets of the gap grow
     by no more than `Loss.growth` and ``<v' - v, w - w*>``, w* the optimum; and ``<z, q>`` and
     ``-<v, w>``, which are to cancel, differ by ``<e, |q|>`` more, e the error of the scores.
     """
     z, error, _ = at.scores
     of_scores = problem.loss.growth(z, at.gradient, proof, error)
-    of_scores += float(np.vdot(np.abs(proof), np.broadcast_to(error, proof.shape)))
+    of_scores += weighed(np.abs(proof), error)
     level = abs(primal) + of_scores
     if problem.loss.is_homogeneous:  # the optimum is minus half of the penalty there
         level = 2.0 * max(level, problem.penalty.value(at.point.coef))
-    pulled = problem.penalty.largest_product(pulled_error, level)
+    pulled = scale * problem.penalty.largest_product(back_error, level) if scale > 0 else 0.0
     return float(of_scores + 2.0 * pulled + SUMMED * UNIT * abs(primal))
 
 

@@ -144,7 +144,7 @@ class Problem:
         spread of the data would give.
         """
         if not self.loss.is_homogeneous:
-            ones = np.ones((self.design.n_features, self.loss.n_outputs))
+            ones = np.broadcast_to(1.0, (self.design.n_features, self.loss.n_outputs))
             sized = self.penalty.largest_product(ones, 0.0) == 0.0
             return float(np.finfo(float).tiny) if sized else SMALLEST_OBJECTIVE
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Enclosed", "compensated_error", "gamma"]
+__all__ = ["UNIT", "Enclosed", "compensated_error", "gamma", "weighed"]
 
 Array = NDArray[np.float64]
 
@@ -56,6 +56,12 @@ class Enclosed(NamedTuple):
 def gamma(terms: int) -> float:
     """``n u / (1 - n u)``, for sums of fewer than 2^52 terms."""
     return terms * UNIT / (1.0 - terms * UNIT)
+
+
+def weighed(sizes: Array, error: Array) -> float:
+    """``sum sizes * error``; the error is broadcast, and nothing as large as it is made."""
+    total: float = np.einsum("ij,ij->", sizes, np.broadcast_to(error, sizes.shape))
+    return float(total)
 
 
 def compensated_error(values: Array, sizes: Array, terms: int) -> Array:

@@ -128,7 +128,7 @@ def test_no_error_of_the_scores_changes_a_gap_by_more_than_the_growth(make, size
         dual = loss.balanced(loss.value_and_gradient(rng.standard_normal(shape))[1], free)
         _, gradient = loss.value_and_gradient(scores)
         error = size * rng.random(shape)
-        bound = loss.growth(scores, gradient, dual, error)
+        bound = loss.growth(scores, gradient.copy(), dual, error)
         before = loss.fenchel_young(scores, dual)
         for _ in range(10):
             moved = scores + error * np.sign(rng.standard_normal(shape))

@@ -162,8 +162,8 @@ class Design(ABC):
         sizes : (n_outputs,)
             Sums of the absolute values of each column of the dual point.
         """
-        error: Array = np.outer(self.column_bounds(), gamma(self.n_samples + FURTHER) * sizes)
-        return error
+        error = gamma(self.n_samples + FURTHER) * float(sizes.max()) * self.column_bounds()
+        return np.broadcast_to(error[:, None], (self.n_features, sizes.size))
 
     @abstractmethod
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.rounding import weighed
 from proxmargin.traits import Trait
 
 __all__ = ["Array", "Loss"]
@@ -88,12 +89,13 @@ class Loss(ABC):
         ----------
         scores, dual : (n_samples, n_outputs)
         gradient : (n_samples, n_outputs)
-            Of the loss at the scores.
+            Of the loss at the scores; may be overwritten.
         error : >= 0, broadcastable to that shape
         """
-        off = np.broadcast_to(error, scores.shape)
-        first = float(np.vdot(np.abs(gradient - dual), off))
-        return first + 0.5 * float(self.row_curvatures @ (off * off).sum(axis=1))
+        apart = np.subtract(gradient, dual, out=gradient)
+        np.abs(apart, out=apart)
+        squares = np.broadcast_to((error * error).sum(axis=-1), len(scores))
+        return weighed(apart, error) + 0.5 * float(self.row_curvatures @ squares)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         """The scores within ``error`` of these at which the loss is largest, where that is known;

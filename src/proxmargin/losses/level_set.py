@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
+from proxmargin.rounding import weighed
 from proxmargin.traits import Trait
 
 __all__ = ["LevelSet"]
@@ -135,12 +136,10 @@ class LevelSet(Loss):
         Within the budget by more than that, only the last part is left.
         """
         value, inner = self.loss.value_and_gradient(scores)
-        off = np.broadcast_to(error, scores.shape)
-        most = float(np.vdot(np.abs(inner), off))
-        most += self.loss.growth(scores, inner, inner, error)
+        most = weighed(np.abs(inner), error) + self.loss.growth(scores, inner, inner, error)
         excess = self._above(value)
         above = max(excess + most, 0.0) - max(excess, 0.0)
-        return self.price * above + float(np.vdot(np.abs(dual), off))
+        return self.price * above + weighed(np.abs(dual), error)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         return self.loss.pessimistic(scores, error)

@@ -15,7 +15,7 @@ __all__ = ["Ridge", "ridge_product"]
 
 def ridge_product(sizes: Array, level: float, l2: float) -> float:
     """The largest ``<sizes, |W|>`` where ``(l2 / 2) |W|^2 <= level``: by Cauchy and Schwarz."""
-    length = float(np.linalg.norm(sizes))
+    length = float(np.sqrt(np.einsum("ij,ij->", sizes, sizes)))  # sizes may be broadcast
     if length == 0:
         return 0.0
     return length * float(np.sqrt(2.0 * level / l2)) if l2 > 0 else np.inf
