@@ -11,6 +11,7 @@ factor left out shows up here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,8 @@ __all__ = ["Representer", "ScoredGap", "certify_represented", "represented"]
 
 # repairs of a dual point up to so many times the rounding of the kernel are rounding too
 REPAIR = 8.0
+# equal samples are taken together where that leaves less than this share of the sum of weights
+CANCELLED = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +54,14 @@ class Representer:
         Of the training samples, intercept included.
     gap : Gap
         ``gap.point`` holds beta as its coefficients.
+    factor : float
+        r, where the weights were made of a dual point.
     """
 
     weights: Array
     scores: Array
     gap: ScoredGap
+    factor: float = 1.0
 
 
 def certify_represented(
@@ -109,49 +115,84 @@ def represented(
         ``-K dual`` when known. What the dual point has to change by to be feasible counts as an
         error of it: use it with points that are feasible but for rounding.
     """
-    loss, penalty = problem.loss, problem.penalty
     given = np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
-    dual = loss.balanced(given, problem.intercept)
-    off = 0.0
+    dual = problem.loss.balanced(given, problem.intercept)
+    parts, off = dual, 0.0
     if product is None:
-        product = kernel.matvec(-dual)
+        parts = _uncancelled(kernel, dual)
+        product = kernel.matvec(-parts)
     else:
         off = float(np.abs(dual - given).sum())
-    square = max(-float(np.vdot(dual, product)), 0.0)
-    size = np.array([[np.sqrt(square)]])
-    length = float(penalty.conjugate_gradient(size)[0, 0])
-    found = _multiple(problem, kernel, dual, product, size, length, off)
-    if 0.0 < square <= _rounding(kernel, dual, dual, off):
+    direction = _Direction(dual, parts, product, off)
+    square = direction.square
+    length = float(problem.penalty.conjugate_gradient(np.array([[np.sqrt(square)]]))[0, 0])
+    found = _multiple(problem, kernel, direction, length)
+    if 0.0 < square <= direction.rounding(kernel, parts):
         # |v| is rounding, and w with a length of its own may be: no w at all is the other choice
-        nothing = _multiple(problem, kernel, dual, product, size, 0.0, off)
+        nothing = _multiple(problem, kernel, direction, 0.0)
         return min(found, nothing, key=lambda model: model.gap.gap)
     return found
 
 
+class _Direction(NamedTuple):
+    """What is known of ``v = -sum_i parts_i phi(x_i)``, of a dual point.
+
+    ``product`` is ``-K parts``, and ``off`` the sum of the absolute differences between the dual
+    point and what that was computed from.
+    """
+
+    dual: Array
+    parts: Array
+    product: Array
+    off: float
+
+    @property
+    def square(self) -> float:
+        """``|v|^2``"""
+        return max(-float(np.vdot(self.parts, self.product)), 0.0)
+
+    def rounding(self, kernel: KernelMatrix, weights: Array) -> float:
+        """What the kernel's values and the products with its matrix may have rounded."""
+        lost = kernel.rounding_of(self.parts) * float(np.abs(self.parts).sum())
+        return _slack(kernel, lost + self.off, weights)
+
+
+def _uncancelled(kernel: KernelMatrix, dual: Array) -> Array:
+    """The dual point with equal samples taken together, where they cancel.
+
+    What they leave may be less than the rounding of products with each of them.
+    """
+    together = kernel.taken_together(dual)
+    cancels = np.abs(together).sum() < CANCELLED * np.abs(dual).sum()
+    return together if cancels else dual
+
+
 def _multiple(
-    problem: Problem,
-    kernel: KernelMatrix,
-    dual: Array,
-    product: Array,
-    size: Array,
-    length: float,
-    off: float,
+    problem: Problem, kernel: KernelMatrix, direction: _Direction, length: float
 ) -> Representer:
-    """The model whose w has the direction of v, whose ``size`` is (1, 1), and a given length."""
+    """The model whose w has the direction of v and a given length, as far as it is allowed.
+
+    Where |v| may be longer than rounding tells, w is made shorter by that: it has to be in the
+    domain of the penalty.
+    """
     loss, penalty = problem.loss, problem.penalty
+    dual, off = direction.dual, direction.off
+    size = np.array([[np.sqrt(direction.square)]])
     factor = length / float(size[0, 0]) if size[0, 0] > 0 else 0.0
-    w = np.array([[length]])
-    scores = factor * product
+    longest = np.sqrt(size**2 + direction.rounding(kernel, direction.parts))
+    if factor > 0:
+        factor *= float((penalty.into_domain(factor * longest) / (factor * longest))[0, 0])
+    scores = factor * direction.product
     intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
     scores += intercept
     value = loss.value(scores)
     if loss.is_homogeneous:
-        multiple = problem.best_multiple(Point(w, intercept), value)
-        factor, w, value = multiple * factor, multiple * w, multiple * value
+        multiple = problem.best_multiple(Point(factor * longest, intercept), value)
+        factor, value = multiple * factor, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
-    weights = -factor * dual
+    w, weights = factor * size, -factor * direction.parts
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
-    rounding = _rounding(kernel, dual, weights, off)
+    rounding = direction.rounding(kernel, weights)
     # |v|^2 is that of the dual point before its repair, which matters where w is not made of v
     repaired = max(off - REPAIR * kernel.rounding * float(np.abs(dual).sum()), 0.0)
     largest = np.sqrt(size**2 + _slack(kernel, repaired, dual))
@@ -173,16 +214,7 @@ def _multiple(
         rounding=rounding,
         scores=scores,
     )
-    return Representer(weights[:, 0], scores, found)
-
-
-def _rounding(kernel: KernelMatrix, dual: Array, weights: Array, off: float) -> float:
-    """What the kernel's values and the products with its matrix may have rounded.
-
-    ``off`` is the sum of the absolute differences between the dual point and what the product was
-    computed from.
-    """
-    return _slack(kernel, kernel.rounding * float(np.abs(dual).sum()) + off, weights)
+    return Representer(weights[:, 0], scores, found, factor)
 
 
 def _slack(kernel: KernelMatrix, moved: float, weights: Array) -> float:

@@ -1,6 +1,7 @@
-"""Reductions of the rows of coefficients; of a single column there is nothing to reduce.
+"""Rows of arrays: which are zero, which are equal, and what they reduce to.
 
-NumPy would set up a loop of one entry for each row, which takes ten times as long as the rest.
+Of a single column there is nothing to reduce: NumPy would set up a loop of one entry for each row,
+which takes ten times as long as the rest.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-__all__ = ["largest_of_rows", "live_rows", "sums_of_rows"]
+__all__ = ["first_of_equals", "largest_of_rows", "live_rows", "sums_of_rows"]
 
 Array = NDArray[np.float64]
 
@@ -30,3 +32,31 @@ def largest_of_rows(values: Array) -> Array:
     """The largest entry of each row; of a single column a view, not to be written into."""
     largest: Array = values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
     return largest
+
+
+def first_of_equals(X: Any) -> NDArray[np.intp]:
+    """The number of the first row that is equal to each row, bit for bit but for signed zeros.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns), dense or sparse
+        Of sparse rows some equal ones may be missed.
+    """
+    if sparse.issparse(X):
+        return _first_of_equal_sparse(X)
+    rows = np.ascontiguousarray(X) + 0.0
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
+    return _firsts(keys)
+
+
+def _first_of_equal_sparse(X: Any) -> NDArray[np.intp]:
+    """By one product with random numbers, the same sum for the same rows; then compared."""
+    found = _firsts(X @ np.random.default_rng(0).random(X.shape[1]))
+    differ = np.diff((X - X[found]).tocsr().indptr) > 0
+    return np.where(differ, np.arange(X.shape[0]), found)
+
+
+def _firsts(keys: NDArray[Any]) -> NDArray[np.intp]:
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    found: NDArray[np.intp] = first[number]
+    return found

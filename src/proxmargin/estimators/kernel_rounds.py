@@ -30,6 +30,8 @@ TIMED_ROWS = 32
 # where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
 # to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)
+# what is cut is slight up to this share of the length of the model
+SLIGHT = 0.1
 
 Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solution]]
 
@@ -329,11 +331,16 @@ def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) 
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
     """The most of a model's relative gap that what was cut of its dual point may have to do with.
 
-    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel.
+    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel,
+    where that is small beside the model itself; otherwise nothing is known.
     """
     sizes = np.abs(dual)
     mass = float(sizes[sizes <= cut * sizes.max()].sum())
     largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
+    product = model.scores[:, 0] - model.gap.point.intercept
+    length = np.sqrt(max(float(model.weights @ product), 0.0))
+    if mass > 0 and model.factor * mass * np.sqrt(largest) >= SLIGHT * length:
+        return np.inf
     share = 2.0 * largest * mass * float(np.abs(model.weights).sum())
     return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
 
