@@ -63,6 +63,13 @@ class Gap:
         return self.primal - self.gap - error
 
     @property
+    def is_finite(self) -> bool:
+        """The point has finite numbers only, and the gap is a number, which may be infinite."""
+        coef, intercept = self.point.coef, self.point.intercept
+        finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+        return bool(finite) and not np.isnan(self.gap)
+
+    @property
     def relative_gap(self) -> float:
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
         return self.gap / max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
