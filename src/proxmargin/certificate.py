@@ -24,6 +24,8 @@ __all__ = ["Certificate", "CertificateList", "Gap", "certify"]
 FEATURE_BLOCK = 1 << 12
 # share of the negligible objective that rounding can make of zero
 ROUNDED_MARGIN = 1e-10
+# a gap of so many times the rounding in it is all but rounding
+MOSTLY = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +73,17 @@ class Gap:
 
     @property
     def relative_gap(self) -> float:
+        return self.gap / self._scale
+
+    @property
+    def _scale(self) -> float:
+        """What gaps are relative to."""
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
-        return self.gap / max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+        return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+
+    def is_rounding(self, tol: float) -> bool:
+        """Most of the gap is rounding, and rounding alone is more than the relative ``tol`` > 0."""
+        return 0.0 < tol * self._scale < self.rounding and self.gap <= MOSTLY * self.rounding
 
     @property
     def is_negative(self) -> bool:

@@ -146,6 +146,8 @@ class _Run:
             return None if self._polishes(state, gap) else Status.CONVERGED
         if not np.isfinite(gap.primal):
             return Status.DIVERGED
+        if self.stop.change is None and gap.is_rounding(self.stop.tol):
+            return Status.ROUNDED
         idle = state.n_iter - self.last_progress
         if state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2):
             return Status.STALLED
