@@ -151,6 +151,18 @@ def test_rounding_is_what_distances_pass_on_and_none_where_nothing_is_left_of_th
     assert np.abs(Rbf(0.3)(apart, apart) - exact).mean() <= allowed
 
 
+def test_the_rounding_of_each_pair_is_what_its_distance_passes_on() -> None:
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    near = np.vstack([X, X + 1e-9]) + 3.0
+    exact = near.astype(np.longdouble)
+    exact = np.exp(-100 * ((exact[:, None] - exact) ** 2).sum(axis=2))
+    lost = np.abs(Rbf(100.0)(near, near) - exact) / np.finfo(float).eps
+    allowed = Rbf(100.0).roundings(near)
+    off_diagonal = ~np.eye(60, dtype=bool)
+    assert (lost <= 1.0 + 2.0 * allowed)[off_diagonal].all()
+    assert allowed.max() > 10.0
+
+
 def test_values_are_written_where_asked() -> None:
     X = data(5, 3)
     out = np.empty((5, 5))

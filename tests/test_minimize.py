@@ -103,6 +103,29 @@ def test_scores_that_a_solver_believes_in_prove_nothing(rng) -> None:
     assert found.certificate.gap >= problem.value(found.point) - best - 1e-12
 
 
+class Diverging(CoordinateDescent):
+    """Its coefficients stop being numbers after some iterations."""
+
+    after: int
+
+    def point(self, problem, state):
+        point = super().point(problem, state)
+        return point if state.n_iter < self.after else Point(point.coef * np.nan, point.intercept)
+
+
+@pytest.mark.parametrize("after", [20, 0])
+def test_a_run_that_diverges_keeps_its_best_point_and_if_it_had_none_its_start(after, rng) -> None:
+    problem, history, solver = binary_problem(rng), History(), Diverging()
+    object.__setattr__(solver, "after", after)
+    solution = minimize(problem, solver, callbacks=[history], stop=Stop(tol=1e-15))
+    assert solution.status is Status.DIVERGED
+    known = [gap for gap in history.column("gap") if np.isfinite(gap)]
+    assert len(known) == after // 10
+    assert solution.certificate.gap <= min(known, default=np.inf)
+    assert solution.certificate.primal <= problem.value(problem.null_point()) * (1 + 1e-12)
+    assert problem.value(solution.point) == pytest.approx(solution.certificate.primal)
+
+
 class Failing(CoordinateDescent):
     """Raises in the first step after the tolerance was met."""
 

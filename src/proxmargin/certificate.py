@@ -30,6 +30,8 @@ FEATURE_BLOCK = 1 << 12
 ROUNDED_MARGIN = 1e-10
 # share of a gap from which on its allowance for rounding is to be refined
 COARSE = 0.1
+# a gap of so many times the rounding in it is all but rounding
+MOSTLY = 1.5
 # roundings, in units of u, of sums that are as good as exact: of a dual point, of an objective
 SUMMED = 8.0
 # roundings, in units of u, of a coefficient on its way to what is published: multiple, scale, shift
@@ -75,9 +77,25 @@ class Gap:
         return self.primal - self.gap - error
 
     @property
+    def is_finite(self) -> bool:
+        """The point has finite numbers only, and the gap is a number, which may be infinite."""
+        coef, intercept = self.point.coef, self.point.intercept
+        finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+        return bool(finite) and not np.isnan(self.gap)
+
+    @property
     def relative_gap(self) -> float:
+        return self.gap / self._scale
+
+    @property
+    def _scale(self) -> float:
+        """What gaps are relative to."""
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
-        return self.gap / max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+        return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+
+    def is_rounding(self, tol: float) -> bool:
+        """Most of the gap is rounding, and rounding alone is more than the relative ``tol`` > 0."""
+        return 0.0 < tol * self._scale < self.rounding and self.gap <= MOSTLY * self.rounding
 
     @property
     def is_negative(self) -> bool:

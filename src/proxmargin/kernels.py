@@ -114,6 +114,10 @@ class Kernel(ABC):
         """
         return 1.0
 
+    def roundings(self, X: Any) -> Array:
+        """That of the value of each pair of samples, (n_samples, n_samples)."""
+        return np.ones((X.shape[0], X.shape[0]))
+
     def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
         """What predictions need of the training samples ``index``: the right of a later call.
 
@@ -213,18 +217,22 @@ class Rbf(ProductKernel):
 
         Values near zero, those of samples far apart, have nothing left to lose.
         """
-        sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
-        others = self.others(sample)
-        squares = row_squares(sample, others.point)
-        last_place, lost, number = float(np.finfo(float).eps), 0.0, np.arange(sample.shape[0])
-        for rows, columns, tile in self.tiles(sample, others):
+        lost = self.roundings(X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)])
+        return max(1.0, float(lost.sum()) / max(len(lost), 1) ** 2)
+
+    def roundings(self, X: Any) -> Array:
+        others = self.others(X)
+        squares = row_squares(X, others.point)
+        last_place, number = float(np.finfo(float).eps), np.arange(X.shape[0])
+        lost = np.empty((number.size, number.size))
+        for rows, columns, tile in self.tiles(X, others):
             distances = np.abs(tile)
             error = last_place * (squares[rows, None] + squares[columns])
             most = np.exp(-self.gamma * np.maximum(distances - error, 0.0))
             change = -np.expm1(-self.gamma * np.minimum(2.0 * error, distances + error)) * most
             change[number[rows, None] == number[columns]] = 0.0  # the diagonal is exact
-            lost += float(change.sum())
-        return max(1.0, 0.5 * lost / last_place / max(number.size, 1) ** 2)
+            lost[rows, columns] = 0.5 * change / last_place
+        return lost
 
 
 @dataclass(frozen=True)

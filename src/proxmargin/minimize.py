@@ -178,7 +178,7 @@ class _Run:
         gap = _tightened(gap, self.highest)
         if self.best is not None:
             self.best = _tightened(self.best, self.highest)
-        if self.best is None or not gap.gap >= self.best.gap:  # the first one may not be a number
+        if _is_better(gap, self.best):
             if self.best is None or not gap.gap >= STALL_FACTOR * self.best.gap:
                 self.last_progress = state.n_iter
             self.best, self.believed = gap, believed
@@ -203,14 +203,14 @@ class _Run:
             best = self.best
             gap = certify(self.problem, best.point, dual=best.dual_point, tol=self.stop.tol)
             self.best, self.believed = _tightened(gap, self.known), False
-            self.highest = self.best
+            self.highest = self.best if np.isfinite(self.best.dual) else self.known
 
     def compare(self, start: Point | None) -> None:
         """Fall back on the start where that is better: a run that fails has made nothing worse.
 
         Solvers need not begin where they are told to.
         """
-        if not self.elsewhere:
+        if not self.elsewhere and self.best is not None and self.best.is_finite:
             return
         first = self.problem.origin() if start is None else self.problem.projected(start)
         scores = None
@@ -218,7 +218,7 @@ class _Run:
             scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
         gap = self.certify(self.problem, first, scores=scores, tol=self.stop.tol)
         gap = _tightened(gap, self.highest)
-        if self.best is None or not gap.gap >= self.best.gap:
+        if _is_better(gap, self.best):
             self.best, self.believed = gap, False
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
@@ -232,6 +232,8 @@ class _Run:
             return None if self._polishes(state, gap) else Status.CONVERGED
         if not np.isfinite(gap.primal):
             return Status.DIVERGED
+        if self.stop.change is None and gap.is_rounding(self.stop.tol):
+            return Status.ROUNDED
         idle = state.n_iter - self.last_progress
         if state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2):
             return Status.STALLED
@@ -420,6 +422,13 @@ def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
     if not (isinstance(state, PricedState) and state.final):
         return nearest
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
+
+
+def _is_better(gap: Gap, best: Gap | None) -> bool:
+    """Whether a gap is less than the best one; one of a point with finite numbers always is."""
+    if best is None or not best.is_finite:
+        return best is None or gap.is_finite
+    return gap.is_finite and gap.gap < best.gap
 
 
 def _tightened(gap: Gap, highest: Gap | None) -> Gap:

@@ -17,6 +17,8 @@ class Status(Enum):
     CONVERGED = "the certified gap met the tolerance"
     SETTLED = "the relative change rule was met"
     STALLED = "the certified gap had stopped improving"
+    ROUNDED = "rounding of the products with the data leaves no smaller gap to prove"
+    UNPROVED = "the loss is stationary but for rounding, which proves nothing without a penalty"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
     RANK_LIMIT = "the rank of the kernel's factor was too low"

@@ -36,6 +36,8 @@ __all__ = [
 REPAIR = 8.0
 # multiples of a dual point that are tried as bounds where its length is known roughly only
 SHRUNK = 0.5 ** np.arange(12.0)
+# equal samples are taken together where that leaves less than this share of the sum of weights
+CANCELLED = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +65,14 @@ class Representer:
         Of the training samples, intercept included.
     gap : Gap
         ``gap.point`` holds beta as its coefficients.
+    factor : float
+        r, where the weights were made of a dual point.
     """
 
     weights: Array
     scores: Array
     gap: ScoredGap
+    factor: float = 1.0
 
 
 def certify_represented(
@@ -130,11 +135,13 @@ def represented(
     """
     given = _cut(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
-    count = int(np.count_nonzero(dual))
     if product is None:
-        return _of_product(problem, kernel, Product(dual, kernel.matvec(-dual), gamma(count)), tol)
-    off = _mass(kernel, dual - given)
-    return _of_product(problem, kernel, Product(dual, product, gamma(count), off), tol)
+        parts = _uncancelled(kernel, dual)
+        known = Product(dual, parts, kernel.matvec(-parts), gamma(int(np.count_nonzero(parts))))
+    else:
+        off = _mass(kernel, dual - given)
+        known = Product(dual, dual, product, gamma(int(np.count_nonzero(dual))), off)
+    return _of_product(problem, kernel, known, tol)
 
 
 def represented_together(
@@ -148,10 +155,14 @@ def represented_together(
         problem.loss.balanced(dual, problem.intercept)
         for problem, dual in zip(problems, duals, strict=True)
     ]
-    products, relative = kernel.matvec(-np.hstack(balanced)), gamma(kernel.n_samples)
+    parts = [_uncancelled(kernel, dual) for dual in balanced]
+    products, relative = kernel.matvec(-np.hstack(parts)), gamma(kernel.n_samples)
+    known = [
+        Product(dual, part, products[:, k : k + 1].copy(), relative)
+        for k, (dual, part) in enumerate(zip(balanced, parts, strict=True))
+    ]
     return [
-        _of_product(problem, kernel, Product(dual, products[:, k : k + 1].copy(), relative), tol)
-        for k, (problem, dual) in enumerate(zip(problems, balanced, strict=True))
+        _of_product(problem, kernel, one, tol) for problem, one in zip(problems, known, strict=True)
     ]
 
 
@@ -180,9 +191,9 @@ def represented_by_few(
         weights, w, value = multiple * weights, multiple * w, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
     size = np.array([[np.sqrt(square)]])
-    product = Product(dual, scores, gamma(int(np.count_nonzero(weights))))
+    product = Product(dual, weights[:, None], scores, gamma(int(np.count_nonzero(weights))))
+    rounding = _rounding(kernel, product, dual)
     error = _enclosed(kernel, product, weights[:, None], scores, intercept).error
-    rounding = _rounding(kernel, product, weights[:, None])
     rounding += loss.growth(scores, gradient, dual, error)
     shares = SHRUNK[:1] if loss.is_homogeneous else SHRUNK
     gaps = [
@@ -218,12 +229,26 @@ def _cut(dual: Array, cut: float) -> Array:
     return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
+def _uncancelled(kernel: KernelMatrix, dual: Array) -> Array:
+    """The dual point with equal samples taken together, where they cancel.
+
+    What they leave may be less than the rounding of products with each of them.
+    """
+    together = kernel.taken_together(dual)
+    cancels = np.abs(together).sum() < CANCELLED * np.abs(dual).sum()
+    return together if cancels else dual
+
+
 class Product(NamedTuple):
-    """``-K dual`` as computed.
+    """What is known of ``v = -sum_i parts_i phi(x_i)``, of a dual point.
 
     Attributes
     ----------
-    dual, values : (n_samples, 1)
+    dual : (n_samples, 1)
+    parts : (n_samples, 1)
+        The dual point, perhaps with equal samples taken together.
+    values : (n_samples, 1)
+        ``-K parts`` as computed.
     relative : float
         What its sums may have rounded, as a share of the sums of absolute values.
     off : float
@@ -231,9 +256,15 @@ class Product(NamedTuple):
     """
 
     dual: Array
+    parts: Array
     values: Array
     relative: float
     off: float = 0.0
+
+    @property
+    def square(self) -> float:
+        """``|v|^2``"""
+        return max(-float(np.vdot(self.parts, self.values)), 0.0)
 
 
 def _of_product(
@@ -244,8 +275,8 @@ def _of_product(
     gap = found.gap
     if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
         return found
-    dual = product.dual
-    precise = Product(dual, kernel.precise_matvec(-dual), gamma(SHORT_SUM))
+    values = kernel.precise_matvec(-product.parts)
+    precise = Product(product.dual, product.parts, values, gamma(SHORT_SUM))
     refined = _best(problem, kernel, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
@@ -254,45 +285,44 @@ def _best(
     problem: Problem, kernel: KernelMatrix, product: Product, *, safely: bool = False
 ) -> Representer:
     """The best model with the direction of the dual point."""
-    square = max(-float(np.vdot(product.dual, product.values)), 0.0)
-    size = np.array([[np.sqrt(square)]])
-    length = float(problem.penalty.conjugate_gradient(size)[0, 0])
-    found = _multiple(problem, kernel, product, size, length, safely)
-    if 0.0 < square <= _rounding(kernel, product, product.dual):
+    square = product.square
+    length = float(problem.penalty.conjugate_gradient(np.array([[np.sqrt(square)]]))[0, 0])
+    found = _multiple(problem, kernel, product, length, safely)
+    if 0.0 < square <= _rounding(kernel, product, product.parts):
         # |v| is rounding, and w with a length of its own may be: no w at all is the other choice
-        nothing = _multiple(problem, kernel, product, size, 0.0, safely)
+        nothing = _multiple(problem, kernel, product, 0.0, safely)
         return min(found, nothing, key=lambda model: model.gap.gap)
     return found
 
 
 def _multiple(
-    problem: Problem,
-    kernel: KernelMatrix,
-    product: Product,
-    size: Array,
-    length: float,
-    safely: bool,
+    problem: Problem, kernel: KernelMatrix, product: Product, length: float, safely: bool
 ) -> Representer:
-    """The model whose w has the direction of v, whose ``size`` is (1, 1), and a given length."""
+    """The model whose w has the direction of v and a given length, as far as it is allowed.
+
+    Where |v| may be longer than rounding tells, w is made shorter by that: it has to be in the
+    domain of the penalty.
+    """
     loss, penalty, dual = problem.loss, problem.penalty, product.dual
+    size = np.array([[np.sqrt(product.square)]])
     factor = length / float(size[0, 0]) if size[0, 0] > 0 else 0.0
-    w = np.array([[length]])
+    longest = np.sqrt(size**2 + _rounding(kernel, product, product.parts))
+    if factor > 0:
+        factor *= float((penalty.into_domain(factor * longest) / (factor * longest))[0, 0])
     scores = factor * product.values
     intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
     scores += intercept
     value, gradient = loss.value_and_gradient(scores)
     if loss.is_homogeneous:
-        multiple = problem.best_multiple(Point(w, intercept), value)
-    elif safely:
-        enclosed = _enclosed(kernel, product, -factor * dual, scores, intercept)
-        multiple, _ = safe_multiple(problem, Point(w, intercept), enclosed)
-    else:
-        multiple = 1.0
-    if multiple != 1.0:
-        factor, w = multiple * factor, multiple * w
+        multiple = problem.best_multiple(Point(factor * longest, intercept), value)
+        factor, value = multiple * factor, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
-        value = multiple * value if loss.is_homogeneous else loss.value(scores)
-    weights = -factor * dual
+    elif safely:
+        enclosed = _enclosed(kernel, product, -factor * product.parts, scores, intercept)
+        multiple, _ = safe_multiple(problem, Point(factor * longest, intercept), enclosed)
+        factor, scores, intercept = multiple * factor, multiple * scores, multiple * intercept
+        value = loss.value(scores)
+    w, weights = factor * size, -factor * product.parts
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
     error = _enclosed(kernel, product, weights, scores, intercept).error
     rounding = _rounding(kernel, product, weights) + loss.growth(scores, gradient, dual, error)
@@ -317,16 +347,16 @@ def _multiple(
         rounding=rounding,
         scores=scores,
     )
-    return Representer(weights[:, 0], scores, found)
+    return Representer(weights[:, 0], scores, found, factor)
 
 
 def _enclosed(
     kernel: KernelMatrix, product: Product, weights: Array, scores: Array, intercept: Array
 ) -> Enclosed:
     """The scores ``K weights + intercept`` with a bound on what values and sums have rounded."""
-    mass, size = _mass(kernel, weights), _mass(kernel, product.dual)
+    mass, size = _mass(kernel, weights), _mass(kernel, product.parts)
     repaired = product.off * mass / size if size > 0 else 0.0  # in units of the weights
-    relative = kernel.rounding + product.relative
+    relative = kernel.rounding_of(product.parts) + product.relative
     roots = _roots(kernel)[:, None]
     shift = np.abs(intercept)
     return Enclosed(
@@ -336,9 +366,9 @@ def _enclosed(
 
 def _rounding(kernel: KernelMatrix, product: Product, weights: Array) -> float:
     """What the kernel's values and the products with its matrix may have rounded of
-    ``2 weights'K dual``."""
-    relative = kernel.rounding + product.relative
-    moved = relative * _mass(kernel, product.dual) + product.off
+    ``2 weights'K parts``."""
+    relative = kernel.rounding_of(product.parts) + product.relative
+    moved = relative * _mass(kernel, product.parts) + product.off
     return 2.0 * moved * _mass(kernel, weights)
 
 

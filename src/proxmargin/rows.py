@@ -1,4 +1,4 @@
-"""Reductions of the rows of coefficients, and picks of rows.
+"""Rows of arrays: which are zero, equal or to be picked, and what they reduce to.
 
 Of a single column there is nothing to reduce: NumPy would set up a loop of one entry for each row,
 which takes ten times as long as the rest.
@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-__all__ = ["evenly_taken", "largest_of_rows", "live_rows", "sums_of_rows"]
+__all__ = ["evenly_taken", "first_of_equals", "largest_of_rows", "live_rows", "sums_of_rows"]
 
 Array = NDArray[np.float64]
 
@@ -54,3 +55,31 @@ def evenly_taken(weights: Array, count: int) -> tuple[NDArray[np.intp], Array]:
     steps = (np.arange(count) + STEP_START) * (below[-1] / count)
     picked, times = np.unique(np.searchsorted(below, steps), return_counts=True)
     return live[picked], times * (below[-1] / count)
+
+
+def first_of_equals(X: Any) -> NDArray[np.intp]:
+    """The number of the first row that is equal to each row, bit for bit but for signed zeros.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns), dense or sparse
+        Of sparse rows some equal ones may be missed.
+    """
+    if sparse.issparse(X):
+        return _first_of_equal_sparse(X)
+    rows = np.ascontiguousarray(X) + 0.0
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
+    return _firsts(keys)
+
+
+def _first_of_equal_sparse(X: Any) -> NDArray[np.intp]:
+    """By one product with random numbers, the same sum for the same rows; then compared."""
+    found = _firsts(X @ np.random.default_rng(0).random(X.shape[1]))
+    differ = np.diff((X - X[found]).tocsr().indptr) > 0
+    return np.where(differ, np.arange(X.shape[0]), found)
+
+
+def _firsts(keys: NDArray[Any]) -> NDArray[np.intp]:
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    found: NDArray[np.intp] = first[number]
+    return found

@@ -121,3 +121,48 @@ def test_a_number_that_was_given_is_published_as_it_is() -> None:
     assert NuSVC(nu=0.8).fit(X, y).nu_ == 0.8
     assert DWD(nu=0.01).fit(X, y).nu_ == pytest.approx(0.01, rel=1e-12)
     assert NuSVC(nu="0.5max", **KERNEL).fit(X, y).nu_ == NuSVC(**KERNEL).fit(X, y).nu_
+
+
+def contradicted(n: int, p: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Half of the samples are there again, with the other label."""
+    X = np.random.default_rng(seed).normal(size=(n, p))
+    y = np.where(np.arange(n) % 2 == 0, 1, -1)
+    return np.vstack([X, X[: n // 2]]), np.concatenate([y, -y[: n // 2]])
+
+
+def published_objective(model: DWD, X: np.ndarray, y: np.ndarray, nu: float) -> float:
+    q = np.sqrt(y.size * nu)
+    t = y * model.decision_function(X)
+    return float(np.where(t >= q, 1.0 / np.maximum(t, q), (2.0 * q - t) / q**2).sum())
+
+
+@pytest.mark.parametrize("size", [(20, 3), (6, 2), (10, 2)])
+def test_equal_samples_with_other_labels_cancel_in_a_model_within_its_ball(
+    size: tuple[int, int],
+) -> None:
+    X, y = contradicted(*size)
+    model = DWD(kernel="rbf", gamma=100.0, nu=1e-8).fit(X, y)
+    certificate = model.certificate_
+    assert certificate.converged
+    K = np.exp(-100.0 * ((X[:, None] - X) ** 2).sum(axis=2))[np.ix_(model.support_, model.support_)]
+    weights = model.dual_coef_[0]
+    assert weights @ K @ weights <= 1.0 + 1e-12
+    at = published_objective(model, X, y, 1e-8)
+    assert certificate.dual <= at <= certificate.primal + certificate.gap + 1e-9 * at
+
+
+def test_nearly_equal_samples_with_other_labels_leave_a_gap_that_covers_their_rounding() -> None:
+    X, y = contradicted(20, 3)
+    X[20:] += 1e-12 * np.random.default_rng(1).normal(size=(10, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DWD(kernel="rbf", gamma=100.0, nu=1e-8).fit(X, y)
+    exact = X.astype(np.longdouble)
+    K = np.exp(-100 * ((exact[:, None] - exact[model.support_]) ** 2).sum(axis=2))
+    weights = model.dual_coef_[0].astype(np.longdouble)
+    scores = K @ weights
+    assert weights @ scores[model.support_] <= 1.0
+    q = np.sqrt(30 * 1e-8)
+    t = y * (scores + model.intercept_)
+    at = np.where(t >= q, 1.0 / np.maximum(t, q), (2.0 * q - t) / q**2).sum()
+    assert abs(at - model.certificate_.primal) <= model.certificate_.gap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -258,3 +259,13 @@ def test_a_point_without_multipliers_starts_them_from_its_margins(rng) -> None:
     good = minimize(problem, HingeNewton(), stop=Stop(tol=1e-9)).point
     warm = solved(problem, Isvm2(), 1e-6, start=Point(good.coef, good.intercept))
     assert warm.gap.primal == pytest.approx(best(problem), rel=1.1e-6)
+
+
+def test_a_price_without_a_bound_ends_while_it_is_a_number(rng) -> None:
+    problem = drsvm(*two_classes(rng, 30, 6), 0.01, 0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = minimize(problem, Isvm3(largest=np.inf), stop=Stop(tol=1e-9))
+    assert found.status is Status.STALLED
+    assert np.isfinite(found.point.coef).all()
+    assert found.certificate.dual <= best(problem) <= found.certificate.primal

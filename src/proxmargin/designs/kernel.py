@@ -15,7 +15,7 @@ from proxmargin.compiled import products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.kernels import Custom, Kernel, Precomputed
-from proxmargin.rows import live_rows
+from proxmargin.rows import first_of_equals, live_rows
 from proxmargin.samples import by_rows
 
 __all__ = [
@@ -46,6 +46,8 @@ SHORT_SUM = 128
 FEWEST_DIGITS = 3
 # samples on which a function's symmetry is tried out
 TRIAL_SAMPLES = 256
+# samples up to which the rounding of each pair is kept; of more, that of some pairs stands for all
+WEIGHED_SAMPLES = 512
 # samples on which positive semidefiniteness is checked; all of them up to this number
 PROBE_SAMPLES = 3000
 # eigenvalues of a part of this order are quick, and telling
@@ -132,10 +134,21 @@ class KernelMatrix(ABC):
     def part(self, index: Index) -> KernelMatrix:
         """The matrix of some of the samples; shares this one's ledger."""
 
+    def taken_together(self, weights: Array) -> Array:
+        """Weights (n_samples, n_outputs) with those of equal samples added to that of the first.
+
+        By default samples are not compared, and the weights returned as they are.
+        """
+        return weights
+
     @property
     def rounding(self) -> float:
         """Error of an entry on average, as a share of the largest; those given are exact."""
         return float(np.finfo(float).eps)
+
+    def rounding_of(self, weights: Array) -> float:
+        """`rounding` of the entries that count in a sum over all pairs of weighted samples."""
+        return self.rounding
 
     @property
     def negative(self) -> float:
@@ -229,6 +242,18 @@ class ComputedKernel(KernelMatrix):
     def rounding(self) -> float:
         return float(np.finfo(float).eps) * self.kernel.mean_rounding(self.X)
 
+    def rounding_of(self, weights: Array) -> float:
+        shares = np.abs(weights).sum(axis=1)
+        total = float(shares.sum())
+        if total == 0 or self.n_samples > WEIGHED_SAMPLES:
+            return self.rounding
+        shares /= total
+        return max(float(np.finfo(float).eps * (shares @ self._roundings @ shares)), self.rounding)
+
+    @cached_property
+    def _roundings(self) -> Array:
+        return self.kernel.roundings(self.X)
+
     def matvec(self, right: Array) -> Array:
         live = live_rows(right)
         self.ledger.charge(live.size / max(self.n_samples, 1))
@@ -265,6 +290,13 @@ class ComputedKernel(KernelMatrix):
 
     def diagonal(self) -> Array:
         return self._diagonal.copy()
+
+    def taken_together(self, weights: Array) -> Array:
+        live = live_rows(weights)
+        first = live[first_of_equals(self.X[live])]
+        together = np.zeros_like(weights)
+        np.add.at(together, first, weights[live])
+        return together
 
     def part(self, index: Index) -> KernelMatrix:
         kept = 8 * index.size * self.capacity

@@ -42,6 +42,8 @@ SPARED, FACTORED, MULTIPLIED = 0.4, 0.3, 0.05
 # where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
 # to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)
+# what is cut is slight up to this share of the length of the model
+SLIGHT = 0.1
 
 Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solution]]
 
@@ -339,7 +341,9 @@ def samples_of(problem: Problem, solution: Solution) -> Point:
 
 def is_stuck(solution: Solution) -> bool:
     """Whether its solver gave up before the tolerance was met."""
-    return solution.status is Status.STALLED and not solution.certificate.converged
+    return (
+        solution.status in (Status.STALLED, Status.ROUNDED) and not solution.certificate.converged
+    )
 
 
 def better(
@@ -424,11 +428,16 @@ def _cut_of(dual: Array, cut: float) -> Array:
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
     """The most of a model's relative gap that what was cut of its dual point may have to do with.
 
-    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel.
+    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel,
+    where that is small beside the model itself; otherwise nothing is known.
     """
     sizes = np.abs(dual)
     mass = float(sizes[sizes <= cut * sizes.max()].sum())
     largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
+    product = model.scores[:, 0] - model.gap.point.intercept
+    length = np.sqrt(max(float(model.weights @ product), 0.0))
+    if mass > 0 and model.factor * mass * np.sqrt(largest) >= SLIGHT * length:
+        return np.inf
     share = 2.0 * largest * mass * float(np.abs(model.weights).sum())
     return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
 

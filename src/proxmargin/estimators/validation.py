@@ -48,7 +48,7 @@ def check_number(
     good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
     good = (
         good
-        and np.isfinite(value)
+        and (isinstance(value, Integral) or bool(np.isfinite(value)))
         and value <= high
         and (value > low or (not low_open and value == low))
     )

@@ -30,6 +30,10 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
+# conditions of optimality that are off by this share of what slopes can be hold but for rounding
+STATIONARY = 1e-13
+# an objective of this share of that of no coefficients is all but zero
+ALL_BUT_ZERO = 1e-8
 # features for each sample from which a working set of them pays for exact hinges of all classes
 VERY_WIDE = 50
 # samples for each feature from which Newton steps for the hinge need less than interior points do
@@ -348,6 +352,8 @@ def solve(
 
     solution = run(choice, stop, start, callbacks, None)
     while _gave_up(solution, stop):
+        if _is_unprovable(problem, solution.gap):
+            return _ended(solution, Status.UNPROVED)
         following = choice.following(problem, stop.deadline)
         if following is None:
             break
@@ -389,6 +395,26 @@ def _gave_up(solution: Solution, stop: Stop) -> bool:
     ended = solution.status in (Status.STALLED, Status.DIVERGED)
     ended |= solution.status is Status.ITERATION_LIMIT and stop.max_iter is None
     return ended and not solution.certificate.converged and not _is_rounding(solution.gap)
+
+
+def _is_unprovable(problem: Problem, gap: Gap) -> bool:
+    """Whether a smooth loss without a penalty is stationary but for rounding.
+
+    Only slopes of exactly zero would prove a bound then. Where the loss is all but zero there may
+    be no such point, but steps for ever towards it, and zero is a bound.
+    """
+    features = (problem.design.n_features, problem.loss.n_outputs)
+    bare = problem.penalty.domain_scale(np.full(features, np.finfo(float).tiny)) == 0.0
+    if not (bare and Trait.SMOOTH in problem.traits):
+        return False
+    if not gap.kkt_residual <= STATIONARY * problem.slope_size:
+        return False
+    return gap.primal > ALL_BUT_ZERO * problem.value(problem.null_point())
+
+
+def _ended(solution: Solution, status: Status) -> Solution:
+    certificate = replace(solution.certificate, stop_reason=status.value)
+    return replace(solution, status=status, certificate=certificate)
 
 
 def _is_rounding(gap: Gap) -> bool:

@@ -32,6 +32,8 @@ LARGEST = 6_000
 ROUGH, FINE, SHARE = 1e-3, 1e-11, 1e-2
 # steps of the inner solver in one iteration: so many, and so many for each sample
 PAIRS, PAIRS_A_SAMPLE = 10_000, 200
+# a price of this leaves nothing of the loss, and is far from where products overflow
+DEAREST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +189,8 @@ class Isvm3(Isvm2):
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
         priced = super()._updated(moved, before, rho)
-        return replace(priced, rho=min(self.growth * moved.rho, self.largest))
+        dearer = min(self.growth * moved.rho, self.largest)
+        return replace(priced, rho=dearer, finished=dearer >= DEAREST)
 
 
 @dataclass(frozen=True)
