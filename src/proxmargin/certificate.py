@@ -25,7 +25,8 @@ from proxmargin.traits import Trait
 
 __all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
 
-FEATURE_BLOCK = 1 << 12
+# coefficients that are worked on at a time
+FEATURE_BLOCK = 1 << 14
 # share of the negligible objective that rounding can make of zero
 ROUNDED_MARGIN = 1e-10
 # share of a gap from which on its allowance for rounding is to be refined
@@ -140,27 +141,51 @@ def certify(
     scores = design.scores(coef) if scores is None else scores - point.intercept
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
-    value, gradient = loss.value_and_gradient(scores)
+    point, enclosed = Point(coef, intercept), design.enclosed(coef, intercept, scores)
+    face = _loss_face(problem, enclosed, dual)
     if loss.is_homogeneous:
-        multiple = problem.best_multiple(Point(coef, intercept), value)
-        coef, intercept, scores = multiple * coef, multiple * intercept, multiple * scores
-        value *= multiple
-    enclosed = design.enclosed(coef, intercept, scores)
-    at = _Scored(Point(coef, intercept), enclosed, value, gradient)
-    gap = _gap(problem, at, dual, _pulled)
-    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, at, gap):
+        multiple = problem.best_multiple(point, face.value)
+        point = Point(multiple * coef, multiple * intercept)
+        enclosed, face = enclosed.times(multiple), face.times(multiple)
+    gap = _gap(problem, point, enclosed, face, _pulled)
+    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, point, enclosed, gap):
         return gap
     refined = _refined(problem, gap, dual)
     return refined if refined.gap < gap.gap else gap
 
 
-class _Scored(NamedTuple):
-    """A point with its scores, and value and gradient of the loss there."""
+class _LossFace(NamedTuple):
+    """The loss's part of a gap.
 
-    point: Point
-    scores: Enclosed
+    Attributes
+    ----------
+    value : float
+    dual : (n_samples, n_outputs)
+        In the domain of the conjugate, with the sums that the intercept allows.
+    slope : (1, n_outputs)
+        Sums of the dual point that this one is near to.
+    growth : float
+        What the error of the scores may add to the Fenchel-Young terms.
+    """
+
     value: float
-    gradient: Array
+    dual: Array
+    slope: Array
+    growth: float
+
+    def times(self, multiple: float) -> _LossFace:
+        """Of a homogeneous loss at a multiple of the scores."""
+        return self._replace(value=multiple * self.value, growth=multiple * self.growth)
+
+
+def _loss_face(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossFace:
+    """At these scores, with a dual point near ``dual`` or the gradient."""
+    loss = problem.loss
+    value, gradient = loss.value_and_gradient(scores.values)
+    given = gradient if dual is None else dual
+    slope, balanced = given.sum(axis=0, keepdims=True), loss.balanced(given, problem.intercept)
+    growth = loss.growth(scores.values, gradient, balanced, scores.error)
+    return _LossFace(value, balanced, slope, growth)
 
 
 class _Pulled(NamedTuple):
@@ -182,37 +207,38 @@ def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
 
 
 def _gap(
-    problem: Problem, at: _Scored, dual: Array | None, pull: Callable[[Design, Array], _Pulled]
+    problem: Problem,
+    point: Point,
+    scores: Enclosed,
+    face: _LossFace,
+    pull: Callable[[Design, Array], _Pulled],
 ) -> Gap:
-    """The gap between a point with the best intercept and a dual point near ``dual``."""
-    coef, loss, penalty = at.point.coef, problem.loss, problem.penalty
-    given = at.gradient if dual is None else dual
-    slope = given.sum(axis=0, keepdims=True)
-    dual = loss.balanced(given, problem.intercept)
+    """The gap between a point with the best intercept and its dual point, which is overwritten."""
+    coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
     scale = penalty.domain_scale(pulled)
-    b, c = at.point.intercept[None, :], -scale * sums.values[None, :]
-    proof = np.multiply(dual, scale, out=dual)  # as large as the scores
+    b, c = point.intercept[None, :], -scale * sums.values[None, :]
     # feature by feature the work is independent: in blocks, so that temporaries stay small
-    size = FEATURE_BLOCK if penalty.by_features else max(len(coef), 1)
-    blocks = [slice(k, k + size) for k in range(0, max(len(coef), 1), size)]  # one, if empty
+    rows = max(FEATURE_BLOCK // coef.shape[1], 1) if penalty.by_features else max(len(coef), 1)
+    blocks = [slice(k, k + rows) for k in range(0, max(len(coef), 1), rows)]  # one, if empty
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
-    primal = at.value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
-    rounding = _rounding(problem, at, float(primal), proof, scale, back.error)
+    primal = face.value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
+    rounding = _rounding(problem, point, scores, face, float(primal), (back.error, scale))
     rounding += float(np.abs(b[0]) @ sums.error)
+    proof = np.multiply(dual, scale, out=dual)
     gap = (
-        loss.fenchel_young(at.scores.values, proof)
+        problem.loss.fenchel_young(scores.values, proof)
         + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
         + float(problem.intercept.fenchel_young(b, c).sum())
         + rounding
     )
     residual = max(
         float(violations.max(initial=0.0)),
-        float(problem.intercept.violations(b, -slope).max()),
+        float(problem.intercept.violations(b, -face.slope).max()),
     )
     return Gap(
-        point=Point(coef, at.point.intercept, proof),
+        point=Point(coef, point.intercept, proof),
         primal=float(primal),
         gap=float(gap),
         kkt_residual=residual,
@@ -224,44 +250,52 @@ def _gap(
 
 
 def _rounding(
-    problem: Problem, at: _Scored, primal: float, proof: Array, scale: float, back_error: Array
+    problem: Problem,
+    point: Point,
+    scores: Enclosed,
+    face: _LossFace,
+    primal: float,
+    pulled: tuple[Array, float],
 ) -> float:
-    """What rounding may hide of the gap of a point with the dual point ``proof``.
+    """What rounding may hide of the gap of a point with a multiple of the dual point.
 
-    ``proof`` is ``scale`` times one whose pulled-back error is given.
     With exact scores z and pulled-back dual v for the computed ones, the brackets of the gap grow
     by no more than `Loss.growth` and ``<v' - v, w - w*>``, w* the optimum; and ``<z, q>`` and
-    ``-<v, w>``, which are to cancel, differ by ``<e, |q|>`` more, e the error of the scores.
+    ``-<v, w>``, which are to cancel, differ by ``<e, |q|>`` more, e the error of the scores. The
+    growth is that with the whole dual point: what is left of it adds ``<e, |q|>`` at most.
+
+    Parameters
+    ----------
+    pulled : array (n_features, n_outputs) and float
+        The error of the pulled-back dual point, and the multiple of it that is the proof.
     """
-    z, error, _ = at.scores
-    of_scores = problem.loss.growth(z, at.gradient, proof, error)
-    of_scores += weighed(np.abs(proof), error)
+    of_scores = face.growth + weighed(np.abs(face.dual), scores.error)
     level = abs(primal) + of_scores
     if problem.loss.is_homogeneous:  # the optimum is minus half of the penalty there
-        level = 2.0 * max(level, problem.penalty.value(at.point.coef))
-    pulled = scale * problem.penalty.largest_product(back_error, level) if scale > 0 else 0.0
-    return float(of_scores + 2.0 * pulled + SUMMED * UNIT * abs(primal))
+        level = 2.0 * max(level, problem.penalty.value(point.coef))
+    error, scale = pulled
+    of_dual = scale * problem.penalty.largest_product(error, level) if scale > 0 else 0.0
+    return float(of_scores + 2.0 * of_dual + SUMMED * UNIT * abs(primal))
 
 
-def _can_be_refined(problem: Problem, at: _Scored, gap: Gap) -> bool:
+def _can_be_refined(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> bool:
     """Whether rounding, of products or of margins at kinks, is a part of the gap that counts."""
     if gap.rounding >= COARSE * gap.gap:
         return True
-    _, gain = safe_multiple(problem, at.point, at.scores)
+    _, gain = safe_multiple(problem, point, scores)
     return gain >= COARSE * gap.gap
 
 
 def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
     """The gap by compensated products, for a point whose kinks are met on their safe side."""
-    point, loss, design = coarse.point, problem.loss, problem.design
+    point, design = coarse.point, problem.design
     scores = design.precise_scores(point.coef, point.intercept)
-    if not loss.is_homogeneous:
+    if not problem.loss.is_homogeneous:
         moved = _with_best_shift(problem, point, scores)
         multiple, _ = safe_multiple(problem, *moved)
         point = Point(multiple * point.coef, multiple * moved[0].intercept)
         scores = design.precise_scores(point.coef, point.intercept)
-    at = _Scored(point, scores, *loss.value_and_gradient(scores.values))
-    return _gap(problem, at, dual, _precisely_pulled)
+    return _gap(problem, point, scores, _loss_face(problem, scores, dual), _precisely_pulled)
 
 
 def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[Point, Enclosed]:

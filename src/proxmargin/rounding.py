@@ -45,6 +45,10 @@ class Enclosed(NamedTuple):
             values, self.error + 2.0 * UNIT * np.abs(values), self.sizes + np.abs(shift)
         )
 
+    def times(self, factor: float) -> Enclosed:
+        """The values for factors ``factor >= 0`` times as large, but for rounding."""
+        return Enclosed(factor * self.values, factor * self.error, factor * self.sizes)
+
     def over(self, scale: Array) -> Enclosed:
         """The values divided by ``scale``, which is exact and positive."""
         values = self.values / scale

@@ -8,8 +8,8 @@ from proxmargin.designs.standardized import (
     StandardizedDesign,
     moments,
     precise_sums,
-    published,
     standardized,
+    uncentred,
 )
 
 __all__ = [
@@ -21,6 +21,6 @@ __all__ = [
     "as_design",
     "moments",
     "precise_sums",
-    "published",
     "standardized",
+    "uncentred",
 ]

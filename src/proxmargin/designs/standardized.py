@@ -19,6 +19,7 @@ __all__ = [
     "published",
     "rescaled",
     "standardized",
+    "uncentred",
 ]
 
 
@@ -94,24 +95,24 @@ def published(coef: Array, intercept: Array, centre: Array, scale: Array) -> tup
     coef : (n_features, n_outputs)
         For features less ``centre``, over ``scale``, (n_features,).
     intercept : (n_outputs,)
-
-    Returns
-    -------
-    coef, intercept
-        Both to the last place: where centres are large against spreads, the intercept is a
-        difference that plain sums would round away.
     """
     raw = coef / scale[:, None]
+    return raw, uncentred(intercept, raw, centre)
+
+
+def uncentred(intercept: Array, coef: Array, centre: Array) -> Array:
+    """``intercept - centre' coef`` to the last place, (n_outputs,).
+
+    Where centres are large against spreads it is a difference that plain sums would round away.
+    """
     if not centre.any():
-        return raw, intercept
-    given = np.vstack([raw, intercept])  # as sums with the intercept as one of the terms
-    factors = np.append(-centre, 1.0)[None, :]
-    moved = np.empty(intercept.size)
-    for k in range(moved.size):
+        return intercept
+    factors, moved = np.append(-centre, 1.0)[None, :], np.empty(intercept.size)
+    for k in range(moved.size):  # as a sum with the intercept as one of its terms
         out = np.empty((2, 1))
-        compensated.along(factors, np.ascontiguousarray(given[:, k]), *out)
+        compensated.along(factors, np.append(coef[:, k], intercept[k]), *out)
         moved[k] = out[0, 0]
-    return raw, moved
+    return moved
 
 
 def precise_sums(dual: Array) -> Enclosed:

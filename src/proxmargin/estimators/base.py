@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.callbacks import History, Progress
 from proxmargin.certificate import Certificate, CertificateList, certify
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import Design, StandardizedDesign, as_design, published, standardized
+from proxmargin.designs import Design, StandardizedDesign, as_design, standardized, uncentred
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.validation import (
     check_choice,
@@ -97,10 +97,10 @@ class Assembly:
 
     def published(self, points: Sequence[Point]) -> tuple[Array, Array]:
         """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data."""
-        coef = np.hstack([point.coef for point in points])
+        coef = np.vstack([point.coef.T for point in points])
+        coef /= self.scale
         intercept = np.concatenate([point.intercept for point in points])
-        raw, shifted = published(coef, intercept, self.centre, self.scale)
-        return np.ascontiguousarray(raw.T), shifted
+        return coef, uncentred(intercept, coef.T, self.centre)
 
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
