@@ -513,3 +513,11 @@ def test_one_feature_in_tiny_units_keeps_its_certificate(rng) -> None:
     y = (X[:, 0] + 0.3 * rng.standard_normal(60) > 0).astype(int)
     X[:, 1] *= 1e12
     assert SVC().fit(X, y).certificate_.converged
+
+
+def test_a_fit_without_a_margin_is_warned_of_once(rng) -> None:
+    X = rng.standard_normal((12, 1))
+    with pytest.warns(ConvergenceWarning) as said:
+        NuSVC(nu="0.5max").fit(X, np.arange(12) % 3)
+    assert len(said) == 1
+    assert "3 of 3 class problems" in str(said[0].message)

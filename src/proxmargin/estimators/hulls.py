@@ -19,7 +19,7 @@ from proxmargin.estimators.base import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.no_margin import report_no_margin
+from proxmargin.estimators.no_margin import no_margin
 from proxmargin.estimators.validation import check_number
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
@@ -207,7 +207,7 @@ class NuSVC(_NuMachine):
         assert isinstance(problem.loss, TailMean)
         return float(problem.loss.nu)
 
-    def _check_gap(self, problem: Problem, gap: Gap) -> None:
+    def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
         def least() -> str:
             if not bounds:
                 return "the reduced hulls of the classes meet"
@@ -215,13 +215,13 @@ class NuSVC(_NuMachine):
             return f"{between} nu_min={bounds[0]:.6g} and nu_max={bounds[1]:.6g}"
 
         if gap.is_negative:
-            return
+            return None
         loss = problem.loss
         assert isinstance(loss, TailMean)
         bounds, signs = _nu_bounds(problem, loss, self._until), loss.signs.tobytes()
         if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
-        report_no_margin(self, "nu", gap, isinstance(self.nu, str), least)
+        return no_margin(self, "nu", gap, isinstance(self.nu, str), least)
 
 
 class _MarginlessError(Exception):
@@ -243,7 +243,7 @@ def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, f
         return None
     try:
         least = smallest_nu(design, loss.signs, loss.shares, until)
-    except TimeoutError:
+    except (TimeoutError, RuntimeError):  # too late, or more than the solver can scale
         return None
     return least, largest_nu(loss.signs, loss.shares)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificate import Gap
@@ -27,6 +29,7 @@ from proxmargin.estimators.base import (
     certificate_of,
     margin_sums,
 )
+from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.kernel_rounds import (
     CUTS,
     Meter,
@@ -212,16 +215,31 @@ class KernelMachine(MarginEstimator):
         """
         return Finish(1.0, intercept)
 
-    def _check_gap(self, problem: Problem, gap: Gap) -> None:
-        """Speak up where the optimum is no model at all."""
+    def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
+        """What is to be said where the optimum is no model at all."""
+        return None
 
     def _check_gaps(
         self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
     ) -> None:
         """`_check_gap` of each, unless an interruption kept them from their optimum."""
         if not any(one.status is Status.INTERRUPTED for one in solutions):
-            for problem, gap in zip(problems, gaps, strict=True):
-                self._check_gap(problem, gap)
+            told = [self._check_gap(*one) for one in zip(problems, gaps, strict=True)]
+            self._remarks = tuple(remark for remark in told if remark)
+
+    def _warn(self, solutions: list[Solution]) -> None:
+        """Once a fit: a model without a margin is the first thing to know."""
+        remarks = self.__dict__.pop("_remarks", ())
+        if not remarks:
+            super()._warn(solutions)
+            return
+        others = f" (so do {len(remarks)} of {len(solutions)} class problems)"
+        warnings.warn(
+            f"{type(self).__name__}: {remarks[0]}; every sample gets the same score"
+            f"{others if len(remarks) > 1 else ''}",
+            ConvergenceWarning,
+            stacklevel=users_level(),
+        )
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
         """Publish parameters that the data decided."""

@@ -17,7 +17,7 @@ from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETER
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.no_margin import report_no_margin
+from proxmargin.estimators.no_margin import no_margin
 from proxmargin.estimators.validation import check_choice
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.minimize import Report
@@ -138,7 +138,7 @@ class _MinimaxMachine(KernelMachine):
             kappas.append(float(problem.loss.kappa))
         self.kappa_ = per_class(kappas)
 
-    def _check_gap(self, problem: Problem, gap: Gap) -> None:
+    def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
         def least() -> str:
             loss = problem.loss
             assert isinstance(loss, self._loss_class)
@@ -147,7 +147,7 @@ class _MinimaxMachine(KernelMachine):
             )
             return f"it is not below kappa_max={most:.6g}"
 
-        report_no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
+        return no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
 
 
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'

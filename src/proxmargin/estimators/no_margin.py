@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
 from proxmargin.certificate import Gap
-from proxmargin.estimators.frames import users_level
 
-__all__ = ["report_no_margin"]
+__all__ = ["no_margin"]
 
 
-def report_no_margin(
+def no_margin(
     estimator: Any, parameter: str, gap: Gap, is_share: bool, least: Callable[[], str]
-) -> None:
-    """Raise or warn where the margin that was found is zero.
+) -> str | None:
+    """What is to be said where the margin that was found is zero.
 
     Parameters
     ----------
@@ -35,7 +31,7 @@ def report_no_margin(
         For a value that is proved to leave no margin.
     """
     if gap.is_negative:
-        return
+        return None
     value = getattr(estimator, parameter)
     if gap.relative_gap <= estimator.tol:
         told = f"{parameter}={value!r} leaves no margin between the classes: {least()}"
@@ -46,8 +42,4 @@ def report_no_margin(
             f"no margin was found for {parameter}={value!r}; the objective, zero here, is "
             f"certified to be within {gap.gap:.2e} of the optimum"
         )
-    warnings.warn(
-        f"{type(estimator).__name__}: {told}; every sample gets the same score",
-        ConvergenceWarning,
-        stacklevel=users_level(),
-    )
+    return told
