@@ -11,7 +11,7 @@ from joblib import parallel_backend
 from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -219,3 +219,12 @@ def test_a_graph_that_is_not_fitted_says_so() -> None:
     for ask in (DDAGClassifier().predict, DDAGClassifier().decision_function):
         with pytest.raises(NotFittedError):
             ask(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_pairs_that_end_early_are_warned_of_once(n_jobs: int | None, rng) -> None:
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 3
+    model = DDAGClassifier(SVC(max_iter=1, tol=1e-9), n_jobs=n_jobs)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 pairs of classes") as said:
+        model.fit(X, y)
+    assert len(said) == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, Self
 
@@ -10,12 +11,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.regularized import SVC
 from proxmargin.estimators.validation import validated, validated_features
 
@@ -94,12 +97,26 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
                 "least 2 classes"
             )
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
-        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+        fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_pair)(estimator, X, y, weights, self.classes_[[i, j]])
             for i, j in self.pairs_
         )
+        self.estimators_ = [model for model, _ in fitted]
         self._note_certificates()
+        self._warn([said for _, said in fitted])
         return self
+
+    def _warn(self, said: Sequence[str | None]) -> None:
+        """Once for all pairs, wherever they were fitted."""
+        short = [k for k, words in enumerate(said) if words]
+        if short:
+            first, second = self.classes_[list(self.pairs_[short[0]])]
+            warnings.warn(
+                f"DDAGClassifier: {len(short)} of {len(said)} pairs of classes ended early; of "
+                f"{first!r} and {second!r}: {said[short[0]]}",
+                ConvergenceWarning,
+                stacklevel=users_level(),
+            )
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that is left, (n_samples,)."""
@@ -198,15 +215,21 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
     return side * np.maximum(size, np.finfo(float).tiny)
 
 
-def _fit_pair(estimator: Any, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[Any]) -> Any:
-    """The classifier of two classes, fitted on their samples alone."""
+def _fit_pair(
+    estimator: Any, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[Any]
+) -> tuple[Any, str | None]:
+    """The classifier of two classes, fitted on their samples alone, and what it warned of."""
     rows = np.flatnonzero(np.isin(y, pair))
     model = clone(estimator)
     part, labels = _safe_split(model, X, y, rows)
-    if weights is None:
-        model.fit(part, labels)
-    else:
-        model.fit(part, labels, sample_weight=weights[rows])
+    weighted = {} if weights is None else {"sample_weight": weights[rows]}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(part, labels, **weighted)
+    short = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
+    for one in caught:
+        if one not in short:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     if get_tags(estimator).input_tags.pairwise:
         model.training_rows_ = rows
-    return model
+    return model, str(short[0].message) if short else None
