@@ -52,9 +52,9 @@ def vulnerabilities(report: Path) -> int:
     report.unlink(missing_ok=True)
     locked = ["--disable-pip", "--require-hashes", "--requirement", LOCK]
     quiet = ["--progress-spinner", "off", "--format", "json", "--output", report]
-    subprocess.run([BIN / "pip-audit", *locked, *quiet], stderr=subprocess.DEVNULL)
+    asked = subprocess.run([BIN / "pip-audit", *locked, *quiet], stderr=subprocess.PIPE, text=True)
     if not report.exists():
-        print("vulnerabilities: pip-audit could not reach the package index")
+        print("vulnerabilities: none could be looked up:", *asked.stderr.strip().splitlines()[-1:])
         return UNREAD
     return told(json.loads(report.read_text(encoding="utf-8"))["dependencies"])
 

@@ -90,7 +90,8 @@ def test_columns_that_sum_to_one_take_few_steps(kind, rng) -> None:
 def test_a_sparse_column_without_zeros_and_with_a_large_mean(kind, standardize, rng) -> None:
     n = 800
     years = 1990.0 + rng.integers(0, 30, n)
-    X = sp.hstack([sp.random_array((n, 60), density=0.05, rng=rng), years[:, None]], format="csr")
+    few = sp.random_array((n, 60), density=0.05, random_state=rng)
+    X = sp.hstack([few, years[:, None]], format="csr")
     y = np.where(X[:, :30].sum(axis=1) + 0.1 * (years - 2005) + rng.standard_normal(n) > 1, 1, -1)
     found = []
     for matrix in (X, X.tocsc(), X.toarray()):
