@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 from proxmargin.certificate import Certificate, Gap, certify
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
+from proxmargin.projections import NotFiniteError
 from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
@@ -231,7 +232,9 @@ def minimize(
     stop = stop or Stop()
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop.started(perf_counter(), callbacks), certify, known)
-    with interrupts, _quiet_threads(problem.design.nbytes):
+    # what leaves the range of floating-point numbers is for the checks to see, not for warnings
+    silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    with interrupts, _quiet_threads(problem.design.nbytes), silent:
         status, state = _loop(run, start)
         run.confirm()
         if status not in (Status.CONVERGED, Status.SETTLED) and not isinstance(start, State):
@@ -294,6 +297,8 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
                 raise KeyboardInterrupt
             state = solver.step(problem, state)
             status = run.limits(state)
+    except NotFiniteError:
+        return Status.CONVERGED if run.met else Status.DIVERGED, state
     except Exception:
         if run.met:  # in polishing what is good enough already
             return Status.CONVERGED, state

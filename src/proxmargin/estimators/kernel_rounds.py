@@ -251,7 +251,9 @@ def samples_of(problem: Problem, solution: Solution) -> Point:
 
 def is_stuck(solution: Solution) -> bool:
     """Whether its solver gave up before the tolerance was met."""
-    return solution.status in (Status.STALLED, Status.ROUNDED) and not solution.certificate.converged
+    return (
+        solution.status in (Status.STALLED, Status.ROUNDED) and not solution.certificate.converged
+    )
 
 
 def better(
