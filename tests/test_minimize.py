@@ -17,6 +17,7 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.projections import lp_ball
 from proxmargin.solvers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
@@ -126,6 +127,23 @@ def test_a_run_that_diverges_keeps_its_best_point_and_if_it_had_none_its_start(a
     assert problem.value(solution.point) == pytest.approx(solution.certificate.primal)
 
 
+class Lost(CoordinateDescent):
+    """Comes to a projection of what is no point."""
+
+    def step(self, problem, state):
+        if state.n_iter == 5:
+            lp_ball(np.array([np.nan]), 1.0, 3.0)
+        return super().step(problem, state)
+
+
+def test_a_projection_of_no_point_is_told_as_a_run_that_diverges(rng) -> None:
+    problem = binary_problem(rng)
+    solution = minimize(problem, Lost(), stop=Stop(tol=1e-15))
+    assert solution.status is Status.DIVERGED
+    assert np.isfinite(solution.certificate.gap)
+    assert problem.value(solution.point) == pytest.approx(solution.certificate.primal)
+
+
 class Failing(CoordinateDescent):
     """Raises in the first step after the tolerance was met."""
 
@@ -180,3 +198,15 @@ def test_fits_in_threads_have_one_thread_each_and_the_same_bits() -> None:
         [sys.executable, "-c", THREADED], env=two, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_ends_where_rounding_is_all_that_is_left_and_says_so() -> None:
+    X = np.random.default_rng(3).standard_normal((60, 5)) + 1e8
+    signs, shares = np.where(X[:, :1] > 1e8, 1.0, -1.0), np.full((60, 1), 1.0 / 60)
+    loss = MarginSum(SquaredHinge(), signs, shares, 60.0)
+    problem = Problem(loss, ElasticNet(0.009, 0.001), DenseDesign(X), Ridge())
+    solution = minimize(problem, SOLVERS["fapg"](), stop=Stop(tol=1e-9))
+    assert solution.status is Status.ROUNDED
+    assert not solution.certificate.converged
+    assert solution.certificate.n_iter < 1000
+    assert solution.certificate.gap <= 1.5 * solution.gap.rounding

@@ -19,6 +19,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.interrupts import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
+from proxmargin.projections import NotFiniteError
 from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
@@ -331,7 +332,9 @@ def minimize(
     stop = stop or Stop()
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop.started(clock(), callbacks), certify, known)
-    with interrupts, _quiet_threads(problem.design.nbytes):
+    # what leaves the range of floating-point numbers is for the checks to see, not for warnings
+    silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    with interrupts, _quiet_threads(problem.design.nbytes), silent:
         status, state = _loop(run, start, resume)
         run.confirm()
         if status not in (Status.CONVERGED, Status.SETTLED) and not isinstance(start, State):
@@ -391,6 +394,8 @@ def _loop(
                 raise KeyboardInterrupt
             state = solver.step(problem, state)
             status = run.limits(state)
+    except NotFiniteError:
+        return Status.CONVERGED if run.met else Status.DIVERGED, state
     except Exception:
         if run.met:  # in polishing what is good enough already
             return Status.CONVERGED, state

@@ -15,6 +15,7 @@ from proxmargin import (
     ElasticNetSVC,
     HuberizedSVC,
     MarginClassifier,
+    NuSVC,
     SparseLogisticRegression,
     SquaredHingeSVC,
 )
@@ -308,3 +309,28 @@ def test_a_bad_entry_of_single_precision_is_named(form, entry, rng) -> None:
     X[3, 2] = entry
     with pytest.raises(ValueError, match="row 3, column 2"):
         HuberizedSVC().fit(form(X), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("most", [10**30, 10**400])
+def test_any_whole_number_of_iterations_is_taken(most: int) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = (X[:, 0] > 0).astype(int)
+    assert HuberizedSVC(max_iter=most).fit(X, y).certificate_.converged
+
+
+def test_data_that_overflow_products_raise_no_warnings_of_numpy() -> None:
+    X = 1e95 * np.random.default_rng(0).standard_normal((12, 4))
+    y = np.arange(12) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = NuSVC(nu=0.9, solver="fapg", max_iter=50).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("make", [SquaredHingeSVC, HuberizedSVC, SparseLogisticRegression])
+def test_without_a_penalty_a_stationary_loss_is_told_at_once(make) -> None:
+    X = np.random.default_rng(0).standard_normal((30, 5))
+    with pytest.warns(ConvergenceWarning, match="proves nothing without a penalty"):
+        model = make(alpha=0.0).fit(X, np.arange(30) % 2)
+    assert model.certificate_.n_iter < 1000

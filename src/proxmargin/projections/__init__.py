@@ -8,10 +8,12 @@ from proxmargin.projections.box_hyperplane import (
     box_hyperplane_multiplier,
     capped_simplex,
 )
+from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = [
     "METHODS",
     "BoxHyperplane",
+    "NotFiniteError",
     "ball",
     "box_hyperplane",
     "box_hyperplane_multiplier",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.lp_ball import lp_unit
+from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = ["ball", "lp_ball"]
 
@@ -93,7 +94,7 @@ def _checked(point: ArrayLike, radius: float) -> tuple[Array, float]:
         raise ValueError(f"radius={radius} is not a number >= 0")
     largest = float(np.abs(start).max(initial=0.0))
     if not math.isfinite(largest):
-        raise ValueError("point has entries that are NaN or infinite; give finite ones")
+        raise NotFiniteError("point has entries that are NaN or infinite; give finite ones")
     return start, largest
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.knapsack import Knapsack, settle
 from proxmargin.compiled.multiplier import bisection, pivot, refined_bisection
+from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = [
     "METHODS",
@@ -210,7 +211,7 @@ def _refuse(problem: Knapsack) -> None:
     """Say why there is no nearest point; return if there is one after all."""
     for name in ("point", "normal"):
         if not np.isfinite(getattr(problem, name)).all():
-            raise ValueError(f"{name} has entries that are NaN or infinite; give finite ones")
+            raise NotFiniteError(f"{name} has entries that are NaN or infinite; give finite ones")
     if not np.all(problem.low <= problem.high):
         raise ValueError("low <= high does not hold everywhere: an entry is crossed or NaN")
     least, most = _reach(problem, problem.normal < 0), _reach(problem, problem.normal > 0)

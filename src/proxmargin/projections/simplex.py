@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled import simplex as compiled
+from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = ["column_shift", "simplex_rows", "transport", "transport_rounded"]
 
@@ -38,7 +39,7 @@ def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
     if not np.all(np.isfinite(wanted) & (wanted >= 0)):
         raise ValueError("sizes must be finite and >= 0")
     if not np.all(np.isfinite(matrix.max(axis=1))):
-        raise ValueError("rows have entries that are NaN or infinite, or none that is finite")
+        raise NotFiniteError("rows have entries that are NaN or infinite, or none that is finite")
     out = np.empty_like(matrix)
     compiled.project_rows(matrix, wanted, out)
     return out

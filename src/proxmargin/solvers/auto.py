@@ -227,6 +227,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
+        "b-pgh-fapg-star",
+        "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients and "
+        "on the dual, by turns",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth,
         "b-pgh",
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
     ),

@@ -35,6 +35,7 @@ from proxmargin.solvers.relay import Relay
 from proxmargin.solvers.ridge_newton import RidgeNewton
 from proxmargin.solvers.ssnal import SemismoothNewton
 from proxmargin.solvers.tall_newton import TallNewton
+from proxmargin.solvers.turns import Turns
 from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.working_set import WorkingSet
 
@@ -81,6 +82,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-guaranteed": GuaranteedProximalGradient,
     "fapg": FastProximalGradient,
     "fapg-star": FastProximalGradientStar,
+    "b-pgh-fapg-star": Turns,
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
     "tall-newton": TallNewton,
