@@ -281,7 +281,8 @@ def _loop(run: _Run, start: Point | State | None) -> tuple[Status, Any]:
                 gap = run.check(state)
                 last_check = state.n_iter
                 run.tell(state, gap)
-                state = solver.observe(problem, state, gap)
+                if status is not Status.TIME_LIMIT:  # what it would make ready takes time
+                    state = solver.observe(problem, state, gap)
                 status = run.verdict(state, run.best or gap if late else gap) or status
             elif due and run.stop.callbacks:
                 run.tell(state, run.glimpse(state))
