@@ -484,7 +484,8 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
 
     for accuracy in LOOKS:
         rest = difference - spread.deviations(solved(0.5, accuracy))
-        if np.linalg.norm(rest) <= OUTSIDE * np.linalg.norm(difference):
+        late = clock() >= deadline
+        if late or np.linalg.norm(rest) <= OUTSIDE * np.linalg.norm(difference):
             return lengths
         # every w proves that no g with Z g = D is shorter than w'D / |Z'w|
         if rest @ difference > infinite * np.linalg.norm(spread.spreads(rest)):

@@ -382,7 +382,8 @@ def _loop(
                 run.last_check = state.n_iter
                 run.tell(state, gap, here)
                 del here  # and the gaps that were the best until now
-                state = solver.observe(problem, state, gap)
+                if status is not Status.TIME_LIMIT:  # what it would make ready takes time
+                    state = solver.observe(problem, state, gap)
                 status = run.verdict(state, run.best or gap if late else gap) or status
                 status = Status.INTERRUPTED if state.interrupted else status
             elif due and run.stop.callbacks:

@@ -24,8 +24,9 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     tol : float, default 1e-6
     max_iter : int, optional
     time_limit : float, optional
-        Seconds for the whole fit. Those in which kernels are compiled for their first use, or
-        loaded, do not count.
+        Seconds for the whole fit, shared by the classes of one-vs-rest. What was found until then
+        is certified: a bound is weak where there is no time for one product with a kernel. Seconds
+        in which kernels are compiled for their first use, or loaded, do not count.
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables

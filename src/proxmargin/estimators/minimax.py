@@ -33,6 +33,8 @@ Array = NDArray[np.float64]
 LARGE_KAPPA = 100.0
 # share of the time of a fit in which the largest kappa is looked for
 PREPARED = 0.4
+# and that a factor of the kernel may take for it
+FACTORED = 0.1
 
 
 class _MinimaxMachine(KernelMachine):
@@ -100,7 +102,9 @@ class _MinimaxMachine(KernelMachine):
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
         if isinstance(kappa, OfMax):
-            design = with_features(design, self._until)  # once for all classes
+            now = clock()
+            part = FACTORED * max(self._until - now, 0.0)
+            design = with_features(design, now + part)  # once for all classes
         losses: list[Loss] = []
         classes = each_class(targets)
         for positive in classes:

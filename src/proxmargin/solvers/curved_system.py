@@ -45,8 +45,8 @@ class Curved:
     ----------
     design : Design
         The free samples and features of the data.
-    bends : (n_samples,) > 0
-        Curvatures of the samples.
+    bends : (n_samples,) >= 0
+        Curvatures of the samples; positive where these are fewer than the features.
     diagonal : (n_features,) > 0
     lift : float >= 0, or None
         Curvature of the intercept besides that of the samples; None without intercept.

@@ -241,6 +241,8 @@ def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
             proximal=max(state.proximal / GROWTH, LEAST_PROXIMAL),
             residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
         )
+    if not l1_of(problem):  # no coefficient stays at zero
+        return replace(state, members=np.arange(outside.size))
     return replace(state, members=_grown(state, outside))
 
 

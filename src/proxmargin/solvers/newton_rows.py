@@ -23,6 +23,8 @@ __all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
 Index = NDArray[np.intp]
 # multiplications for a system up to which compiled steps on a copy of its data are the fastest
 GATHERED = 1 << 25
+# bytes of a part from which on it is not copied where weights of samples do as well
+LARGE = 32_000_000
 
 
 class NewtonRows(ABC):
@@ -39,6 +41,16 @@ class NewtonRows(ABC):
     @abstractmethod
     def adjoint(self, dual: Array) -> Array:
         """``X.T @ dual``, (n_features,)."""
+
+    def is_large(self, rows: int, columns: int) -> bool:
+        """Whether a copy of this many samples with all features is better not made.
+
+        Only where they are more than the features: systems over the features take weights of
+        samples, and do not read those of weight zero.
+        """
+        design = self.design
+        share = rows / max(design.n_samples, 1)
+        return design.n_features == columns <= rows and share * design.nbytes > LARGE
 
     def part(self, rows: Index, columns: Index) -> Design:
         """Some of the features of some of the samples; copied by rows where they are few."""

@@ -159,9 +159,15 @@ class SmoothedHinge:
 
     def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
         """The curvature at a point, in the intercept and the features ``index``."""
+        part, bends = self.design, self.widths[here.free]
+        if self.rows.is_large(here.free.size, index.size):
+            bends = np.zeros_like(self.widths)
+            bends[here.free] = self.widths[here.free]
+        else:
+            part = self.rows.part(here.free, index)
         return Curved(
-            self.rows.part(here.free, index),
-            self.widths[here.free],
+            part,
+            bends,
             np.full(index.size, self.proximal + self.l2),
             None if self.lift is None else self.lift + self.ridge,
         )
