@@ -60,6 +60,8 @@ class Gap:
         Where the objective is zero, gaps are relative to this (`Problem.negligible`).
     rounding : float
         What of the gap allows for the rounding of products with the data.
+    is_refined : bool
+        That is as little as it can be: products were compensated.
     """
 
     point: Point
@@ -70,6 +72,7 @@ class Gap:
     dual_point: Array
     negligible: float
     rounding: float
+    is_refined: bool
 
     @property
     def dual(self) -> float:
@@ -95,8 +98,10 @@ class Gap:
         return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
 
     def is_rounding(self, tol: float) -> bool:
-        """Most of the gap is rounding, and rounding alone is more than the relative ``tol`` > 0."""
-        return 0.0 < tol * self._scale < self.rounding and self.gap <= MOSTLY * self.rounding
+        """Most of the gap is rounding, and rounding alone is more than the relative ``tol`` > 0,
+        which nothing can refine."""
+        most = 0.0 < tol * self._scale < self.rounding and self.gap <= MOSTLY * self.rounding
+        return most and self.is_refined
 
     @property
     def is_negative(self) -> bool:
@@ -246,6 +251,7 @@ def _gap(
         dual_point=proof,
         negligible=problem.negligible,
         rounding=rounding,
+        is_refined=pull is _precisely_pulled,
     )
 
 

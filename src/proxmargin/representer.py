@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from proxmargin.certificate import COARSE, Gap, safe_multiple
-from proxmargin.designs.kernel import SHORT_SUM, KernelMatrix
+from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import Enclosed, gamma
+from proxmargin.rounding import UNIT, Enclosed, gamma
 
 __all__ = [
     "Representer",
@@ -36,6 +36,8 @@ __all__ = [
 REPAIR = 8.0
 # multiples of a dual point that are tried as bounds where its length is known roughly only
 SHRUNK = 0.5 ** np.arange(12.0)
+# rounding of compensated sums, of all blocks of a kernel, as a share of absolute values
+COMPENSATED = 8.0 * UNIT
 # equal samples are taken together where that leaves less than this share of the sum of weights
 CANCELLED = 0.9
 
@@ -131,7 +133,7 @@ def represented(
         error of it: use it with points that are feasible but for rounding.
     tol : float >= 0
         The relative gap that is to be proved: where rounding keeps it from that, the product is
-        computed again in short sums, and margins are put on the safe side of their kinks.
+        computed again by compensated sums, and margins are put on the safe side of their kinks.
     """
     given = _cut(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
@@ -209,6 +211,7 @@ def represented_by_few(
         dual_point=shares[best] * dual,
         negligible=problem.negligible,
         rounding=rounding,
+        is_refined=False,
         scores=scores,
     )
     return Representer(weights, scores, found)
@@ -275,8 +278,9 @@ def _of_product(
     gap = found.gap
     if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
         return found
-    values = kernel.precise_matvec(-product.parts)
-    precise = Product(product.dual, product.parts, values, gamma(SHORT_SUM))
+    precise = product._replace(
+        values=kernel.precise_matvec(-product.parts), relative=COMPENSATED, off=0.0
+    )
     refined = _best(problem, kernel, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
@@ -345,6 +349,7 @@ def _multiple(
         dual_point=dual,
         negligible=problem.negligible,
         rounding=rounding,
+        is_refined=safely,
         scores=scores,
     )
     return Representer(weights[:, 0], scores, found, factor)

@@ -73,6 +73,6 @@ def compensated_error(values: Array, sizes: Array, terms: int) -> Array:
 
     Products below the range of normal numbers lose what is counted by the last part.
     """
-    tiny = terms * float(np.finfo(np.float64).tiny)
+    tiny = terms * float(np.finfo(np.float64).tiny) * (sizes > 0)
     error: Array = 2.0 * UNIT * np.abs(values) + 2.0 * gamma(terms) ** 2 * sizes + tiny
     return error

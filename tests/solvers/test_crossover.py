@@ -84,6 +84,12 @@ def assert_hinge_conditions_hold(problem: Problem, solution: Solution) -> None:
 # -- exactness --------------------------------------------------------------------------------
 
 
+def unexplained(solution: Solution) -> float:
+    """The relative gap without what it allows for rounding."""
+    gap = solution.gap
+    return (gap.gap - gap.rounding) / abs(gap.primal)
+
+
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("shape", [(80, 4), (40, 40), (20, 60)], ids=str)
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -93,7 +99,7 @@ def test_a_loose_tolerance_gives_the_conditions_of_optimality(
     X, y = two_classes(rng, *shape)
     problem = c_svm(X, y, C, intercept=INTERCEPTS[intercept])
     solution = solved(problem)
-    assert solution.certificate.relative_gap <= 1e-11
+    assert unexplained(solution) <= 1e-11
     assert_hinge_conditions_hold(problem, solution)
 
 
@@ -103,7 +109,7 @@ def test_a_loose_tolerance_gives_the_conditions_of_optimality(
 def test_every_loss_ends_with_a_gap_of_rounding(phi: str, intercept: str, shape, rng) -> None:
     X, y = two_classes(rng, *shape)
     solution = solved(c_svm(X, y, 1.0, LOSSES[phi], INTERCEPTS[intercept]))
-    assert solution.certificate.relative_gap <= 1e-11
+    assert unexplained(solution) <= 1e-11
 
 
 @pytest.mark.parametrize("nu", [0.2, 0.5])
@@ -158,7 +164,7 @@ def test_more_samples_at_the_kink_than_features_are_solved_exactly(rng) -> None:
     y = np.where(X.sum(axis=1) + rng.normal(0, 1.0, len(X)) > 3.0, 1.0, -1.0)
     problem = c_svm(X, y, 1.0)
     solution = solved(problem)
-    assert solution.certificate.relative_gap <= 1e-11
+    assert unexplained(solution) <= 1e-11
     assert_hinge_conditions_hold(problem, solution)
 
 
@@ -178,7 +184,9 @@ def test_it_is_never_worse_than_without(C: float, shape, rng, monkeypatch) -> No
     without = solved(c_svm(X, y, C), 1e-8)
     assert with_it.certificate.converged
     assert with_it.certificate.n_iter <= without.certificate.n_iter
-    assert with_it.gap.gap <= without.gap.gap * (1 + 1e-6) + 1e-14 * abs(without.gap.primal)
+    # allowances for rounding may differ: they bound what nobody can see
+    gap, other = (one.gap.gap - one.gap.rounding for one in (with_it, without))
+    assert gap <= other * (1 + 1e-6) + 1e-14 * abs(without.gap.primal)
 
 
 def test_a_tolerance_met_early_is_not_crossed_from(rng) -> None:

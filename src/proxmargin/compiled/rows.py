@@ -8,6 +8,8 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["balanced_linf_prox", "sum_to_zero_rows", "sum_to_zero_shifts"]
 
+# a sum of this share of its terms is zero but for rounding: a few units in the last place
+ROUNDED = 4.0 * 2.0**-52
 # a slope of `_off_middle` that is rounding of none
 FLAT = 1e-12
 
@@ -22,21 +24,23 @@ def _root(row, threshold):  # type: ignore[no-untyped-def]
     low, high = row.min() - threshold, row.max() + threshold
     shift = 0.5 * (low + high)
     for _ in range(200):
-        total, active = 0.0, 0
+        total, size, active = 0.0, 0.0, 0
         for value in row:
             moved = value - shift
             if moved > threshold:
                 total += moved - threshold
+                size += moved - threshold
                 active += 1
             elif moved < -threshold:
                 total += moved + threshold
+                size -= moved + threshold
                 active += 1
+        if abs(total) <= ROUNDED * size:
+            break
         if total > 0.0:
             low = shift
-        elif total < 0.0:
-            high = shift
         else:
-            break
+            high = shift
         candidate = shift + total / active
         if not low < candidate < high:
             candidate = 0.5 * (low + high)

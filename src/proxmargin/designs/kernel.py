@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.compiled import products
+from proxmargin.compiled import compensated, products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.kernels import Custom, Kernel, Precomputed
@@ -40,8 +40,6 @@ GATHERED_SHARE = 0.5
 # with more live rows than this many times those that can be kept, half of the matrix is computed
 # and used twice, in squares of so many rows (eight megabytes)
 HALVED, SQUARE_ROWS = 4, 1024
-# products in one sum behind a certificate, where their rounding counts
-SHORT_SUM = 128
 # decimal digits that values of a kernel have to have
 FEWEST_DIGITS = 3
 # samples on which a function's symmetry is tried out
@@ -105,13 +103,14 @@ class KernelMatrix(ABC):
         """``K @ right`` for (n_samples, n_outputs); samples whose row is zero cost nothing."""
 
     def precise_matvec(self, right: Array) -> Array:
-        """`matvec` in sums of no more than half of `SHORT_SUM` products each, which are added up
-        by compensated sums: their rounding does not grow with the number of samples."""
+        """`matvec` by compensated sums: their rounding does not grow with the number of samples."""
         total, low = np.zeros(right.shape), np.zeros(right.shape)
-        for index in _pieces(live_rows(right), SHORT_SUM // 2):
-            part = np.zeros(right.shape)
-            part[index] = right[index]
-            term = self.matvec(part)
+        for index in _pieces(live_rows(right), BLOCK_ENTRIES // max(self.n_samples, 1)):
+            rows, term = self.rows(index), np.empty(right.shape)
+            for k in range(right.shape[1]):
+                out = np.empty((2, self.n_samples))
+                compensated.across(rows, np.ascontiguousarray(right[index, k]), *out)
+                term[:, k] = out[0]
             summed = total + term
             back = summed - total
             low += (total - (summed - back)) + (term - back)

@@ -384,12 +384,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _timed(self) -> Iterator[Stop]:
         """The limits of a fit that starts now, or of the one that this is a part of."""
         limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
-        stop, outer = self._stop(limit).started(clock(), ()), self._until
-        self._until = min(stop.deadline, outer)
+        stop = self._stop(limit).started(clock(), ())
+        self._until = stop.deadline
         try:
-            yield replace(stop, deadline=self._until)
+            yield stop
         finally:
-            self._until = outer
+            self.__dict__.pop("_until", None)  # nothing of a fit under way is left
 
     def _stop(self, time_left: float | None) -> Stop:
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None

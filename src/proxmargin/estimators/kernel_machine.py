@@ -225,7 +225,9 @@ class KernelMachine(MarginEstimator):
         """`_check_gap` of each, unless an interruption kept them from their optimum."""
         if not any(one.status is Status.INTERRUPTED for one in solutions):
             told = [self._check_gap(*one) for one in zip(problems, gaps, strict=True)]
-            self._remarks = tuple(remark for remark in told if remark)
+            remarks = tuple(remark for remark in told if remark)
+            if remarks:
+                self._remarks = remarks
 
     def _warn(self, solutions: list[Solution]) -> None:
         """Once a fit: a model without a margin is the first thing to know."""

@@ -72,6 +72,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "RidgeNewton",
         "SemismoothNewton",
         "TallNewton",
+        "Turns",
         "TwoStage",
         "WorkingSet",
     ),
