@@ -48,7 +48,7 @@ def check_number(
     good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
     good = (
         good
-        and (isinstance(value, Integral) or bool(np.isfinite(value)))
+        and (integer or _is_finite(value))
         and value <= high
         and (value > low or (not low_open and value == low))
     )
@@ -59,6 +59,14 @@ def check_number(
         raise ValueError(
             f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got {value!r}"
         )
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a real number is a float, or rounds to one."""
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
