@@ -559,6 +559,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
+    "b-pgh-fapg-star": (NAMED["b-pgh-fapg-star"], ball_problem),
     "hinge-newton": (NAMED["hinge-newton"], hinge_net_problem),
     "hinge-newton, ridge": (NAMED["hinge-newton"], hinge_problem),
     "isvm1": (NAMED["isvm1"], hinge_net_problem),
