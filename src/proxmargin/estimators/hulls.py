@@ -358,6 +358,8 @@ def _median_distance(design: Design, signs: Array, shares: Array) -> float:
 
 def _weighted_median(values: Array, weights: Array) -> float:
     """The value with half of the weight on either side; the middle of two where both have half."""
+    if weights.min() == weights.max():
+        return float(np.median(values))  # which selects, where weights would need a sort
     order = np.argsort(values)
     below = np.cumsum(weights[order]) / weights.sum()
     at = min(int(np.searchsorted(below, 0.5 - HALF)), values.size - 1)
