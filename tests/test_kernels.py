@@ -151,16 +151,42 @@ def test_rounding_is_what_distances_pass_on_and_none_where_nothing_is_left_of_th
     assert np.abs(Rbf(0.3)(apart, apart) - exact).mean() <= allowed
 
 
-def test_the_rounding_of_each_pair_is_what_its_distance_passes_on() -> None:
+@pytest.mark.parametrize("kernel", [*KERNELS, Rbf(100.0), Polynomial(9, 1.0, 0.0)], ids=repr)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kind", ["plain", "pairs", "outliers", "offset"])
+def test_no_value_has_lost_more_than_is_said(kernel: Kernel, form: Any, kind: str) -> None:
     X = np.random.default_rng(0).standard_normal((30, 3))
-    near = np.vstack([X, X + 1e-9]) + 3.0
-    exact = near.astype(np.longdouble)
-    exact = np.exp(-100 * ((exact[:, None] - exact) ** 2).sum(axis=2))
-    lost = np.abs(Rbf(100.0)(near, near) - exact) / np.finfo(float).eps
-    allowed = Rbf(100.0).roundings(near)
-    off_diagonal = ~np.eye(60, dtype=bool)
-    assert (lost <= 1.0 + 2.0 * allowed)[off_diagonal].all()
-    assert allowed.max() > 10.0
+    X = np.vstack([X, X + 1e-9]) if kind == "pairs" else X
+    X = np.vstack([X, X[:2] + 1e4]) if kind == "outliers" else X + 1e5 * (kind == "offset")
+    exact = X.astype(np.longdouble)
+    if isinstance(kernel, Rbf):
+        values = np.exp(-kernel.gamma * ((exact[:, None] - exact) ** 2).sum(axis=2))
+    else:
+        values = exact @ exact.T
+        kernel.transform(values, values)
+    others = kernel.others(form(X))
+    computed = kernel(form(X), form(X))
+    lost = kernel.lost(others, kernel.diagonal(form(X)))
+    allowed = lost.relative * np.outer(lost.roots, lost.roots)
+    allowed = allowed + lost.own[:, None] + lost.own
+    assert (np.abs(computed - values) <= allowed).all()
+    weights = np.random.default_rng(1).standard_normal(len(X))
+    np.testing.assert_allclose(lost.of(weights), allowed @ np.abs(weights), rtol=1e-12)
+
+
+def test_products_by_differences_have_lost_next_to_nothing() -> None:
+    X = np.vstack([data(30, 3), 1e6 + data(2, 3, seed=1)])
+    index, weights = np.array([0, 5, 30, 31]), np.array([1e3, -2.0, 1e5, -1e5])
+    found = Rbf(1.0).precisely(X, index, weights)
+    assert found is not None
+    exact = X.astype(np.longdouble)
+    values = np.exp(-((exact[:, None] - exact[index]) ** 2).sum(axis=2)) @ weights
+    every = np.zeros(32)
+    every[index] = weights
+    assert (np.abs(found[0] - values) <= found[1].of(every) + 1e-15 * np.abs(values)).all()
+    assert found[1].of(every).max() < 1e-8
+    assert Rbf(1.0).precisely(sparse.csr_array(X), index, weights) is None
+    assert Linear().precisely(X, index, weights) is None
 
 
 def test_values_are_written_where_asked() -> None:

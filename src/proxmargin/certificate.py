@@ -20,7 +20,7 @@ import numpy as np
 from proxmargin.designs import Design, precise_sums
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import UNIT, Enclosed, weighed
+from proxmargin.rounding import UNIT, Enclosed, gamma, weighed
 from proxmargin.traits import Trait
 
 __all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
@@ -34,7 +34,7 @@ COARSE = 0.1
 # a gap of so many times the rounding in it is all but rounding
 MOSTLY = 1.5
 # roundings, in units of u, of sums that are as good as exact: of a dual point, of an objective
-SUMMED = 8.0
+SUMMED = 8
 # roundings, in units of u, of a coefficient on its way to what is published: multiple, scale, shift
 PUBLISHED = 3.0
 # exponent of the least step of a multiple that float64 can see
@@ -218,7 +218,13 @@ def _gap(
     face: _LossFace,
     pull: Callable[[Design, Array], _Pulled],
 ) -> Gap:
-    """The gap between a point with the best intercept and its dual point, which is overwritten."""
+    """The gap between a point with the best intercept and its dual point, which is overwritten.
+
+    With exact scores z and pulled-back dual v for the computed ones, the brackets of the gap grow
+    by no more than `Loss.growth` and ``<v' - v, w - w*>``; and ``<z, q>`` and ``-<v, w>``, which
+    are to cancel, differ by ``<e, |q|>`` more, e the error of the scores. The growth is that with
+    the whole dual point: what is left of it adds ``<e, |q|>`` at most.
+    """
     coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
@@ -229,15 +235,20 @@ def _gap(
     blocks = [slice(k, k + rows) for k in range(0, max(len(coef), 1), rows)]  # one, if empty
     violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
     primal = face.value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
-    rounding = _rounding(problem, point, scores, face, float(primal), (back.error, scale))
-    rounding += float(np.abs(b[0]) @ sums.error)
+    rounding = face.growth + weighed(np.abs(dual), scores.error)
     proof = np.multiply(dual, scale, out=dual)
-    gap = (
+    apart = (
         problem.loss.fenchel_young(scores.values, proof)
         + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
         + float(problem.intercept.fenchel_young(b, c).sum())
-        + rounding
     )
+    rounding += _rounding_of_dual(problem, point, abs(float(primal)) + apart + rounding, back.error)
+    if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
+        reach = np.abs(b[0]) + np.max(np.broadcast_to(scores.sizes, scores.values.shape), axis=0)
+        off = c[0] - c[0].mean() * problem.intercept.sums_to_zero  # a common part changes nothing
+        rounding += float(reach @ (sums.error + np.abs(off)))
+    rounding += gamma(len(coef) + SUMMED) * abs(float(primal))
+    gap = apart + rounding
     residual = max(
         float(violations.max(initial=0.0)),
         float(problem.intercept.violations(b, -face.slope).max()),
@@ -255,33 +266,19 @@ def _gap(
     )
 
 
-def _rounding(
-    problem: Problem,
-    point: Point,
-    scores: Enclosed,
-    face: _LossFace,
-    primal: float,
-    pulled: tuple[Array, float],
-) -> float:
-    """What rounding may hide of the gap of a point with a multiple of the dual point.
-
-    With exact scores z and pulled-back dual v for the computed ones, the brackets of the gap grow
-    by no more than `Loss.growth` and ``<v' - v, w - w*>``, w* the optimum; and ``<z, q>`` and
-    ``-<v, w>``, which are to cancel, differ by ``<e, |q|>`` more, e the error of the scores. The
-    growth is that with the whole dual point: what is left of it adds ``<e, |q|>`` at most.
+def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array) -> float:
+    """What the rounding of the pulled-back dual may hide: ``<v' - v, w - w*>``, w* the optimum.
 
     Parameters
     ----------
-    pulled : array (n_features, n_outputs) and float
-        The error of the pulled-back dual point, and the multiple of it that is the proof.
+    level : float
+        No less than the objective, and minus the dual value.
+    error : (n_features, n_outputs)
+        Of the pulled-back dual.
     """
-    of_scores = face.growth + weighed(np.abs(face.dual), scores.error)
-    level = abs(primal) + of_scores
-    if problem.loss.is_homogeneous:  # the optimum is minus half of the penalty there
+    if problem.loss.is_homogeneous:  # the penalty of the optimum is as large as its margin
         level = 2.0 * max(level, problem.penalty.value(point.coef))
-    error, scale = pulled
-    of_dual = scale * problem.penalty.largest_product(error, level) if scale > 0 else 0.0
-    return float(of_scores + 2.0 * of_dual + SUMMED * UNIT * abs(primal))
+    return 2.0 * problem.penalty.largest_product(error, level) if error.any() else 0.0
 
 
 def _can_be_refined(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> bool:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.kernels import rbf_product
 from proxmargin.designs.base import CONSTANT, Design
 from proxmargin.designs.convert import as_design
+from proxmargin.rounding import UNIT, Lost, gamma
 from proxmargin.samples import (
     TILE_COLUMNS,
     TILE_ROWS,
@@ -51,6 +53,10 @@ Index = NDArray[np.intp]
 
 # samples between which the rounding of distances is measured
 ROUNDING_SAMPLES = 256
+# units in the last place that a function of one number may be off by: exp, tanh, a few products
+FEW = 4.0
+# squared differences behind a product that is computed by them: some seconds
+DIFFERENCES = 2_000_000_000
 # samples of a function's diagonal computed at a time: a small square for each small piece of it
 FUNCTION_ROWS = 8
 
@@ -109,14 +115,23 @@ class Kernel(ABC):
     def mean_rounding(self, X: Any) -> float:
         """Error of a value on ``X`` on average, in units of the last place of the largest.
 
-        What certificates allow for: a product sums over all values. It is estimated from some
-        pairs, and at least one.
+        It is estimated from some pairs, and at least one: for refusals of data whose values mean
+        nothing. Certificates allow for `lost`.
         """
         return 1.0
 
-    def roundings(self, X: Any) -> Array:
-        """That of the value of each pair of samples, (n_samples, n_samples)."""
-        return np.ones((X.shape[0], X.shape[0]))
+    def lost(self, others: Any, diagonal: Array) -> Lost:
+        """A bound on the rounding of the values between `others`.
+
+        Of a function that is not known, a few units in the last place of the largest value that a
+        pair can have.
+        """
+        return Lost(FEW * UNIT, np.sqrt(np.maximum(diagonal, 0.0)), np.zeros(diagonal.size))
+
+    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+        """The products of the values between all of X and the samples ``index`` with weights
+        (n_index,), where they can be had with less rounding than the values alone; or None."""
+        return None
 
     def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
         """What predictions need of the training samples ``index``: the right of a later call.
@@ -157,6 +172,14 @@ class ProductKernel(Kernel):
     def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
         """What `transform` wants of each pair, tile by tile: inner products."""
         return inner_products(left, others)
+
+    def lost(self, others: Any, diagonal: Array) -> Lost:
+        lengths = np.sqrt(others.squares) + float(np.linalg.norm(others.rest))
+        return self.lost_of(lengths, gamma(others.terms + 8))
+
+    def lost_of(self, lengths: Array, relative: float) -> Lost:
+        """For inner products off by no more than ``relative`` times both lengths."""
+        return Lost(relative, lengths, np.zeros(lengths.size))
 
     @abstractmethod
     def transform(self, tile: Array, out: Array) -> None:
@@ -217,22 +240,34 @@ class Rbf(ProductKernel):
 
         Values near zero, those of samples far apart, have nothing left to lose.
         """
-        lost = self.roundings(X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)])
-        return max(1.0, float(lost.sum()) / max(len(lost), 1) ** 2)
-
-    def roundings(self, X: Any) -> Array:
-        others = self.others(X)
-        squares = row_squares(X, others.point)
-        last_place, number = float(np.finfo(float).eps), np.arange(X.shape[0])
-        lost = np.empty((number.size, number.size))
-        for rows, columns, tile in self.tiles(X, others):
+        sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
+        others = self.others(sample)
+        squares = row_squares(sample, others.point)
+        last_place, lost, number = float(np.finfo(float).eps), 0.0, np.arange(sample.shape[0])
+        for rows, columns, tile in self.tiles(sample, others):
             distances = np.abs(tile)
             error = last_place * (squares[rows, None] + squares[columns])
             most = np.exp(-self.gamma * np.maximum(distances - error, 0.0))
             change = -np.expm1(-self.gamma * np.minimum(2.0 * error, distances + error)) * most
             change[number[rows, None] == number[columns]] = 0.0  # the diagonal is exact
-            lost[rows, columns] = 0.5 * change / last_place
-        return lost
+            lost += float(change.sum())
+        return max(1.0, 0.5 * lost / last_place / max(number.size, 1) ** 2)
+
+    def lost(self, others: Any, diagonal: Array) -> Lost:
+        """``exp(-gamma d)`` passes on what d lost: sums of products of lengths about a point."""
+        own = self.gamma * gamma(3 * others.terms + 12) * others.squares
+        return Lost(FEW * UNIT, np.ones(own.size), np.minimum(own, 1.0))
+
+    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+        """By differences of samples, which lose nothing that ``y exp(-y) <= 1 / e`` would pass on;
+        of dense samples, where that does not take too long."""
+        n, p = X.shape
+        if is_sparse(X) or n * index.size * p > DIFFERENCES:
+            return None
+        out = np.empty(n)
+        rbf_product(X, X[index], weights, self.gamma, out)
+        relative = 0.4 * gamma(p + 4) + FEW * UNIT  # 1 / e < 0.4
+        return out, Lost(relative, np.ones(n), np.zeros(n))
 
 
 @dataclass(frozen=True)
@@ -263,6 +298,13 @@ class Polynomial(ProductKernel):
     def is_definite(self) -> bool:
         return self.coef0 >= 0
 
+    def lost_of(self, lengths: Array, relative: float) -> Lost:
+        """``|v'^d - v^d| <= d |v' - v| max(|v|, |v'|)^(d-1)``, v no larger than two lengths of
+        ``gamma |x|^2 + |coef0|``."""
+        roots = np.sqrt(self.gamma * lengths**2 + abs(self.coef0)) ** int(self.degree)
+        off = (int(self.degree) + 1) * (relative + FEW * UNIT)
+        return Lost(off, roots, np.zeros(roots.size))
+
     def transform(self, tile: Array, out: Array) -> None:
         np.multiply(tile, self.gamma, out=tile)
         np.add(tile, self.coef0, out=tile)
@@ -287,6 +329,11 @@ class Sigmoid(ProductKernel):
     def __post_init__(self) -> None:
         _check_gamma(self.gamma)
         _check_coef0(self.coef0)
+
+    def lost_of(self, lengths: Array, relative: float) -> Lost:
+        """The slope of tanh is at most one."""
+        roots = np.sqrt(self.gamma * lengths**2 + abs(self.coef0))
+        return Lost(relative + FEW * UNIT, roots, np.full(roots.size, FEW * UNIT))
 
     def transform(self, tile: Array, out: Array) -> None:
         np.multiply(tile, self.gamma, out=tile)
@@ -319,6 +366,9 @@ class About(ProductKernel):
         values = row_squares(X, self.origin)
         self.transform(values, values)
         return values
+
+    def lost_of(self, lengths: Array, relative: float) -> Lost:
+        return self.kernel.lost_of(lengths, relative)
 
     def transform(self, tile: Array, out: Array) -> None:
         self.kernel.transform(tile, out)

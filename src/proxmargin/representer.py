@@ -21,7 +21,7 @@ from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import UNIT, Enclosed, gamma
+from proxmargin.rounding import UNIT, Enclosed, Lost, gamma
 
 __all__ = [
     "Representer",
@@ -139,10 +139,12 @@ def represented(
     dual = problem.loss.balanced(given, problem.intercept)
     if product is None:
         parts = _uncancelled(kernel, dual)
-        known = Product(dual, parts, kernel.matvec(-parts), gamma(int(np.count_nonzero(parts))))
+        terms = int(np.count_nonzero(parts))
+        known = Product(dual, parts, kernel.matvec(-parts), gamma(terms), kernel.lost)
     else:
         off = _mass(kernel, dual - given)
-        known = Product(dual, dual, product, gamma(int(np.count_nonzero(dual))), off)
+        terms = int(np.count_nonzero(dual))
+        known = Product(dual, dual, product, gamma(terms), kernel.lost, off)
     return _of_product(problem, kernel, known, tol)
 
 
@@ -160,7 +162,7 @@ def represented_together(
     parts = [_uncancelled(kernel, dual) for dual in balanced]
     products, relative = kernel.matvec(-np.hstack(parts)), gamma(kernel.n_samples)
     known = [
-        Product(dual, part, products[:, k : k + 1].copy(), relative)
+        Product(dual, part, products[:, k : k + 1].copy(), relative, kernel.lost)
         for k, (dual, part) in enumerate(zip(balanced, parts, strict=True))
     ]
     return [
@@ -193,7 +195,8 @@ def represented_by_few(
         weights, w, value = multiple * weights, multiple * w, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
     size = np.array([[np.sqrt(square)]])
-    product = Product(dual, weights[:, None], scores, gamma(int(np.count_nonzero(weights))))
+    terms = int(np.count_nonzero(weights))
+    product = Product(dual, weights[:, None], scores, gamma(terms), kernel.lost)
     rounding = _rounding(kernel, product, dual)
     error = _enclosed(kernel, product, weights[:, None], scores, intercept).error
     rounding += loss.growth(scores, gradient, dual, error)
@@ -254,6 +257,8 @@ class Product(NamedTuple):
         ``-K parts`` as computed.
     relative : float
         What its sums may have rounded, as a share of the sums of absolute values.
+    lost : Lost
+        What the values of the kernel in it may have rounded.
     off : float
         `_mass` of the difference between the dual point and what the product is of.
     """
@@ -262,6 +267,7 @@ class Product(NamedTuple):
     parts: Array
     values: Array
     relative: float
+    lost: Lost
     off: float = 0.0
 
     @property
@@ -278,9 +284,8 @@ def _of_product(
     gap = found.gap
     if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
         return found
-    precise = product._replace(
-        values=kernel.precise_matvec(-product.parts), relative=COMPENSATED, off=0.0
-    )
+    values, lost = kernel.precise_matvec(-product.parts)
+    precise = product._replace(values=values, relative=COMPENSATED, lost=lost, off=0.0)
     refined = _best(problem, kernel, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
@@ -361,20 +366,18 @@ def _enclosed(
     """The scores ``K weights + intercept`` with a bound on what values and sums have rounded."""
     mass, size = _mass(kernel, weights), _mass(kernel, product.parts)
     repaired = product.off * mass / size if size > 0 else 0.0  # in units of the weights
-    relative = kernel.rounding_of(product.parts) + product.relative
-    roots = _roots(kernel)[:, None]
-    shift = np.abs(intercept)
-    return Enclosed(
-        scores, roots * (relative * mass + repaired) + relative * shift, roots * mass + shift
-    )
+    roots, shift = _roots(kernel)[:, None], np.abs(intercept)
+    error = product.lost.of(weights[:, 0])[:, None] + roots * (product.relative * mass + repaired)
+    sizes = roots * mass + shift
+    return Enclosed(scores, error + COMPENSATED * shift, sizes)
 
 
 def _rounding(kernel: KernelMatrix, product: Product, weights: Array) -> float:
     """What the kernel's values and the products with its matrix may have rounded of
     ``2 weights'K parts``."""
-    relative = kernel.rounding_of(product.parts) + product.relative
-    moved = relative * _mass(kernel, product.parts) + product.off
-    return 2.0 * moved * _mass(kernel, weights)
+    values = float(np.abs(weights[:, 0]) @ product.lost.of(product.parts[:, 0]))
+    moved = product.relative * _mass(kernel, product.parts) + product.off
+    return 2.0 * (values + moved * _mass(kernel, weights))
 
 
 def _mass(kernel: KernelMatrix, weights: Array) -> float:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Enclosed", "compensated_error", "gamma", "weighed"]
+__all__ = ["UNIT", "Enclosed", "Lost", "compensated_error", "gamma", "weighed"]
 
 Array = NDArray[np.float64]
 
@@ -55,6 +55,28 @@ class Enclosed(NamedTuple):
         return Enclosed(
             values, self.error / scale + 2.0 * UNIT * np.abs(values), self.sizes / scale
         )
+
+
+class Lost(NamedTuple):
+    """What values of a kernel may have rounded.
+
+    ``|computed_ij - exact_ij| <= relative roots_i roots_j + own_i + own_j``.
+
+    Attributes
+    ----------
+    relative : float
+    roots, own : (n_samples,)
+    """
+
+    relative: float
+    roots: Array
+    own: Array
+
+    def of(self, weights: Array) -> Array:
+        """A bound on ``sum_j |computed_ij - exact_ij| |weights_j|``, (n_samples,)."""
+        sizes = np.abs(weights)
+        shared: Array = self.relative * float(self.roots @ sizes) * self.roots
+        return shared + float(sizes.sum()) * self.own + float(self.own @ sizes)
 
 
 def gamma(terms: int) -> float:

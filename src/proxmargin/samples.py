@@ -76,6 +76,13 @@ class Others:
         return n, p
 
     @cached_property
+    def terms(self) -> int:
+        """The most products in an inner product of two samples."""
+        if not is_sparse(self.matrix):
+            return self.shape[1]
+        return int(np.bincount(self.matrix.indices, minlength=1).max(initial=0))
+
+    @cached_property
     def squares(self) -> Array:
         """Of the samples less the point, (n_samples,)."""
         return row_squares(self.matrix, None if is_sparse(self.matrix) else self.point)

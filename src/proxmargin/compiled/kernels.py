@@ -1,4 +1,4 @@
-"""Inner products of the rows of two sparse matrices, into a dense one.
+"""Inner products of sparse rows, into a dense matrix; products of a Gaussian by differences.
 
 SciPy's product of sparse matrices has a sparse result, which kernels would only make dense again.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["sparse_products"]
+__all__ = ["rbf_product", "sparse_products"]
 
 
 @njit(cache=True, nogil=True)
@@ -34,3 +34,24 @@ def sparse_products(  # type: ignore[no-untyped-def]
             j = indices[entry]
             for other in range(others_indptr[j], others_indptr[j + 1]):
                 row[others_indices[other]] += value * others_data[other]
+
+
+@njit(cache=True, nogil=True)
+def rbf_product(samples, anchors, weights, gamma, out):  # type: ignore[no-untyped-def]
+    """``out[i] = sum_j weights_j exp(-gamma |sample_i - anchor_j|^2)``, by compensated sums.
+
+    Distances are sums of squared differences: close samples far from all others keep their digits.
+    """
+    for i in range(samples.shape[0]):
+        total = low = 0.0
+        for j in range(anchors.shape[0]):
+            distance = 0.0
+            for k in range(samples.shape[1]):
+                apart = np.float64(samples[i, k]) - np.float64(anchors[j, k])
+                distance += apart * apart
+            term = weights[j] * np.exp(-gamma * distance)
+            summed = total + term
+            part = summed - total
+            low += (total - (summed - part)) + (term - part)
+            total = summed
+        out[i] = total + low

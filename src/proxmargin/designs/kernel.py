@@ -15,6 +15,7 @@ from proxmargin.compiled import compensated, products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.kernels import Custom, Kernel, Precomputed
+from proxmargin.rounding import Lost
 from proxmargin.rows import first_of_equals, live_rows
 from proxmargin.samples import by_rows
 
@@ -44,8 +45,6 @@ HALVED, SQUARE_ROWS = 4, 1024
 FEWEST_DIGITS = 3
 # samples on which a function's symmetry is tried out
 TRIAL_SAMPLES = 256
-# samples up to which the rounding of each pair is kept; of more, that of some pairs stands for all
-WEIGHED_SAMPLES = 512
 # samples on which positive semidefiniteness is checked; all of them up to this number
 PROBE_SAMPLES = 3000
 # eigenvalues of a part of this order are quick, and telling
@@ -102,8 +101,9 @@ class KernelMatrix(ABC):
     def matvec(self, right: Array) -> Array:
         """``K @ right`` for (n_samples, n_outputs); samples whose row is zero cost nothing."""
 
-    def precise_matvec(self, right: Array) -> Array:
-        """`matvec` by compensated sums: their rounding does not grow with the number of samples."""
+    def precise_matvec(self, right: Array) -> tuple[Array, Lost]:
+        """`matvec` by compensated sums, whose rounding does not grow with the number of samples,
+        with what values have lost: as little as can be."""
         total, low = np.zeros(right.shape), np.zeros(right.shape)
         for index in _pieces(live_rows(right), BLOCK_ENTRIES // max(self.n_samples, 1)):
             rows, term = self.rows(index), np.empty(right.shape)
@@ -115,7 +115,7 @@ class KernelMatrix(ABC):
             back = summed - total
             low += (total - (summed - back)) + (term - back)
             total = summed
-        return total + low
+        return total + low, self.lost
 
     @abstractmethod
     def rows(self, index: Index) -> Array:
@@ -145,9 +145,11 @@ class KernelMatrix(ABC):
         """Error of an entry on average, as a share of the largest; those given are exact."""
         return float(np.finfo(float).eps)
 
-    def rounding_of(self, weights: Array) -> float:
-        """`rounding` of the entries that count in a sum over all pairs of weighted samples."""
-        return self.rounding
+    @cached_property
+    def lost(self) -> Lost:
+        """A bound on the rounding of values; those that are given have none."""
+        nothing = np.zeros(self.n_samples)
+        return Lost(0.0, nothing, nothing)
 
     @property
     def negative(self) -> float:
@@ -241,17 +243,17 @@ class ComputedKernel(KernelMatrix):
     def rounding(self) -> float:
         return float(np.finfo(float).eps) * self.kernel.mean_rounding(self.X)
 
-    def rounding_of(self, weights: Array) -> float:
-        shares = np.abs(weights).sum(axis=1)
-        total = float(shares.sum())
-        if total == 0 or self.n_samples > WEIGHED_SAMPLES:
-            return self.rounding
-        shares /= total
-        return max(float(np.finfo(float).eps * (shares @ self._roundings @ shares)), self.rounding)
-
     @cached_property
-    def _roundings(self) -> Array:
-        return self.kernel.roundings(self.X)
+    def lost(self) -> Lost:
+        return self.kernel.lost(self.others, self._diagonal)
+
+    def precise_matvec(self, right: Array) -> tuple[Array, Lost]:
+        live = live_rows(right)
+        exact = self.kernel.precisely(self.X, live, right[live, 0])
+        if exact is None or right.shape[1] > 1:
+            return super().precise_matvec(right)
+        self.ledger.charge(live.size / max(self.n_samples, 1))
+        return exact[0][:, None], exact[1]
 
     def matvec(self, right: Array) -> Array:
         live = live_rows(right)

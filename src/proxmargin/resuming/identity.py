@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import marshal
 from collections.abc import Callable, Mapping
-from functools import singledispatch
+from functools import partial, singledispatch
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,10 @@ __all__ = ["Identity"]
 FREE = frozenset(
     {"callbacks", "verbose", "time_limit", "max_iter", "cache_size", "random_state", "n_jobs"}
 )
-# entries of the data, along each axis, that the digest looks at
+# entries of an array that its text shows, instead of a digest
 LOOKED_AT = 256
+# bytes of dense data that are hashed at a time
+BLOCK = 1 << 24
 # letters of a digest, and of what a message shows of a value
 DIGITS, SHOWN = 16, 80
 
@@ -39,7 +43,7 @@ class Identity:
         A text for each parameter that matters.
     shape : (n_samples, n_features)
     labels, entries : str
-        Digests: of all labels and weights, and of the data (storage, and evenly spaced entries).
+        Digests: of all labels and weights, and of the data (storage, and every entry).
     """
 
     version: str
@@ -59,7 +63,7 @@ class Identity:
             parameters={name: _text(given[name]) for name in sorted(given) if name not in FREE},
             shape=(int(X.shape[0]), int(X.shape[1])),
             labels=_digest(np.array([_text(label) for label in classes.tolist()]), *targets),
-            entries=_storage(X) + " " + _digest(*_samples(X)),
+            entries=_storage(X) + " " + _digest(*_parts(X)),
         )
 
     def objection(self, earlier: Identity) -> str | None:
@@ -108,8 +112,23 @@ def _text(value: Any) -> str:
         kept = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return f"{type(value).__name__}({_entries(kept, '=')})"
     if isinstance(value, Callable):  # type: ignore[arg-type]
-        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value))}"
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return f"{value.__module__}.{name}({_text(getattr(value, '__dict__', {}))})"
     return repr(value)
+
+
+@_text.register
+def _(value: partial) -> str:  # type: ignore[type-arg]
+    return f"partial({_text(value.func)}, {_text(value.args)}, {_text(value.keywords)})"
+
+
+@_text.register
+def _(value: FunctionType) -> str:
+    """A function with what it does: its code, its defaults and what it holds of its place."""
+    code = hashlib.sha256(marshal.dumps(value.__code__)).hexdigest()[:DIGITS]
+    held = [cell.cell_contents for cell in value.__closure__ or ()]
+    given = _text([value.__defaults__, value.__kwdefaults__, held])
+    return f"{value.__module__}.{value.__qualname__}({code}, {given})"
 
 
 @_text.register
@@ -150,18 +169,19 @@ def _storage(X: Any) -> str:
     return f"{X.dtype} {getattr(X, 'format', 'dense')}"
 
 
-def _samples(X: Any) -> list[NDArray[Any]]:
-    """Entries that are spread over the data; of sparse data with their places."""
+def _parts(X: Any) -> list[NDArray[Any]]:
+    """The arrays that hold the data."""
     if not sparse.issparse(X):
-        rows, columns = (max(1, -(-size // LOOKED_AT)) for size in X.shape)
-        return [X[::rows, ::columns]]
-    parts = (getattr(X, name) for name in ("data", "indices", "indptr"))
-    return [part[:: max(1, -(-part.size // LOOKED_AT**2))] for part in parts]
+        return [X]
+    return [getattr(X, name) for name in ("data", "indices", "indptr")]
 
 
 def _digest(*arrays: NDArray[Any]) -> str:
     found = hashlib.sha256()
     for array in arrays:
         found.update(f"{array.dtype.str} {array.shape} ".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
+        lines = array if array.ndim else array[None]
+        step = max(1, BLOCK * max(len(lines), 1) // max(lines.nbytes, 1))
+        for start in range(0, len(lines), step):  # memory maps are not read as a whole
+            found.update(np.ascontiguousarray(lines[start : start + step]).tobytes())
     return found.hexdigest()[:DIGITS]
