@@ -301,3 +301,9 @@ def test_whenever_a_process_is_killed_its_checkpoint_is_whole(tmp_path) -> None:
         source = path if path.exists() else None
         assert_same(fitted(model, Checkpoint(path), resume_from=source), whole)
         assert os.listdir(tmp_path) == ["fit.npz"]
+
+
+@pytest.mark.parametrize("source", [3, ["fit.npz"], b"fit.npz"])
+def test_what_is_no_path_is_named(source: Any) -> None:
+    with pytest.raises(ValueError, match="resume_from must be the path of a checkpoint"):
+        HuberizedSVC().fit(X, Y, resume_from=source)

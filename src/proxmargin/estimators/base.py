@@ -461,7 +461,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if histories:
             self.history_ = histories[0]
         if any(solution.status is Status.INTERRUPTED for solution in solutions):
-            raise KeyboardInterrupt(str(self.certificate_))
+            raise KeyboardInterrupt(f"the fit was interrupted; so far: {self.certificate_}")
         self._warn(solutions)
 
     def _warn(self, solutions: list[Solution]) -> None:

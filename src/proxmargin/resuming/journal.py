@@ -200,8 +200,10 @@ def journal_of(callbacks: Any, source: str | os.PathLike[str] | None) -> Iterato
     OSError
         There is no such file.
     ValueError
-        It is no checkpoint.
+        It is no checkpoint, or no path.
     """
+    if not (source is None or isinstance(source, str | os.PathLike)):
+        raise ValueError(f"resume_from must be the path of a checkpoint or None, got {source!r}")
     listed = callbacks if isinstance(callbacks, list | tuple) else ()
     journal = Journal([each for each in listed if isinstance(each, Checkpoint)], source)
     try:
