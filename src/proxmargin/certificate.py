@@ -242,7 +242,9 @@ def _gap(
         + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
         + float(problem.intercept.fenchel_young(b, c).sum())
     )
-    rounding += _rounding_of_dual(problem, point, abs(float(primal)) + apart + rounding, back.error)
+    if scale > 0:
+        level = abs(float(primal)) + apart + rounding
+        rounding += scale * _rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
         reach = np.abs(b[0]) + np.max(np.broadcast_to(scores.sizes, scores.values.shape), axis=0)
         off = c[0] - c[0].mean() * problem.intercept.sums_to_zero  # a common part changes nothing

@@ -303,7 +303,7 @@ def test_a_signal_in_the_middle_of_compiled_code_is_not_lost() -> None:
     rng = np.random.default_rng(2)
     wide = rng.standard_normal((62, 2000))
     labels = (wide[:, 0] > 0).astype(int)
-    model = HuberizedSVC(tol=0.0, solver="gcd", max_iter=10**7, time_limit=20)
+    model = HuberizedSVC(alpha=1e-4, tol=0.0, solver="gcd", max_iter=10**7, time_limit=20)
     model.set_params(max_iter=10).fit(wide[:, :300], labels)  # compile first
     model.set_params(max_iter=10**7)
     for delay in (0.1, 0.17, 0.23, 0.31):
