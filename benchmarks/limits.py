@@ -21,13 +21,17 @@ from scipy import sparse
 
 from benchmarks.report import RESULTS, seconds, table, write_section
 
-SAMPLES, SMALL = 20_000, 300  # of a fit, and of the one before it that compiles
-DENSE_FEATURES, SPARSE_FEATURES, DENSITY = 50, 5_000, 0.01
+SAMPLES = 20_000
+SMALL = 300  # samples of the fit before it, which compiles
+DENSE_FEATURES = 50
+SPARSE_FEATURES = 5_000
+DENSITY = 0.01
 WIDE_FEATURES = 200  # of dense data for memory
 CLASSES = 8
 LIMIT = 2.0  # seconds
 MOST = 40.0  # seconds after which a fit is given up
-GIVEN_SHARE, GIVEN_SECONDS = 0.1, 0.5  # what a fit may take beyond its limit, the larger
+GIVEN_SHARE = 0.1  # of its limit, that a fit may take beyond it
+GIVEN_SECONDS = 0.5  # that a fit may take beyond its limit, if that is more
 FITS_APART = 1  # a fit that overran is repeated so often: the first may have compiled
 
 ALPHAS = {"dense": 1e-3, "sparse": 1e-5}

@@ -66,7 +66,9 @@ OUTSIDE = 1e-6
 NEVER, LOOKS = 1e4, (1e-5, 1e-6, 1e-7, 1e-8)
 # relative accuracy of the value for two ellipsoids, and of the iterative solutions behind it
 ACCURACY, SOLVED = 1e-12, 1e-13
-LSMR_STEPS, FEWEST_STEPS = 12000, 4
+# steps of LSMR at most, and at least, whatever the time that is left
+LSMR_STEPS = 12000
+FEWEST_STEPS = 4
 SEARCH_STEPS = 200
 
 

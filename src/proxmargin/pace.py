@@ -10,12 +10,16 @@ from proxmargin.compiled.clock import clock
 
 __all__ = ["affordable", "eigen_work", "factor_work", "gram_work", "operations_in"]
 
-# side of the matrices that are multiplied to find out, and how often: some milliseconds in all
-SIDE, TRIALS = 256, 3
+# side of the matrices that are multiplied to find out: some milliseconds in all
+SIDE = 256
+# times that they are multiplied
+TRIALS = 3
 # share of the time that is left which one step may take, by the estimate of its operations
 ONE_STEP = 0.2
-# operations of a product of sparse rows, and of an eigenvalue decomposition, in those of a product
-SPARSE, EIGEN = 8.0, 10.0
+# operations of a product of sparse rows, in those of a dense product
+SPARSE = 8.0
+# operations of an eigenvalue decomposition, in those of a dense product
+EIGEN = 10.0
 
 
 def operations_in(seconds: float) -> float:

@@ -42,7 +42,8 @@ Array = NDArray[np.float64]
 Tile = tuple[slice, slice, Array]
 
 # a tile of values: a megabyte, which stays in a core's cache
-TILE_ROWS, TILE_COLUMNS = 128, 1024
+TILE_ROWS = 128
+TILE_COLUMNS = 1024
 # samples behind the centre of the distances: any point amid the data will do
 CENTRE_SAMPLES = 256
 # entries converted to float64 at a time

@@ -29,8 +29,10 @@ from tests.files.models import assert_same, learned
 from tests.fuzz import mutations
 
 CASES = int(os.environ.get("PROXMARGIN_FUZZ", "150"))
-# the memory that files may believe to be free, bytes, and what reading may add to the process
-FREE, GROWTH = 2**28, 2**29
+# bytes of memory that files may believe to be free
+FREE = 2**28
+# bytes that reading may add to the process
+GROWTH = 2**29
 # a file of a few kilobytes is read in milliseconds; the rest is for a busy machine, seconds
 LONGEST = 10.0
 

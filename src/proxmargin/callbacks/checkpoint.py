@@ -22,7 +22,9 @@ from proxmargin.problem import Point
 __all__ = ["Checkpoint", "Stored"]
 
 # members of the file besides the arrays of a state
-POINT, FACTS, FIT = ("coef", "intercept"), "facts", "fit"
+POINT = ("coef", "intercept")
+FACTS = "facts"
+FIT = "fit"
 # what reading a damaged archive of arrays raises
 DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 

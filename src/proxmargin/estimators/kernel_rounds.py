@@ -34,11 +34,16 @@ FIRST_OPERATIONS, MOST_OPERATIONS, MOST_BYTES = 5e10, 4e11, 4e9
 # a round that leaves more than this share of the gap calls for a factor of twice the rank, as does
 # a gap above the second number; one that leaves more than the third was of no use
 SLOW, FAR, USELESS = 0.1, 0.03, 0.7
-# rows behind the guess of what a product with the kernel will take, and how often they are timed
-TIMED_ROWS, TIMED = 32, 3
-# share of the time left that one product may take; that the first factor may take; and that one
-# product of n r^2 operations with a factor may take, a problem
-SPARED, FACTORED, MULTIPLIED = 0.4, 0.3, 0.05
+# rows behind the guess of what a product with the kernel will take
+TIMED_ROWS = 32
+# times that they are timed: the median is taken
+TIMED = 3
+# share of the time left that one product with the kernel may take
+SPARED = 0.4
+# share of it that the first factor may take
+FACTORED = 0.3
+# share of it that a product of n r^2 operations with a factor may take, a problem
+MULTIPLIED = 0.05
 # where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
 # to no support vector, if the certificate agrees
 CUTS = (1e-6, 1e-9, 0.0)

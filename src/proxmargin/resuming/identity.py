@@ -26,8 +26,10 @@ FREE = frozenset(
 LOOKED_AT = 256
 # bytes of dense data that are hashed at a time
 BLOCK = 1 << 24
-# letters of a digest, and of what a message shows of a value
-DIGITS, SHOWN = 16, 80
+# letters of a digest
+DIGITS = 16
+# letters of a value that a message shows
+SHOWN = 80
 
 
 @dataclasses.dataclass(frozen=True)

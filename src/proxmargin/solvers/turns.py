@@ -16,8 +16,12 @@ from proxmargin.stopping import Stop
 
 __all__ = ["Turn", "Turns"]
 
-# iterations of the first and the second method in the first turn of each, and how both grow
-FIRST_TURN, SECOND_TURN, GROWTH = 500, 250, 2
+# iterations of the first turn of the first method
+FIRST_TURN = 500
+# iterations of the first turn of the second method
+SECOND_TURN = 250
+# factor from one turn of a method to its next
+GROWTH = 2
 
 
 @dataclass(frozen=True, eq=False)
