@@ -20,7 +20,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "lock.txt"
 BIN = Path(sys.executable).parent
-FOUND, UNREAD = 1, 2
+# exit status where a vulnerability was found
+FOUND = 1
+# exit status where nothing, or not everything, could be looked up
+UNREAD = 2
 
 # what a BSD-3-Clause library may depend on without a duty beyond a notice
 COMPATIBLE = {

@@ -14,7 +14,8 @@ import numpy as np
 DIGITS = 50
 Margin = Callable[[Decimal], Decimal]
 Scored = Callable[[list[Decimal], int], Decimal]
-ZERO, ONE = Decimal(0), Decimal(1)
+ZERO = Decimal(0)
+ONE = Decimal(1)
 
 
 def exact(value: float) -> Decimal:
