@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import RESULTS, seconds, table, write_section
-from proxmargin.compiled.knapsack import Knapsack
+from proxmargin.compiled.projections.knapsack import Knapsack
 from proxmargin.projections import METHODS, box_hyperplane_multiplier, capped_simplex
 
 SIZES = ((100_000, 10.0), (100_000, 1000.0), (1_000_000, 10.0), (1_000_000, 1000.0))

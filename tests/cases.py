@@ -49,11 +49,11 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.problem import Problem
-from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
 from proxmargin.solvers.names import SOLVERS as NAMED
-from proxmargin.solvers.newton import ProximalNewton
-from proxmargin.solvers.proximal_gradient import ProximalGradient
-from proxmargin.solvers.working_set import WorkingSet
+from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.solvers.wrappers.working_set import WorkingSet
 
 # -- losses of one margin ---------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import lp_ball
-from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from tests.cases import binary_problem, hinge_problem, tail_problem

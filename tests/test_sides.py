@@ -20,8 +20,11 @@ from proxmargin.sides import (
     primal_side,
     scaled_side,
 )
-from proxmargin.solvers.accelerated import FastProximalGradientStar, GuaranteedProximalGradient
 from proxmargin.solvers.auto import choose
+from proxmargin.solvers.first_order.accelerated import (
+    FastProximalGradientStar,
+    GuaranteedProximalGradient,
+)
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 from tests.cases import COUPLED, INTERCEPTS, MARGIN_LOSSES, binary_sum, into_domain

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.kernels import rbf_product
+from proxmargin.compiled.products.kernels import rbf_product
 from proxmargin.designs.base import CONSTANT, Design
 from proxmargin.designs.convert import as_design
-from proxmargin.rounding import UNIT, Lost, gamma
-from proxmargin.samples import (
+from proxmargin.designs.samples import (
     TILE_COLUMNS,
     TILE_ROWS,
     Others,
@@ -35,6 +34,7 @@ from proxmargin.samples import (
     row_squares,
     squared_distances,
 )
+from proxmargin.rounding import UNIT, Lost, gamma
 
 __all__ = [
     "Custom",

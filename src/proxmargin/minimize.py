@@ -20,7 +20,7 @@ from proxmargin.interrupts import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import NotFiniteError
-from proxmargin.solvers.base import PricedState, Solver, State, UnsuitableSolverError
+from proxmargin.solver import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
 
 __all__ = ["Certify", "Report", "Waypoint", "minimize"]

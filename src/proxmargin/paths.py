@@ -21,9 +21,9 @@ from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of
 from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.estimators.validation import check_number
 from proxmargin.interrupts import interrupts
+from proxmargin.limits.critical import critical_strength
 from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet
-from proxmargin.solvers.critical import critical_strength
 
 __all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "fitted_grid", "margin_path"]
 
@@ -107,7 +107,7 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
     """The largest ``C`` for which all coefficients are zero, exactly.
 
     Hinges have many gradients where nothing but the intercepts is fitted; the least dual norm
-    among them is the value of a linear program (`proxmargin.solvers.critical`).
+    among them is the value of a linear program (`proxmargin.limits.critical`).
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 With the unit roundoff u, a sum of n products in any order, with or without fused operations, is
 off by no more than ``gamma_n sum |x||y|``, ``gamma_n = n u / (1 - n u)`` (Higham 2002, section
-3.1). Compensated sums (`proxmargin.compiled.compensated`) are off by no more than
+3.1). Compensated sums (`proxmargin.compiled.products.compensated`) are off by no more than
 ``u |x'y| + gamma_n^2 sum |x||y|``.
 """
 

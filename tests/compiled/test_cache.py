@@ -19,7 +19,7 @@ import pytest
 
 import proxmargin
 from proxmargin.compiled import cache, folders
-from proxmargin.compiled.sums import add
+from proxmargin.compiled.products.sums import add
 
 ROOT = Path(proxmargin.__file__).parent
 DAY = 86_400.0
@@ -27,12 +27,12 @@ UNIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners of files ar
 
 RISE = """
 import numpy as np
-from proxmargin.compiled.margins import Shape
-from proxmargin.compiled.newton import _rise
+from proxmargin.compiled.losses.margins import Shape
+from proxmargin.compiled.solvers.newton import _rise
 one = np.ones(1)
 print(_rise(Shape(False, 2.0, np.inf), 0 * one, one, one, one, one, one, 0.0, 1.0))
 """
-ADD = "from proxmargin.compiled.sums import add; print(add(1.0, 0.0, 2.0))"
+ADD = "from proxmargin.compiled.products.sums import add; print(add(1.0, 0.0, 2.0))"
 
 
 @pytest.fixture

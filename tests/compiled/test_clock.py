@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from proxmargin.compiled import cache
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.sums import add
+from proxmargin.compiled.products.sums import add
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
 from proxmargin.solvers.names import SOLVERS

@@ -21,7 +21,7 @@ from proxmargin import (
 )
 from proxmargin.losses import Hinge
 from proxmargin.penalties import ElasticNet
-from proxmargin.solvers.accelerated import FastProximalGradient
+from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 
 EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 every = pytest.mark.parametrize("make", EVERY)

@@ -18,7 +18,7 @@ import proxmargin.minimize as minimize_module
 from proxmargin import Checkpoint, History, HuberizedSVC, SparseLogisticRegression
 from proxmargin.minimize import minimize
 from proxmargin.problem import Point
-from proxmargin.solvers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.stopping import Stop
 from tests.data import load_set, needs_data
 
@@ -123,7 +123,7 @@ def test_the_two_stage_method_repairs_a_wrong_support() -> None:
     assert model.certificate_.converged
     # the support found by the first stage alone, as the paper would have kept it
     from proxmargin.minimize import minimize
-    from proxmargin.solvers.two_stage import TwoStage
+    from proxmargin.solvers.wrappers.two_stage import TwoStage
     from proxmargin.stopping import Stop
 
     problem = model._assemble(wide, labels, None).problems[0]

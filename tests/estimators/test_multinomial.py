@@ -17,7 +17,7 @@ from proxmargin import SparseLogisticRegression, alpha_max, margin_path
 from proxmargin.losses import Multinomial
 from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, SumToZero
-from proxmargin.solvers.accelerated import FastProximalGradient
+from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.solvers.names import suitable
 from proxmargin.stopping import Stop
 

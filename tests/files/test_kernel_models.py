@@ -9,11 +9,11 @@ import scipy.sparse as sp
 import proxmargin
 from proxmargin import MarginClassifier, load_model, save_model
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.model import describe_model
+from proxmargin.files.models.model import describe_model
 from proxmargin.kernels import Linear, Polynomial, Rbf
 from proxmargin.losses import DistanceWeighted
 from proxmargin.penalties import Ball
-from proxmargin.solvers.accelerated import FastProximalGradientStar
+from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
 from tests.files.models import CERTIFICATE, assert_same, forged_file, npy, there_and_back
 
 KERNEL_MODELS = ("SVC", "L2SVC", "LogisticRegression", "NuSVC", "DWD", "MarginFDA", "MarginMPM")

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 
 from proxmargin import read_data
-from proxmargin.files import npz
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import how_to_install
+from proxmargin.files.tables import npz
 
 
 class TestSvmlight:

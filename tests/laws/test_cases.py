@@ -15,7 +15,7 @@ from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
-from proxmargin.solvers.base import Solver
+from proxmargin.solver import Solver
 from proxmargin.solvers.names import SOLVERS
 from tests import cases
 

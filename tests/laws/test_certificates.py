@@ -20,7 +20,7 @@ from proxmargin.losses import (
 from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.accelerated import FastProximalGradient
+from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.stopping import Stop
 from tests.oracles.models import binary_optimum, joint_optimum
 

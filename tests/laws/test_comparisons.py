@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from proxmargin.losses import Loss, Multinomial, PairwiseSquaredHinge
-from proxmargin.losses.comparison import SmoothComparison
+from proxmargin.losses.classes.comparison import SmoothComparison
 from proxmargin.traits import Trait
 from tests.cases import COMPARISONS, INTERCEPTS
 

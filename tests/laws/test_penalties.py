@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from proxmargin.compiled.rows import sum_to_zero_shifts
+from proxmargin.compiled.projections.rows import sum_to_zero_shifts
 from proxmargin.penalties import (
     Ball,
     ElasticNet,

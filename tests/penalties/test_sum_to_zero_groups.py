@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from proxmargin.compiled.rows import balanced_linf_prox
+from proxmargin.compiled.projections.rows import balanced_linf_prox
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, SumToZero, SumToZeroGroups
 
 NORMS = {"l2": (GroupL2, 2), "linf": (GroupLinf, "inf")}

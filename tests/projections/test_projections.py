@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from proxmargin.compiled.knapsack import Knapsack, _place
+from proxmargin.compiled.projections.knapsack import Knapsack, _place
 from proxmargin.projections import (
     METHODS,
     BoxHyperplane,

@@ -240,7 +240,11 @@ def test_a_record_of_another_class_is_refused(written, tmp_path) -> None:
     path = tmp_path / "forged.npz"
     with np.load(written) as file:
         held = dict(file)
-    for name in ("os:system", "proxmargin.files.model:load_model", "proxmargin.problem:Problem"):
+    for name in (
+        "os:system",
+        "proxmargin.files.models.model:load_model",
+        "proxmargin.problem:Problem",
+    ):
         fit = str(held["fit"]).replace("proxmargin.resuming.identity:Identity", name)
         np.savez(path, **{**held, "fit": np.array(fit)})
         with pytest.raises(ValueError, match="this version cannot read"):
@@ -250,7 +254,7 @@ def test_a_record_of_another_class_is_refused(written, tmp_path) -> None:
 def test_a_checkpoint_of_a_single_minimisation_is_refused(tmp_path) -> None:
     path = tmp_path / "run.npz"
     problem = SquaredHingeSVC()._assemble(X, Y, None).problems[0]
-    from proxmargin.solvers.coordinate_descent import CoordinateDescent
+    from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 
     found = minimize(problem, CoordinateDescent(), callbacks=[Checkpoint(path)])
     point, facts = Checkpoint.load(path)

@@ -11,15 +11,15 @@ import pytest
 from proxmargin.callbacks import History
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses import Logistic
-from proxmargin.losses.multinomial import Multinomial
+from proxmargin.losses.classes.multinomial import Multinomial
 from proxmargin.minimize import minimize
 from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.auto import KERNEL_RULES, RULES, Choice, choose, solve
-from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.ridge_newton import RidgeNewton
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.stopping import Stop
 from tests.cases import (
     binary_problem,

@@ -18,10 +18,10 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers import ellipsoids
-from proxmargin.solvers.ellipsoids import spectrum
-from proxmargin.solvers.fisher_secular import FisherSecular
-from proxmargin.solvers.probability_newton import ProbabilityNewton
+from proxmargin.solvers.minimax import ellipsoids
+from proxmargin.solvers.minimax.ellipsoids import spectrum
+from proxmargin.solvers.minimax.fisher_secular import FisherSecular
+from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT

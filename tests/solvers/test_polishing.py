@@ -14,14 +14,14 @@ from proxmargin import DWD, L2SVC, HuberizedSVC, LogisticRegression, SquaredHing
 from proxmargin.callbacks import History
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses import Logistic
-from proxmargin.losses.margin_sum import MarginSum
+from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.minimize import Report, minimize
 from proxmargin.outcome import Status
 from proxmargin.penalties import Ball, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.ball_newton import BallNewton
-from proxmargin.solvers.probability_newton import ProbabilityNewton
+from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.smooth.ball_newton import BallNewton
 from proxmargin.stopping import Stop
 
 

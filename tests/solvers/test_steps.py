@@ -12,8 +12,8 @@ import proxmargin
 from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point
-from proxmargin.solvers.base import UnsuitableSolverError
-from proxmargin.solvers.newton import ProximalNewton
+from proxmargin.solver import UnsuitableSolverError
+from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.stopping import Stop
 from tests.cases import (
     BINARY_SOLVERS,

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sklearn.exceptions import ConvergenceWarning
 
     from proxmargin.comparing.run import compare
-    from proxmargin.files.model import save_model
+    from proxmargin.files.models.model import save_model
 
     check_output(arguments.save)
     table = table_of(arguments)

@@ -18,7 +18,7 @@ from proxmargin.cli.output import check_output, print_facts, print_json
 from proxmargin.cli.saving import saved_first
 
 if TYPE_CHECKING:
-    from proxmargin.files.table import Table
+    from proxmargin.files.tables.table import Table
 
 __all__ = ["register"]
 
@@ -33,7 +33,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from proxmargin.callbacks import Progress
-    from proxmargin.files.model import save_model
+    from proxmargin.files.models.model import save_model
 
     check_output(arguments.output)
     progress = () if arguments.quiet else (Progress(label=arguments.model),)
@@ -60,7 +60,7 @@ def _fitted_or_stopped(estimator: Any, table: Table) -> bool:
 
 
 def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str | None) -> None:
-    from proxmargin.files.model import describe_model
+    from proxmargin.files.models.model import describe_model
 
     facts = describe_model(model)
     if arguments.json:

@@ -34,14 +34,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _is_model(name: str) -> bool:
     """By suffix, or by content where it has another name."""
-    from proxmargin.files.archive import holds
-    from proxmargin.files.manifest import MANIFEST
+    from proxmargin.files.models.archive import holds
+    from proxmargin.files.models.manifest import MANIFEST
 
     return Path(name).suffix.lower() == MODEL_SUFFIX or holds(name, MANIFEST)
 
 
 def _model_facts(arguments: argparse.Namespace) -> dict[str, Any]:
-    from proxmargin.files.model import describe_model
+    from proxmargin.files.models.model import describe_model
 
     return describe_model(arguments.data)
 

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from proxmargin.files.known import ESTIMATORS, named
+from proxmargin.files.models.known import ESTIMATORS, named
 
 __all__ = ["add_model_options", "estimator_of", "name_features", "shown_settings"]
 

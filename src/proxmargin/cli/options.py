@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from proxmargin.files.dialect import Dialect
-    from proxmargin.files.table import Table
+    from proxmargin.files.tables.dialect import Dialect
+    from proxmargin.files.tables.table import Table
 
 __all__ = [
     "Commands",
@@ -97,7 +97,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 def table_of(arguments: argparse.Namespace) -> Table:
     """The data that the arguments name."""
-    from proxmargin.files.table import read_data
+    from proxmargin.files.tables.table import read_data
 
     return read_data(
         arguments.data,
@@ -110,7 +110,7 @@ def table_of(arguments: argparse.Namespace) -> Table:
 
 def dialect_of(arguments: argparse.Namespace) -> Dialect:
     """How the text tables are written that the arguments name."""
-    from proxmargin.files.dialect import Dialect
+    from proxmargin.files.tables.dialect import Dialect
 
     separator = {"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep)
     return Dialect(separator, arguments.decimal, arguments.encoding, arguments.header)

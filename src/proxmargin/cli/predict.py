@@ -38,8 +38,8 @@ def register(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from proxmargin.files.align import read_for_model
-    from proxmargin.files.model import load_model
+    from proxmargin.files.models.model import load_model
+    from proxmargin.files.tables.align import read_for_model
 
     check_output(arguments.output)
     model = load_model(arguments.model)

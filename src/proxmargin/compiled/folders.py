@@ -46,11 +46,11 @@ def name() -> str:
     They are not in archives, where what is out of date could not be told.
     """
     # some installations have byte code alone; what editors leave begins with a dot
-    sources = sorted(HERE.glob("[!.]*.py")) or sorted(HERE.glob("[!.]*.pyc"))
+    sources = sorted(HERE.rglob("[!.]*.py")) or sorted(HERE.rglob("[!.]*.pyc"))
     digest = sha256(repr(_makers()).encode())
     for path in sources:
         content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)} ".encode() + content)
+        digest.update(f"{path.relative_to(HERE)} {len(content)} ".encode() + content)
     return f"proxmargin-{digest.hexdigest()[:DIGITS]}" if sources else ""
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from proxmargin.compressed import canonical
 from proxmargin.designs.base import Design
+from proxmargin.designs.compressed import canonical
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.sparse import SparseDesign
 

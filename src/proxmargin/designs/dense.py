@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from proxmargin.compiled import compensated, products
+from proxmargin.compiled.products import compensated, products
 from proxmargin.designs.base import Array, Design, Index, Ledger
 from proxmargin.rounding import Enclosed, compensated_error
 from proxmargin.rows import live_rows

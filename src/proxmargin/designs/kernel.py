@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.compiled import compensated, products
+from proxmargin.compiled.products import compensated, products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.samples import by_rows
 from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.rounding import Lost
 from proxmargin.rows import first_of_equals, live_rows
-from proxmargin.samples import by_rows
 
 __all__ = [
     "ComputedKernel",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled import compensated, products
-from proxmargin.compiled.newton import sparse_gram
-from proxmargin.compressed import entries_of_columns, full_columns, shifted
+from proxmargin.compiled.products import compensated, products
+from proxmargin.compiled.solvers.newton import sparse_gram
 from proxmargin.designs.base import CONSTANT, Array, Design, Index, Ledger, subtract_outer
+from proxmargin.designs.compressed import entries_of_columns, full_columns, shifted
 from proxmargin.rounding import Enclosed, compensated_error
 
 __all__ = ["SparseDesign"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.compiled import compensated
+from proxmargin.compiled.products import compensated
 from proxmargin.designs.base import CONSTANT, Array, Design, Index
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 

@@ -47,8 +47,8 @@ from proxmargin.penalties import (
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import UNRECORDED, Journal, journal_of
+from proxmargin.solver import Solver, State
 from proxmargin.solvers.auto import Choice, choose, solve
-from proxmargin.solvers.base import Solver, State
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
 from proxmargin.targets import Targets

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.admissible import KERNEL_RANK, largest_nu, smallest_nu
 from proxmargin.certificate import Gap
 from proxmargin.designs import Design
 from proxmargin.designs.kernel_design import KernelDesign
@@ -21,6 +20,7 @@ from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import no_margin
 from proxmargin.estimators.validation import check_number
+from proxmargin.limits.admissible import KERNEL_RANK, largest_nu, smallest_nu
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge

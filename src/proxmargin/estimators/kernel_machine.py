@@ -23,6 +23,7 @@ from proxmargin.designs.kernel import (
     kernel_matrix,
 )
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.base import (
     Assembly,
     MarginEstimator,
@@ -55,8 +56,7 @@ from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
-from proxmargin.samples import by_rows, is_sparse
-from proxmargin.solvers.decomposition import BlockDecomposition, begun_together
+from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.admissible import largest_kappa, with_features
 from proxmargin.certificate import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
@@ -19,6 +18,7 @@ from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import no_margin
 from proxmargin.estimators.validation import check_choice
+from proxmargin.limits.admissible import largest_kappa, with_features
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.minimize import Report
 from proxmargin.penalties import Penalty, Ridge

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.budgets import UnattainableError, at_sufficient_price, budgeted, overspent
 from proxmargin.certificate import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.base import Assembly, MarginEstimator, joined
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
 from proxmargin.estimators.validation import check_choice, check_number
+from proxmargin.limits.budgets import UnattainableError, at_sufficient_price, budgeted, overspent
+from proxmargin.limits.least_loss import least_loss
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -27,8 +28,7 @@ from proxmargin.minimize import Certify, Report
 from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import State
-from proxmargin.solvers.least_loss import least_loss
+from proxmargin.solver import State
 from proxmargin.stopping import Stop
 from proxmargin.targets import Targets
 

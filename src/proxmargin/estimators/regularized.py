@@ -8,7 +8,7 @@ from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETER
 from proxmargin.estimators.kernel_machine import RegularizedMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.losses import Hinge, Logistic, MarginLoss, SquaredHinge
-from proxmargin.solvers.decomposition import BlockDecomposition
+from proxmargin.solvers.box.decomposition import BlockDecomposition
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
 

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
-from proxmargin.compressed import canonical
+from proxmargin.designs.compressed import canonical
 
 __all__ = [
     "check_choice",

@@ -9,9 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.balanced_groups import balanced_group_centres, balanced_group_prox
-from proxmargin.compiled.groups import group_l2_prox, group_linf_prox, group_linf_residual
-from proxmargin.compiled.rows import balanced_linf_prox
+from proxmargin.compiled.projections.balanced_groups import (
+    balanced_group_centres,
+    balanced_group_prox,
+)
+from proxmargin.compiled.projections.groups import (
+    group_l2_prox,
+    group_linf_prox,
+    group_linf_residual,
+)
+from proxmargin.compiled.projections.rows import balanced_linf_prox
 from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian

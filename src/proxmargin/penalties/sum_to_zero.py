@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rows import sum_to_zero_rows, sum_to_zero_shifts
+from proxmargin.compiled.projections.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.jacobian import ProxJacobian

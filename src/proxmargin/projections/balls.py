@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled.lp_ball import lp_unit
+from proxmargin.compiled.projections.lp_ball import lp_unit
 from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = ["ball", "lp_ball"]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled.knapsack import Knapsack, settle
-from proxmargin.compiled.multiplier import bisection, pivot, refined_bisection
+from proxmargin.compiled.projections.knapsack import Knapsack, settle
+from proxmargin.compiled.projections.multiplier import bisection, pivot, refined_bisection
 from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = [

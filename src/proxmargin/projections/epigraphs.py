@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled.epigraphs import project_epigraphs
+from proxmargin.compiled.projections.epigraphs import project_epigraphs
 
 __all__ = ["hinge_epigraphs"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled import simplex as compiled
+from proxmargin.compiled.projections import simplex as compiled
 from proxmargin.projections.not_finite import NotFiniteError
 
 __all__ = ["column_shift", "simplex_rows", "transport", "transport_rounded"]

@@ -23,7 +23,7 @@ from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Problem
 from proxmargin.resuming.encoding import Arrays, EncodingError, decoded, encoded
 from proxmargin.resuming.identity import Identity
-from proxmargin.solvers.base import Solver
+from proxmargin.solver import Solver
 from proxmargin.stopping import Stop
 
 __all__ = ["UNRECORDED", "Journal", "journal_of"]

@@ -20,8 +20,8 @@ from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.pace import affordable
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
-from proxmargin.solvers.box_program import LARGEST
+from proxmargin.solver import Solver, State, UnsuitableSolverError
+from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait

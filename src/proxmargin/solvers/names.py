@@ -8,36 +8,39 @@ from inspect import signature
 from typing import Any
 
 from proxmargin.problem import Problem
-from proxmargin.solvers.accelerated import (
+from proxmargin.solver import Solver, UnsuitableSolverError
+from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
+from proxmargin.solvers.box.decomposition import BlockDecomposition
+from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
+from proxmargin.solvers.classes.ssnal import SemismoothNewton
+from proxmargin.solvers.first_order.accelerated import (
     AcceleratedProximalGradient,
     FastProximalGradient,
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )
-from proxmargin.solvers.admm import AlternatingDirections
-from proxmargin.solvers.ball_interior_point import BallInteriorPoint
-from proxmargin.solvers.ball_newton import BallNewton
-from proxmargin.solvers.base import Solver, UnsuitableSolverError
-from proxmargin.solvers.coordinate_descent import CoordinateDescent
-from proxmargin.solvers.cutting_planes import CuttingPlanes
-from proxmargin.solvers.decomposition import BlockDecomposition
-from proxmargin.solvers.fisher_secular import FisherSecular
-from proxmargin.solvers.hinge_newton import HingeNewton
-from proxmargin.solvers.interior_point import InteriorPoint
-from proxmargin.solvers.iterated_svm import Isvm1, Isvm2, Isvm3
-from proxmargin.solvers.linear_program import LinearProgram
-from proxmargin.solvers.multiplier_newton import MultiplierNewton
-from proxmargin.solvers.newton import ProximalNewton
-from proxmargin.solvers.primal_dual import PrimalDual
-from proxmargin.solvers.probability_newton import ProbabilityNewton
-from proxmargin.solvers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
-from proxmargin.solvers.relay import Relay
-from proxmargin.solvers.ridge_newton import RidgeNewton
-from proxmargin.solvers.ssnal import SemismoothNewton
-from proxmargin.solvers.tall_newton import TallNewton
-from proxmargin.solvers.turns import Turns
-from proxmargin.solvers.two_stage import MulticlassTwoStage, TwoStage
-from proxmargin.solvers.working_set import WorkingSet
+from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.first_order.primal_dual import PrimalDual
+from proxmargin.solvers.first_order.proximal_gradient import (
+    MulticlassProximalGradient,
+    ProximalGradient,
+)
+from proxmargin.solvers.hinge.admm import AlternatingDirections
+from proxmargin.solvers.hinge.hinge_newton import HingeNewton
+from proxmargin.solvers.hinge.iterated_svm import Isvm1, Isvm2, Isvm3
+from proxmargin.solvers.minimax.fisher_secular import FisherSecular
+from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.programs.linear_program import LinearProgram
+from proxmargin.solvers.smooth.ball_newton import BallNewton
+from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
+from proxmargin.solvers.smooth.tall_newton import TallNewton
+from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
+from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.solvers.wrappers.turns import Turns
+from proxmargin.solvers.wrappers.two_stage import MulticlassTwoStage, TwoStage
+from proxmargin.solvers.wrappers.working_set import WorkingSet
 
 __all__ = ["SOLVERS", "named_solver", "suitable"]
 

@@ -1,0 +1,1 @@
+"""Kernels of losses: fused passes over scores, and dual points."""

@@ -1,0 +1,1 @@
+"""Kernels of products with data, and sums in twice the working precision."""

@@ -1,0 +1,1 @@
+"""Kernels of projections and of proximal maps of norms."""

@@ -1,0 +1,346 @@
+"""Norms of groups within classes whose coefficients sum to zero over the classes, group by group.
+
+Of one group V is the block (d, K) of its d features in the K classes. With a multiplier m_j for
+each sum the problem falls apart into the classes: columns ``u_k = prox(v_k - t m)``, and the m for
+which ``sum_k u_k = 0`` is a minimiser of the convex, once differentiable
+
+    h(m) = sum_k min {|v_k / t - m - p|_t^2 / 2 : |p|_* <= radius} = sum_jk u_jk^2 / (2 t_j),
+
+with the gradient ``-sum_k u_k``. Its generalised Hessian is ``diag(D) + B B'`` with one column of
+B a class: Newton steps solve systems of the size of the classes, whatever the length of a group.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.projections.groups import _cap, _length
+
+__all__ = ["balanced_group_centres", "balanced_group_prox"]
+
+EPS = float(np.finfo(np.float64).eps)
+# Newton steps, halvings of one, and values of a radius
+STEPS, HALVINGS, RADII = 500, 40, 60
+# the share of the slope that a step has to gain, and of the height that is rounding of it; a
+# bound met to so many roundings is met
+DESCENT, ROUNDED, ROUNDINGS = 1e-4, 1e-12, 4.0
+# the share of a step below which sums, or a height, that no longer fall are rounding
+FEW = 0.1
+# of points of norm one, sums that count as zero
+OFF = 1e-13
+# curvature of rows that have none, relative to their steps: in units of the sums, and at least
+FLAT = 1e-10
+# where a group is that small against its data, whether it is zero is asked of its radius
+SMALL = 1e-6
+
+
+@njit(cache=True, nogil=True)
+def _split(block, steps, at, radius, sup, members, x, u, sizes):  # type: ignore[no-untyped-def]
+    """Write ``x = v - t m`` and ``u``, its prox class by class; the norm of each class of u.
+
+    Returns
+    -------
+    float
+        h(m), which is zero where all classes are.
+    """
+    height = 0.0
+    for k in range(block.shape[1]):
+        for j in members:
+            x[j, k] = block[j, k] - steps[j, k] * at[j]
+        if sup:
+            size = _cap(x, steps, members, k, radius)
+            for j in members:
+                u[j, k] = min(max(x[j, k], -size), size)
+        else:
+            size = max(_length(x, steps, members, k, radius), 0.0)
+            for j in members:
+                u[j, k] = x[j, k] * (size / (size + steps[j, k] * radius)) if size > 0.0 else 0.0
+        sizes[k] = size
+        if size > 0.0:
+            for j in members:
+                height += u[j, k] ** 2 / (2.0 * steps[j, k])
+    return height
+
+
+@njit(cache=True, nogil=True)
+def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):  # type: ignore[no-untyped-def]
+    """Write D and B, so that ``diag(D) + B B'`` is minus the derivative of ``sum_k u_k`` in m."""
+    diagonal[:] = 0.0
+    columns[:] = 0.0
+    d, classes = x.shape
+    for k in range(classes):
+        size, total = sizes[k], 0.0
+        if size == 0.0:
+            continue
+        for j in range(d):
+            step = steps[j, k]
+            if not sup:
+                bend = step * size / (size + step * radius)
+                diagonal[j] += bend
+                columns[j, k] = bend * u[j, k] / size
+                total += (u[j, k] / size) ** 2 * size / (size + step * radius)
+            elif abs(x[j, k]) > size:
+                columns[j, k] = 1.0 if x[j, k] > 0.0 else -1.0
+                total += 1.0 / step
+            else:
+                diagonal[j] += step
+        scale = math.sqrt(1.0 / total if sup else radius / (size * total)) if total > 0.0 else 0.0
+        for j in range(d):
+            columns[j, k] *= scale
+
+
+@njit(cache=True, nogil=True)
+def _newton(sums, diagonal, columns, flat):  # type: ignore[no-untyped-def]
+    """``(diag(D) + B B')^-1 sums`` by a system of the size of the classes; zeros of D are flat."""
+    d, classes = columns.shape
+    for j in range(d):
+        if diagonal[j] == 0.0:
+            diagonal[j] = flat
+    factor, y = np.eye(classes), np.zeros(classes)
+    for k in range(classes):
+        for j in range(d):
+            y[k] += columns[j, k] * sums[j] / diagonal[j]
+        for i in range(k + 1):
+            for j in range(d):
+                factor[k, i] += columns[j, k] * columns[j, i] / diagonal[j]
+    for k in range(classes):  # Cholesky, and the first of the two substitutions
+        for i in range(k + 1):
+            for j in range(i):
+                factor[k, i] -= factor[k, j] * factor[i, j]
+            if i < k:
+                factor[k, i] /= factor[i, i]
+        factor[k, k] = math.sqrt(max(factor[k, k], EPS))
+        for i in range(k):
+            y[k] -= factor[k, i] * y[i]
+        y[k] /= factor[k, k]
+    for k in range(classes - 1, -1, -1):
+        for i in range(k + 1, classes):
+            y[k] -= factor[i, k] * y[i]
+        y[k] /= factor[k, k]
+    move = np.empty(d)
+    for j in range(d):
+        rest = sums[j]
+        for k in range(classes):
+            rest -= columns[j, k] * y[k]
+        move[j] = rest / diagonal[j]
+    return move
+
+
+@njit(cache=True, nogil=True)
+def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-untyped-def]
+    """Move ``at`` to the minimiser of h, with x, u and sizes there; data and steps are up to one.
+
+    Returns
+    -------
+    float
+        h, zero where every class is.
+    """
+    d, classes = block.shape
+    members = np.arange(d)
+    diagonal, columns = np.empty(d), np.empty((d, classes))
+    trial = np.empty(d)
+    height = _split(block, steps, at, radius, sup, members, x, u, sizes)
+    for _ in range(STEPS):
+        sums = u.sum(axis=1)
+        off = np.abs(sums).max()
+        if height == 0.0 or off <= EPS:
+            break
+        _curvature(steps, radius, sup, x, u, sizes, diagonal, columns)
+        move = _newton(sums, diagonal, columns, max(FLAT, off))
+        slope = 0.0
+        for j in range(d):
+            slope += sums[j] * move[j]
+        share = 1.0
+        for _ in range(HALVINGS):
+            trial[:] = at + share * move
+            reached = _split(block, steps, trial, radius, sup, members, x, u, sizes)
+            if slope > ROUNDED * height:
+                if reached <= height - DESCENT * share * slope:
+                    break
+            # near the solution what the height falls by is rounding, and the sums tell
+            elif np.abs(u.sum(axis=1)).max() <= 0.5 * off:
+                break
+            elif share < FEW:
+                return _split(block, steps, at, radius, sup, members, x, u, sizes)
+            share *= 0.5
+        else:
+            return _split(block, steps, at, radius, sup, members, x, u, sizes)
+        at[:] = trial
+        if share < FEW and reached >= height * (1.0 - ROUNDED):
+            return reached
+        height = reached
+    return height
+
+
+@njit(cache=True, nogil=True)
+def _reach(x, sup):  # type: ignore[no-untyped-def]
+    """The largest dual norm of a class."""
+    largest = 0.0
+    for k in range(x.shape[1]):
+        column = np.abs(x[:, k])
+        largest = max(largest, column.sum() if sup else math.sqrt((column**2).sum()))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _norm(u, sup):  # type: ignore[no-untyped-def]
+    """The norms of the classes in sum."""
+    total = 0.0
+    for k in range(u.shape[1]):
+        column = np.abs(u[:, k])
+        total += column.max() if sup else math.sqrt((column**2).sum())
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _evened(u, sup, sizes):  # type: ignore[no-untyped-def]
+    """Take what rounding left of the sums of u from the entries that are free to move."""
+    classes = sizes.size
+    for j in range(u.shape[0]):
+        total, free = u[j].sum(), 0
+        for k in range(classes):
+            free += sizes[k] > 0.0 and not (sup and abs(u[j, k]) >= sizes[k])
+        for k in range(classes):
+            if sizes[k] > 0.0 and not (sup and abs(u[j, k]) >= sizes[k]):
+                u[j, k] -= total / free
+                if sup:
+                    u[j, k] = min(max(u[j, k], -sizes[k]), sizes[k])
+
+
+@njit(cache=True, nogil=True)
+def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
+    """Move ``at`` to where the largest dual norm of ``v_k - m`` is least, and return that.
+
+    Any u whose rows sum to zero bounds the least from below, by ``<V, u> / sum_k |u_k|``. That of
+    the prox at a radius below the least is the next radius: Newton's method on the distance of V
+    to what the radius makes zero, which is convex in the radius, from the left. The u with the
+    largest bound is written into ``best_u``, at the norm one.
+    """
+    d, classes = block.shape
+    ones = np.ones((d, classes))
+    x, u, sizes = np.empty((d, classes)), np.empty((d, classes)), np.empty(classes)
+    now, best, radius, bound = np.zeros(d), math.inf, 0.0, 0.0
+    for _ in range(RADII):
+        height = _balance(block, ones, now, radius, sup, x, u, sizes)
+        reach = _reach(x, sup)
+        if reach < best:
+            best = reach
+            at[:] = now
+        if height == 0.0:
+            break
+        further = (x * u).sum() / sizes.sum()
+        _evened(u, sup, sizes)
+        for j in range(d):  # a little above the largest entries, where all are largest ones
+            u[j] -= np.where(sizes > 0.0, u[j].sum() / (sizes > 0.0).sum(), 0.0)
+        norm = _norm(u, sup)
+        if np.abs(u.sum(axis=1)).max() <= OFF * norm and (x * u).sum() > bound * norm:
+            bound = (x * u).sum() / norm
+            best_u[:] = u / norm
+        if further <= radius * (1.0 + EPS) or best <= further * (1.0 + ROUNDINGS * EPS):
+            break
+        radius = further
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _gathered(values, members, means):  # type: ignore[no-untyped-def]
+    """The rows of a group without their means, up to one, and what they were divided by."""
+    block = np.empty((members.size, values.shape[1]))
+    for j in range(members.size):
+        means[j] = values[members[j]].mean()
+        block[j] = values[members[j]] - means[j]
+    size = np.abs(block).max()
+    if size > 0.0:
+        block /= size
+    return block, size
+
+
+@njit(cache=True, nogil=True)
+def _is_zero(block, steps, at, radius, sup, x, u):  # type: ignore[no-untyped-def]
+    """Whether the prox is zero though Newton steps have not said so; then ``at`` says why."""
+    if np.abs(u).max() > SMALL:
+        return False
+    found = np.empty(at.size)
+    if _least(block / steps, sup, found, x) > radius * (1.0 + ROUNDINGS * EPS):
+        return False
+    at[:] = found
+    return True
+
+
+@njit(cache=True, nogil=True)
+def balanced_group_prox(values, steps, order, starts, radii, sup):  # type: ignore[no-untyped-def]
+    """``argmin_u sum_gk radius_g |u_gk| + sum_jk (u_jk - v_jk)^2 / (2 t_j), sum_k u_jk = 0``.
+
+    Parameters
+    ----------
+    values : (n_rows, n_classes) float64
+    steps : (n_rows, 1) > 0
+    order : (n_rows,) integers
+        The rows, group after group.
+    starts : (n_groups + 1,) integers
+        Where each group begins in ``order``.
+    radii : (n_groups,) >= 0
+    sup : bool
+        The norm is that of the largest entry, not the length.
+
+    Returns
+    -------
+    u : (n_rows, n_classes)
+    shifts : (n_rows, 1)
+        For which ``v - shift`` has the same prox without the condition.
+    """
+    out, shifts = np.zeros_like(values), np.empty((values.shape[0], 1))
+    for g in range(radii.size):
+        members = order[starts[g] : starts[g + 1]]
+        means, at = np.empty(members.size), np.zeros(members.size)
+        block, size = _gathered(values, members, means)
+        paces = np.empty_like(block)
+        for j in range(members.size):
+            paces[j] = steps[members[j], 0]
+        pace = paces.max()
+        paces /= pace
+        if size > 0.0:
+            radius = radii[g] * pace / size
+            x, u, sizes = np.empty_like(block), np.empty_like(block), np.empty(block.shape[1])
+            height = _balance(block, paces, at, radius, sup, x, u, sizes)
+            if height > 0.0 and not _is_zero(block, paces, at, radius, sup, x, u):
+                _evened(u, sup, sizes)
+                for j in range(members.size):
+                    out[members[j]] = size * u[j]
+        for j in range(members.size):
+            shifts[members[j], 0] = means[j] + size * paces[j, 0] * at[j]
+    return out, shifts
+
+
+@njit(cache=True, nogil=True)
+def balanced_group_centres(values, order, starts, sup):  # type: ignore[no-untyped-def]
+    """The shifts of rows after which the largest dual norm of a class is least, for each group.
+
+    Parameters are those of `balanced_group_prox`.
+
+    Returns
+    -------
+    shifts : (n_rows, 1)
+    norms : (n_groups,)
+        The least, which is the norm dual to the sum of the norms of the classes of W, rows of
+        which sum to zero.
+    points : (n_rows, n_classes)
+        The W of norm one with the largest product with the group: that is ``norms`` again.
+    """
+    points, shifts = np.zeros_like(values), np.empty((values.shape[0], 1))
+    norms = np.zeros(starts.size - 1)
+    for g in range(norms.size):
+        members = order[starts[g] : starts[g + 1]]
+        means, at = np.empty(members.size), np.zeros(members.size)
+        block, size = _gathered(values, members, means)
+        if size > 0.0:
+            u = np.empty_like(block)
+            norms[g] = size * _least(block, sup, at, u)
+            for j in range(members.size):
+                points[members[j]] = u[j]
+        for j in range(members.size):
+            shifts[members[j], 0] = means[j] + size * at[j]
+    return shifts, norms, points

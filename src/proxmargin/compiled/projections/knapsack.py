@@ -1,0 +1,224 @@
+"""The nearest point of a box cut by a hyperplane, given its multiplier to some digits.
+
+The nearest point is ``u_i(theta) = clip(point_i - theta normal_i, low_i, high_i)`` for a root theta
+of the piecewise linear, non-increasing
+
+    h(theta) = sum_i normal_i u_i(theta) = total
+
+(Lemma 2 of Ito, Takeda and Toh (2017), here with any normal and bounds of each entry).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.products.sums import add, times
+
+__all__ = ["EPS", "Knapsack", "clip", "entry", "settle"]
+
+EPS = float(np.finfo(np.float64).eps)
+SLACK = 2.0 * EPS  # rounding of point - theta normal, over |point| + |theta normal|, with room
+TINY = float(np.finfo(np.float64).tiny)
+STEPS = 10  # of Newton; two or three are needed from a good start
+SWEEPS = 2  # the second takes what the first lost where an entry became much smaller
+MISSES = 1000  # entries in a row that are too coarse to take what is left of a residual
+
+
+class Knapsack(NamedTuple):
+    """A projection onto a box and a hyperplane; arrays of one entry hold for all entries."""
+
+    point: NDArray[np.float64]
+    normal: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    total: float
+
+
+@njit(cache=True, nogil=True)
+def entry(problem, i):  # type: ignore[no-untyped-def]
+    """Point, normal, low and high of entry i; a product is quicker here than a choice."""
+    return (
+        problem.point[i],
+        problem.normal[i * (problem.normal.size > 1)],
+        problem.low[i * (problem.low.size > 1)],
+        problem.high[i * (problem.high.size > 1)],
+    )
+
+
+@njit(cache=True, nogil=True)
+def clip(value, low, high):  # type: ignore[no-untyped-def]
+    """The nearest value of [low, high]; a NaN stays one, which min and max do not promise."""
+    value = low if value < low else value
+    return high if value > high else value
+
+
+@njit(cache=True, nogil=True)
+def _place(problem, theta, out):  # type: ignore[no-untyped-def]
+    """Write u(theta), and measure it against the hyperplane in twice the digits.
+
+    Returns
+    -------
+    head, tail : total - normal'u
+    curvature : sum of normal^2 over the entries not held at a bound
+    capacity : how much of a residual is within the rounding of those entries
+    size : sum of |normal u|
+    valid : whether all inputs are numbers with low <= high, and point and normal finite
+    """
+    head, tail, size, curvature, capacity, ordered = problem.total, 0.0, 0.0, 0.0, 0.0, True
+    for i in range(out.size):
+        p, a, low, high = entry(problem, i)
+        move = theta * a
+        free = p - move
+        u = clip(free, low, high)
+        out[i] = u
+        ordered &= low <= high
+        product, error = times(a, u)
+        head, tail = add(head, tail, -product)
+        tail -= error
+        size += abs(product)
+        slack = SLACK * (abs(p) + abs(move))
+        if abs(u - free) <= slack:
+            curvature += a * a
+            capacity += abs(a) * slack
+    # an infinite point or normal has an infinite slack, a NaN stays one in u
+    return head, tail, curvature, capacity, size, ordered and math.isfinite(capacity)
+
+
+@njit(cache=True, nogil=True)
+def _measure(problem, out):  # type: ignore[no-untyped-def]
+    """The residual head + tail and the size of a point, both as of `_place`."""
+    head, tail, size = problem.total, 0.0, 0.0
+    for i in range(out.size):
+        product, error = times(entry(problem, i)[1], out[i])
+        head, tail = add(head, tail, -product)
+        tail -= error
+        size += abs(product)
+    return head, tail, size
+
+
+@njit(cache=True, nogil=True)
+def _less(head, tail, a, old, new):  # type: ignore[no-untyped-def]
+    """The residual head + tail after an entry of normal a has moved from old to new."""
+    before, before_error = times(a, old)
+    after, after_error = times(a, new)
+    head, tail = add(head, tail, before)
+    head, tail = add(head, tail, -after)
+    return head, tail + (before_error - after_error)
+
+
+@njit(cache=True, nogil=True)
+def _shift(problem, head, tail, curvature, out):  # type: ignore[no-untyped-def]
+    """Move all entries strictly inside their bounds by one step of theta, below its own rounding.
+
+    Returns
+    -------
+    head, tail : what is left of the residual
+    """
+    step = (head + tail) / curvature
+    for i in range(out.size):
+        _, a, low, high = entry(problem, i)
+        old = out[i]
+        if (low < old) & (old < high):
+            u = clip(old + step * a, low, high)
+            head, tail = _less(head, tail, a, old, u)
+            out[i] = u
+    return head, tail
+
+
+@njit(cache=True, nogil=True)
+def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-def]
+    """Spread a residual over entries not held at a bound, each by ``slack`` of its size at most.
+
+    Returns
+    -------
+    head, tail : what is left: nothing, less than the entries can express, or beyond their reach
+    """
+    goal = 0.25 * EPS * abs(problem.total)  # half a unit in the last place of the total
+    misses = 0
+    for i in range(out.size):
+        residual = head + tail
+        if abs(residual) <= goal or misses > MISSES:
+            break
+        p, a, low, high = entry(problem, i)
+        free = p - theta * a
+        reach = slack * max(abs(p) + abs(theta * a), TINY)
+        if a == 0.0 or not abs(clip(free, low, high) - free) <= reach:
+            continue
+        step = min(max(residual / a, -reach), reach)
+        u = clip(out[i] + step, low, high)
+        if u != out[i]:
+            head, tail = _less(head, tail, a, out[i], u)
+            out[i] = u
+            misses = 0
+        elif out[i] + step == out[i]:
+            misses += 1
+    return head, tail
+
+
+@njit(cache=True, nogil=True)
+def _polished(problem, theta):  # type: ignore[no-untyped-def]
+    """Newton's method for a root of ``h(theta) = total``.
+
+    A step is to the root of the linear piece of h around theta, in closed form and so free of
+    the rounding of theta: where it ends, on the piece of the root, does not depend on the start.
+    """
+    left, right = -math.inf, math.inf
+    for _ in range(STEPS):
+        head, tail, slope, slope_tail = -problem.total, 0.0, 0.0, 0.0
+        for i in range(problem.point.size):
+            p, a, low, high = entry(problem, i)
+            free = p - theta * a
+            inside = (low < free) & (free < high)
+            product, error = times(a, p if inside else clip(free, low, high))
+            head, tail = add(head, tail, product)
+            tail += error
+            slope, slope_tail = add(slope, slope_tail, a * a if inside else 0.0)
+        moved = (head + tail) / (slope + slope_tail) if slope > 0.0 else theta
+        if not left < moved < right or moved == theta:
+            break
+        left, right = (theta, right) if moved > theta else (left, theta)
+        theta = moved
+    return theta
+
+
+@njit(cache=True, nogil=True)
+def settle(problem, theta):  # type: ignore[no-untyped-def]
+    """The point u(theta) with ``normal'u = total`` to the last digits.
+
+    Newton steps on theta remove what is more than rounding, and a last one below the digits of
+    theta moves the entries themselves. What the entries' own rounding then leaves is put on a few
+    of them, each moved by no more than that rounding, and only if it is not enough by more.
+
+    Parameters
+    ----------
+    problem : Knapsack
+    theta : near a root
+
+    Returns
+    -------
+    u : (n,)
+    theta : the multiplier after the Newton steps
+    residual : total - normal'u
+    size : sum of |normal u|
+    near : whether the steps ended at a root: all that was left is rounding
+    valid : whether all inputs are numbers with low <= high, and point and normal finite
+    """
+    theta = _polished(problem, theta)
+    out = np.empty_like(problem.point)
+    head, tail, curvature, capacity, size, valid = _place(problem, theta, out)
+    near = abs(head + tail) <= max(capacity, EPS * size)
+    if curvature > 0.0 and EPS * size < abs(head + tail) <= capacity:
+        head, tail = _shift(problem, head, tail, curvature, out)
+    for _ in range(SWEEPS):
+        head, tail = _absorb(problem, theta, SLACK, head, tail, out)
+    if 0.0 < abs(problem.total) < EPS * size:  # lost between numbers that have gone since
+        head, tail, size = _measure(problem, out)
+        head, tail = _absorb(problem, theta, SLACK, head, tail, out)
+    if abs(head + tail) > 0.5 * EPS * size:
+        head, tail = _absorb(problem, theta, math.inf, head, tail, out)
+    return out, theta, head + tail, size, near, valid

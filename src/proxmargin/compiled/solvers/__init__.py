@@ -1,0 +1,1 @@
+"""Kernels of solvers: coordinate sweeps, Newton steps, blocks of kernel machines."""

@@ -1,0 +1,179 @@
+"""Kernels of Newton methods: curvature weights, Gram matrices, the search along a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.losses.margins import _curvature, _descent, _value
+
+__all__ = ["curvature_weights", "exact_step", "sparse_gram"]
+
+# a coefficient is zero where a step has left no more of it than this share of its move
+ROUNDED = 1e-12
+# a slope of this share of the first is level: no step leads up by much there
+LEVEL = 0.01
+
+
+@njit(cache=True, nogil=True)
+def curvature_weights(shape, scores, signs, weights, theta, out):  # type: ignore[no-untyped-def]
+    """Second derivative of the loss in each score, (n_samples,), written into ``out``.
+
+    Where the capped quadratic is flat or linear its curvature is zero. With ``theta > 0`` it is
+    replaced there by theta times the curvature of the quadratic that touches the loss on both
+    sides of the middle of its quadratic zone (the majoriser of iteratively reweighted least
+    squares).
+    """
+    for i in range(out.size):
+        t = signs[i] * scores[i]
+        bend = _curvature(shape, t)
+        if bend == 0.0 and theta > 0.0:
+            slope = shape.curvature * shape.cap
+            bend = theta * slope / (2.0 * abs(1.0 - t - 0.5 * shape.cap))
+        out[i] = weights[i] * bend
+
+
+@njit(cache=True, nogil=True)
+def exact_step(  # type: ignore[no-untyped-def]
+    shape, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
+):
+    """A step at which the slope along the ray has fallen to ``share`` of its first value.
+
+    One with a slope above zero is not taken where it has led up. The slope of loss and elastic net
+    increases with the step, and jumps where a coefficient crosses zero. Doubling until it is
+    positive; then the zero of what it would be if all but the jumps were linear between the ends
+    of the bracket, guarded by bisection. A jump across zero is therefore met exactly.
+
+    Parameters
+    ----------
+    scores, moved, signs, weights : (n_samples,)
+        The scores are ``scores + step * moved``.
+    coef, direction : (n_features,)
+        The coefficients are ``coef + step * direction``.
+    lift, bend : float
+        ``lift + step * bend`` is added to the slope, for what else is quadratic along the ray.
+
+    Returns
+    -------
+    step : float
+        0 where the ray does not descend.
+    """
+    lift += l2 * np.dot(coef, direction)
+    bend += l2 * np.dot(direction, direction)
+    at_low, at_high = lift + _loss_slope(shape, scores, moved, signs, weights, 0.0), np.inf
+    first = at_low + _l1_slopes(coef, direction, l1, 0.0)[1]
+    if first >= 0.0:
+        return 0.0
+    low, high, step, enough = 0.0, np.inf, 1.0, share * abs(first)
+    for trial in range(limit):
+        here = lift + step * bend + _loss_slope(shape, scores, moved, signs, weights, step)
+        left, right = _l1_slopes(coef, direction, l1, step)
+        if here + left <= enough and here + right >= -enough:
+            if here + left <= LEVEL * abs(first):
+                return step
+            rise = _rise(shape, scores, moved, signs, weights, coef, direction, l1, step)
+            if rise + lift * step + 0.5 * bend * step * step <= 0.0:
+                return step
+        if here + right < 0.0:
+            low, at_low = step, here
+        else:
+            high, at_high = step, here
+        if high == np.inf:
+            step = 2.0 * step
+            continue
+        step = 0.5 * (low + high)
+        if trial % 3 != 2:
+            guess = _crossing(low, high, at_low, at_high, coef, direction, l1)
+            step = guess if low < guess < high else step
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _loss_slope(shape, scores, moved, signs, weights, step):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(scores.size):
+        if weights[i] != 0.0:
+            t = signs[i] * (scores[i] + step * moved[i])
+            total -= weights[i] * signs[i] * moved[i] * _descent(shape, t)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _rise(  # type: ignore[no-untyped-def]
+    shape, scores, moved, signs, weights, coef, direction, l1, step
+):
+    """How far loss and l1 norm lie above their value at a step of zero."""
+    total = 0.0
+    for i in range(scores.size):
+        if weights[i] != 0.0:
+            t = signs[i] * scores[i]
+            total += weights[i] * (_value(shape, t + signs[i] * step * moved[i]) - _value(shape, t))
+    for j in range(coef.size):
+        total += l1 * (abs(coef[j] + step * direction[j]) - abs(coef[j]))
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
+    """Left and right derivative of ``l1 |coef + step * direction|_1`` in the step."""
+    left, right = 0.0, 0.0
+    for j in range(coef.size):
+        move = step * direction[j]
+        at, size = coef[j] + move, l1 * abs(direction[j])
+        if abs(at) <= ROUNDED * abs(move):
+            left, right = left - size, right + size
+        elif (at > 0.0) == (direction[j] > 0.0):
+            left, right = left + size, right + size
+        else:
+            left, right = left - size, right - size
+    return left, right
+
+
+@njit(cache=True, nogil=True)
+def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[no-untyped-def]
+    """The zero of the slope between ``low`` and ``high``, all but the jumps of l1 being linear."""
+    rate = (at_high - at_low) / (high - low)
+    jumps = np.empty(coef.size)
+    places = np.full(coef.size, np.inf)
+    for j in range(coef.size):
+        jumps[j] = 2.0 * l1 * abs(direction[j])
+        if coef[j] * direction[j] < 0.0 and low < -coef[j] / direction[j] < high:
+            places[j] = -coef[j] / direction[j]
+    slope = at_low + _l1_slopes(coef, direction, l1, low)[1] - rate * low  # at a step of zero
+    for _ in range(places.size):
+        j = int(np.argmin(places))  # few are asked for, and a sort compiles for seconds
+        at = places[j]
+        if at == np.inf or slope + rate * at >= 0.0:
+            break
+        slope += jumps[j]
+        places[j] = np.inf
+        if slope + rate * at >= 0.0:
+            return at
+    return -slope / rate if rate > 0.0 else high
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def sparse_gram(data, indices, indptr, bend, out):  # type: ignore[no-untyped-def]
+    """``out += X' diag(bend) X`` for X compressed by rows, by outer products of its rows.
+
+    Each pair of entries of a row is added once, to either side of the diagonal; ``out``, which is
+    symmetric, is made so again at the end.
+    """
+    size = out.shape[0]
+    for j in range(size):
+        for k in range(j):
+            out[j, k] = 0.0
+    for i in range(bend.size):
+        if bend[i] == 0.0:
+            continue
+        last = np.uint64(indptr[i + 1])
+        for first in range(np.uint64(indptr[i]), last):
+            value = bend[i] * data[first]
+            row = out[indices[first]]
+            row[np.uint64(indices[first])] += value * data[first]
+            for second in range(first + np.uint64(1), last):
+                row[np.uint64(indices[second])] += value * data[second]
+    for j in range(size):
+        for k in range(j):
+            out[k, j] += out[j, k]
+            out[j, k] = out[k, j]

@@ -1,0 +1,260 @@
+"""Newton steps in an orthant, on few samples and features: the twin of `curved_system`'s.
+
+The system is that of `proxmargin.solvers.hinge.curved_system`, with the intercept eliminated where
+it is solved over the features. It is formed once, and factorised for the features that may move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proxmargin.compiled.cache import njit
+
+__all__ = ["orthant_step"]
+
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True)
+def orthant_step(  # type: ignore[no-untyped-def]
+    rows, bends, diagonal, lift, coef, side, slope, lean, wide, lifts, corrections, walks
+):
+    """A step towards the minimiser of a quadratic model in the orthant, along which it falls.
+
+    Parameters
+    ----------
+    rows : (n, m)
+    bends : (n,) > 0
+    diagonal : (m,) > 0
+    lift : float
+        Curvature of the intercept besides that of the samples; negative without intercept.
+    coef, side, slope : (m,)
+        Where the step starts, in the orthant of these signs, and the slope there.
+    lean : float
+        The slope in the intercept.
+    wide : float
+        The system is solved over the samples if features are more than this multiple of them.
+    lifts : (n_lifts,)
+        Added to a diagonal, relative to it, one after the other until it is positive definite.
+    corrections, walks : int
+        Systems to solve where all coefficients are put to zero at once that would change their
+        sign, and where it is one by one.
+
+    Returns
+    -------
+    move : (m,)
+    turn : float
+    """
+    over_samples = rows.shape[1] > wide * rows.shape[0]
+    parts = (rows, bends, diagonal, lift)
+    if over_samples:
+        system = _over_samples(rows, bends, diagonal)
+    else:
+        system = _over_features(rows, bends, diagonal, lift)
+    move, turn = _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, corrections)
+    if np.dot(slope, move) + turn * lean < 0.0:
+        return move, turn
+    return _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks)
+
+
+@njit(cache=True, nogil=True)
+def _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
+    """To the minimiser, coefficients beyond zero put there all at once; it may fail to descend."""
+    stays = np.ones(coef.size, np.bool_)
+    move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
+    for _ in range(corrections):
+        push, tilt = _pushed(parts, system, over_samples, move, 0.0)
+        part, turn = _solved(parts, system, over_samples, lifts, stays, slope + push, lean + tilt)
+        beyond = 0
+        for j in range(coef.size):
+            if stays[j] and (coef[j] + part[j]) * side[j] < 0.0:
+                stays[j] = False
+                beyond += 1
+            move[j] = 0.0 if stays[j] else -coef[j]
+        if beyond == 0:
+            break
+    for j in range(coef.size):
+        if stays[j]:
+            move[j] = part[j]
+    return move, turn
+
+
+@njit(cache=True, nogil=True)
+def _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
+    """Up to the first coefficient that is zero, which is left there, and on with the others."""
+    stays = np.ones(coef.size, np.bool_)
+    move, turn = np.zeros(coef.size), 0.0
+    for _ in range(walks):
+        push, tilt = _pushed(parts, system, over_samples, move, turn)
+        part, shift = _solved(parts, system, over_samples, lifts, stays, slope + push, lean + tilt)
+        reach, length = np.full(coef.size, np.inf), 1.0
+        for j in range(coef.size):
+            if stays[j] and part[j] * side[j] < 0.0:
+                reach[j] = (coef[j] + move[j]) / -part[j]
+                length = min(length, reach[j])
+        hits = 0
+        turn += length * shift
+        for j in range(coef.size):
+            if reach[j] <= length:
+                move[j] = -coef[j]
+                stays[j] = False
+                hits += 1
+            elif stays[j]:
+                move[j] += length * part[j]
+        if length == 1.0 and hits == 0:
+            break
+    return move, turn
+
+
+@njit(cache=True, nogil=True)
+def _over_samples(rows, bends, diagonal):  # type: ignore[no-untyped-def]
+    """``X D^-1 X' + C^-1``, and what stands for the intercept in the other form."""
+    scaled = rows / np.sqrt(diagonal)
+    matrix = np.dot(scaled, scaled.T)
+    for i in range(bends.size):
+        matrix[i, i] += 1.0 / bends[i]
+    return matrix, np.zeros(0), np.inf
+
+
+@njit(cache=True, nogil=True)
+def _over_features(rows, bends, diagonal, lift):  # type: ignore[no-untyped-def]
+    """``X'C X + D`` less what eliminates the intercept, with ``X'c`` and the pivot.
+
+    The rows are centred, so that large means leave the digits of the rest.
+    """
+    total, pivot = bends.sum(), np.inf
+    cross, mean = np.zeros(diagonal.size), np.zeros(diagonal.size)
+    if lift >= 0.0:
+        pivot = total + lift
+        for i in range(bends.size):
+            for j in range(diagonal.size):
+                cross[j] += bends[i] * rows[i, j]
+        if total > 0.0:
+            mean = cross / total
+    scaled = np.empty(rows.shape)
+    for i in range(bends.size):
+        root = np.sqrt(bends[i])
+        for j in range(diagonal.size):
+            scaled[i, j] = root * (rows[i, j] - mean[j])
+    matrix = np.dot(scaled.T, scaled)
+    share = lift / pivot if lift > 0.0 else 0.0
+    for j in range(diagonal.size):
+        factor = share * mean[j]
+        for k in range(diagonal.size):
+            matrix[j, k] += factor * cross[k]
+        matrix[j, j] += diagonal[j]
+    return matrix, cross, pivot
+
+
+@njit(cache=True, nogil=True)
+def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped-def]
+    """What a step adds to the slopes."""
+    rows, bends, diagonal, lift = parts
+    matrix, cross, pivot = system
+    tilt = 0.0
+    if turn == 0.0 and not move.any():
+        return np.zeros(move.size), tilt
+    if over_samples:
+        bent = bends * (np.dot(rows, move) + turn)
+        if lift >= 0.0:
+            tilt = bent.sum() + lift * turn
+        return np.dot(rows.T, bent) + diagonal * move, tilt
+    push = np.dot(matrix, move)
+    if lift >= 0.0:
+        leant = np.dot(cross, move)
+        push += cross * (leant / pivot + turn)
+        tilt = leant + pivot * turn
+    return push, tilt
+
+
+@njit(cache=True, nogil=True)
+def _solved(parts, system, over_samples, lifts, stays, slope, lean):  # type: ignore[no-untyped-def]
+    """The step of the features that stay, zero for others; and of the intercept."""
+    if over_samples:
+        return _solved_over_samples(parts, system, lifts, stays, slope, lean)
+    matrix, cross, pivot = system
+    index = np.flatnonzero(stays)
+    part, right = np.zeros(slope.size), np.empty(index.size)
+    inner = np.empty((index.size, index.size))
+    for a in range(index.size):
+        j = index[a]
+        right[a] = cross[j] * (lean / pivot) - slope[j]
+        for b in range(a + 1):
+            inner[a, b] = matrix[j, index[b]]
+    _solve(inner, lifts, right)
+    leant = lean
+    for a in range(index.size):
+        part[index[a]] = right[a]
+        leant += cross[index[a]] * right[a]
+    return part, -leant / pivot
+
+
+@njit(cache=True, nogil=True)
+def _solved_over_samples(parts, system, lifts, stays, slope, lean):  # type: ignore[no-untyped-def]
+    rows, _, diagonal, lift = parts
+    inner = system[0].copy()
+    left = np.flatnonzero(~stays)
+    if left.size > 0:
+        dropped = np.empty((rows.shape[0], left.size))
+        for i in range(rows.shape[0]):
+            for a in range(left.size):
+                dropped[i, a] = rows[i, left[a]] / np.sqrt(diagonal[left[a]])
+        inner -= np.dot(dropped, dropped.T)
+    change = -np.dot(rows, np.where(stays, slope / diagonal, 0.0))
+    shift = 0.0
+    if lift >= 0.0:
+        ones = np.ones(change.size)
+        factor = _solve(inner, lifts, change)
+        _substitute(factor, ones)
+        shift = -(lean + change.sum()) / (lift + ones.sum())
+        change += shift * ones
+    else:
+        _solve(inner, lifts, change)
+    part = -(slope + np.dot(rows.T, change)) / diagonal
+    return np.where(stays, part, 0.0), shift
+
+
+@njit(cache=True, nogil=True)
+def _solve(matrix, lifts, right):  # type: ignore[no-untyped-def]
+    """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
+    factor = np.empty(matrix.shape)
+    for lift in lifts:
+        if _cholesky(matrix, lift, factor):
+            _substitute(factor, right)
+            return factor
+    factor[:] = np.nan
+    right[:] = np.nan
+    return factor
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _cholesky(matrix, lift, factor):  # type: ignore[no-untyped-def]
+    """The lower factor of the matrix with a lifted diagonal; whether there is one."""
+    for i in range(matrix.shape[0]):
+        for j in range(i):
+            total = 0.0
+            for k in range(j):
+                total += factor[i, k] * factor[j, k]
+            factor[i, j] = (matrix[i, j] - total) / factor[j, j]
+        total = 0.0
+        for k in range(i):
+            total += factor[i, k] * factor[i, k]
+        square = (1.0 + lift) * matrix[i, i] - total
+        if not square > 0.0:
+            return False
+        factor[i, i] = np.sqrt(square)
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _substitute(factor, right):  # type: ignore[no-untyped-def]
+    """Solve with the lower factor and its transpose, in place."""
+    for i in range(right.size):
+        total = 0.0
+        for k in range(i):
+            total += factor[i, k] * right[k]
+        right[i] = (right[i] - total) / factor[i, i]
+    for i in range(right.size - 1, -1, -1):
+        right[i] /= factor[i, i]
+        for k in range(i):
+            right[k] -= factor[i, k] * right[i]

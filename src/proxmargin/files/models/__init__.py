@@ -1,0 +1,1 @@
+"""Model files: a fitted estimator as one JSON document and plain arrays, and back."""

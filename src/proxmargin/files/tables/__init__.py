@@ -1,0 +1,1 @@
+"""Data files: tables, matrices and archives, read into features and labels."""

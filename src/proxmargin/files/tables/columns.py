@@ -1,0 +1,221 @@
+"""Data files with named columns: which is the target, which are features."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from proxmargin.files.errors import DataError
+from proxmargin.files.tables.column import Column
+from proxmargin.files.tables.contents import Request, Table, Wanted
+from proxmargin.files.tables.encoding import (
+    Feature,
+    feature_matrix,
+    features_of,
+    refuse_text,
+    refuse_unusable_cells,
+)
+from proxmargin.files.tables.labels import class_labels, written_labels
+from proxmargin.files.tables.matrices import same_width
+from proxmargin.files.tables.width import refuse_too_wide
+from proxmargin.files.wording import listed, plural
+
+# What a target column is usually called; used when the caller names none.
+TARGET_NAMES = frozenset({"target", "label", "class", "y"})
+
+_USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """A table with a header, read when it is known which columns are needed.
+
+    Attributes
+    ----------
+    source : str
+    names : list of str
+        The header, in the file's order.
+    load : callable (names, text) -> list of Column
+        Reads the named columns; those also in `text` come as the text they are in the file.
+    tells_text : bool
+        Whether the file tells text from numbers, as typed formats do; otherwise the cells do.
+    """
+
+    source: str
+    names: list[str]
+    load: Callable[[Sequence[str], Collection[str]], list[Column]]
+    tells_text: bool = True
+
+    def __post_init__(self) -> None:
+        repeated = [name for name, count in Counter(self.names).items() if count > 1]
+        if repeated:
+            raise DataError(
+                f"{self.source}: column names must differ; used more than once: {listed(repeated)}."
+            )
+
+    def table(self, request: Request) -> Table:
+        """All columns but the target as features, and the target as labels."""
+        ignored = {_column_called(name, self.names, self.source) for name in request.ignore}
+        target = self._target(
+            request.target, last_by_default=request.labelled, out_of_question=ignored
+        )
+        if target in ignored:
+            raise DataError(f"{self.source}: the target {target!r} cannot be ignored.")
+        used = [name for name in self.names if name != target and name not in ignored]
+        columns, labels = self._load(used, target)
+        if not request.encode:
+            refuse_text(columns, self.source, way_out=_USE_ENCODE)
+        features = features_of(columns)
+        _refuse_clashes(features, self.source)
+        y = self._labels(labels, required=request.labelled)
+        if y is not None and request.labelled:
+            refuse_too_wide(self.source, len(features), y)
+        return self._table(features, columns, target, y)
+
+    def for_model(self, wanted: Wanted) -> Table:
+        """The model's features, found by name; other columns are ignored."""
+        if wanted.feature_names is None:
+            table = self.table(Request(wanted.target, labelled=False))
+            return same_width(table, wanted, may_pad=False)
+        features = matching_features(wanted.feature_names, self.names, self.source)
+        levelled = {feature.column for feature in features if feature.level is not None}
+        used = list(dict.fromkeys(feature.column for feature in features))
+        target = self._target(wanted.target, last_by_default=False, out_of_question=used)
+        if target in used:
+            raise DataError(
+                f"{self.source}: the target {target!r} is a feature of the model; "
+                "name another column, or none."
+            )
+        columns, labels = self._load(used, target, text=levelled)
+        refuse_text(
+            [column for column in columns if column.name not in levelled],
+            self.source,
+            way_out="the model was fitted on numbers there",
+        )
+        return self._table(features, columns, target, self._labels(labels, required=False))
+
+    def _load(
+        self, names: Sequence[str], target: str | None, text: Collection[str] = ()
+    ) -> tuple[list[Column], Column | None]:
+        """The feature columns, and the target where there is one, from one reading."""
+        if not names:
+            raise DataError(
+                f"{self.source}: no feature columns; found only {listed(self.names)}"
+                f"{_separator_hint(self.names)}."
+            )
+        if target is None:
+            return self.load(names, text), None
+        # labels are read as they are written: numbers would not tell 01 from 1
+        *columns, labels = self.load([*names, target], {*text, target})
+        return columns, labels if self.tells_text else written_labels(labels, self.source)
+
+    def _table(
+        self,
+        features: Sequence[Feature],
+        columns: Sequence[Column],
+        target: str | None,
+        y: NDArray[Any] | None,
+    ) -> Table:
+        refuse_unusable_cells(columns, self.source)
+        X = feature_matrix(features, {column.name: column for column in columns}, self.source)
+        names = [feature.name for feature in features]
+        return Table(X, y, names, target if y is not None else None, self.source)
+
+    def _labels(self, column: Column | None, *, required: bool) -> NDArray[Any] | None:
+        if column is None or (column.missing.all() and not required):
+            return None  # an empty target column waits for its predictions
+        return class_labels(column, self.source)
+
+    def _target(
+        self,
+        target: str | int | None,
+        *,
+        last_by_default: bool,
+        out_of_question: Collection[str],
+    ) -> str | None:
+        """The column that is named, or else an obvious one of those in question."""
+        if target is not None:
+            return _column_called(target, self.names, self.source)
+        names = [name for name in self.names if name not in out_of_question]
+        usual = [name for name in names if name.lower() in TARGET_NAMES]
+        if len(usual) == 1:
+            return usual[0]
+        return names[-1] if last_by_default and names else None
+
+
+def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
+    """The features called `wanted` in terms of the columns `names` of a file.
+
+    A name that is a column is that column; ``column=level`` is the indicator of a level.
+
+    Raises
+    ------
+    DataError
+        Columns are missing; the message names them.
+    """
+    wanted = list(wanted)
+    present, whole = set(names), set(wanted)
+    features = [_matching_feature(name, present, whole) for name in wanted]
+    missing = dict.fromkeys(
+        name.partition("=")[0] or name
+        for name, feature in zip(wanted, features, strict=True)
+        if feature is None
+    )
+    if missing:
+        raise DataError(
+            f"{source}: {plural(len(missing), 'column')} of the model not in the file: "
+            f"{listed(missing)}; the file has {listed(names)}."
+        )
+    return [feature for feature in features if feature is not None]
+
+
+def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature | None:
+    if name in present:
+        return Feature(name)
+    # The level may itself contain '=': any split at one whose left side is a column will do,
+    # except a column that the model uses as numbers.
+    for at in reversed([match.start() for match in re.finditer("=", name)]):
+        if name[:at] in present and name[:at] not in whole:
+            return Feature(name[:at], name[at + 1 :])
+    return None
+
+
+def _column_called(target: str | int, names: Sequence[str], source: str) -> str:
+    if isinstance(target, str) and target in names:
+        return target
+    try:
+        position = int(target)
+    except ValueError:
+        raise DataError(
+            f"{source}: there is no column {target!r}; the columns are {listed(names)}."
+        ) from None
+    if not -len(names) <= position < len(names):
+        raise DataError(
+            f"{source}: there is no column at position {position}; the file has "
+            f"{plural(len(names), 'column')}: 0 is the first, -1 the last."
+        )
+    return names[position]
+
+
+def _refuse_clashes(features: Sequence[Feature], source: str) -> None:
+    seen: set[str] = set()
+    clashes = [f.name for f in features if f.name in seen or seen.add(f.name)]  # type: ignore[func-returns-value]
+    if clashes:
+        raise DataError(
+            f"{source}: encoding gives the name {listed(clashes)} twice; rename the column."
+        )
+
+
+def _separator_hint(names: Sequence[str]) -> str:
+    found = [mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]]
+    if not found:
+        return ""
+    return (
+        f" (the header looks separated by {found[0]!r}; .csv files are separated by commas "
+        "and .tsv files by tabs, unless another one is named: separator=)"
+    )

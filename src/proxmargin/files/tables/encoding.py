@@ -1,0 +1,177 @@
+"""From named columns to a feature matrix: numbers as they are, text as one feature per level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxmargin.files.errors import DataError
+from proxmargin.files.memory import shortage
+from proxmargin.files.tables.column import Column
+from proxmargin.files.tables.contents import FeatureMatrix
+from proxmargin.files.wording import listed, plural
+
+# Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
+_DENSE_FROM = 0.1
+# Missing cells are searched for in every column, but a message names only the first few.
+_CELLS_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature: a numeric column, or the indicator that a column equals a level."""
+
+    column: str
+    level: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column if self.level is None else f"{self.column}={self.level}"
+
+
+def features_of(columns: Sequence[Column]) -> list[Feature]:
+    """All features of a training table: text columns give one per level, in sorted order."""
+    return [feature for column in columns for feature in _features_of_one(column)]
+
+
+def _features_of_one(column: Column) -> list[Feature]:
+    if column.is_numeric:
+        return [Feature(column.name)]
+    return [Feature(column.name, level) for level in sorted(set(column.values.tolist()))]
+
+
+def feature_matrix(
+    features: Sequence[Feature], columns: Mapping[str, Column], source: str
+) -> FeatureMatrix:
+    """The matrix whose column j is ``features[j]``.
+
+    A level that no feature names gives zeros. Float32 is kept where every numeric column is
+    at most that wide; everything else is float64.
+
+    Raises
+    ------
+    DataError
+        There is not enough memory for it.
+    """
+    n_samples = len(next(iter(columns.values())).values)
+    dtype = _common_dtype([columns[f.column] for f in features if f.level is None])
+    dense_share = len({f.column for f in features}) / max(len(features), 1)
+    if dense_share >= _DENSE_FROM:
+        short = shortage(n_samples * len(features) * np.dtype(dtype).itemsize)
+        if short:
+            raise DataError(
+                f"{source}: {n_samples} rows of {len(features)} features need {short}; use fewer."
+            )
+        return _dense(features, columns, np.zeros((n_samples, len(features)), dtype=dtype))
+    return _sparse(features, columns, n_samples, dtype)
+
+
+def _dense(
+    features: Sequence[Feature], columns: Mapping[str, Column], X: NDArray[Any]
+) -> NDArray[Any]:
+    for j, feature in enumerate(features):
+        if feature.level is None:
+            X[:, j] = columns[feature.column].values
+    for column, positions in _levels(features).items():
+        rows, where = _indicators(columns[column], positions)
+        X[rows, where] = 1.0
+    return X
+
+
+def _sparse(
+    features: Sequence[Feature], columns: Mapping[str, Column], n_samples: int, dtype: Any
+) -> sp.csr_array:
+    rows, where, values = [], [], []
+    for j, feature in enumerate(features):
+        if feature.level is None:
+            numbers = columns[feature.column].values.astype(dtype)
+            filled = np.flatnonzero(numbers)
+            rows.append(filled)
+            where.append(np.full(filled.size, j))
+            values.append(numbers[filled])
+    for column, positions in _levels(features).items():
+        filled, at = _indicators(columns[column], positions)
+        rows.append(filled)
+        where.append(at)
+        values.append(np.ones(filled.size, dtype=dtype))
+    triplets = (np.concatenate(values), (np.concatenate(rows), np.concatenate(where)))
+    return sp.coo_array(triplets, shape=(n_samples, len(features))).tocsr()
+
+
+def _levels(features: Sequence[Feature]) -> dict[str, dict[str, int]]:
+    positions: dict[str, dict[str, int]] = {}
+    for j, feature in enumerate(features):
+        if feature.level is not None:
+            positions.setdefault(feature.column, {})[feature.level] = j
+    return positions
+
+
+def _indicators(
+    column: Column, positions: Mapping[str, int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    found = np.array([positions.get(text, -1) for text in column.as_text()], dtype=np.intp)
+    rows = np.flatnonzero(found >= 0)
+    return rows, found[rows]
+
+
+def _common_dtype(columns: Sequence[Column]) -> Any:
+    kinds = {column.values.dtype for column in columns}
+    narrow = {np.dtype(np.float16), np.dtype(np.float32)}
+    return np.float32 if kinds and kinds <= narrow else np.float64
+
+
+def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None:
+    """Refuse columns that are not numeric, naming each with an example of what it holds."""
+    text = [column for column in columns if not column.is_numeric]
+    if text:
+        raise DataError(
+            f"{source}: {plural(len(text), 'column')} not numeric: "
+            f"{listed(map(_example, text), quote=False)}; {way_out}."
+        )
+
+
+def _example(column: Column) -> str:
+    """The first cell that is no number; where there are others, how many cells are numbers."""
+    present = np.flatnonzero(~column.missing)
+    numbers = np.fromiter(map(_is_number, column.values[present].tolist()), dtype=bool)
+    row = int(present[numbers.argmin()])
+    mixed = numbers.any() and not numbers.all()
+    others = f"; {numbers.sum()} of {present.size} cells are numbers" if mixed else ""
+    return f"{column.name!r} (row {row + 1} holds {str(column.values[row])[:40]!r}{others})"
+
+
+def _is_number(cell: Any) -> bool:
+    """With a point or a comma before the fraction: how the file writes it is not known here."""
+    try:
+        float(str(cell).replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def refuse_unusable_cells(columns: Sequence[Column], source: str) -> None:
+    """Refuse missing and infinite cells, by data row (from 1) and column name."""
+    _refuse_cells({c.name: c.missing for c in columns}, source, "missing")
+    _refuse_cells({c.name: c.infinite() for c in columns}, source, "infinite")
+
+
+def _refuse_cells(masks: Mapping[str, NDArray[np.bool_]], source: str, kind: str) -> None:
+    counts = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
+    total = sum(counts.values())
+    if total:
+        cells = [
+            f"row {row + 1}, column {name!r}"
+            for name, mask in masks.items()
+            if counts[name]
+            for row in np.flatnonzero(mask)[:_CELLS_NAMED]
+        ][:_CELLS_NAMED]
+        more = f" and {total - len(cells)} more" if total > len(cells) else ""
+        raise DataError(
+            f"{source}: {plural(total, kind + ' value')}: {'; '.join(cells)}{more} "
+            "(counting data rows from 1); remove these rows or fill in the values."
+        )

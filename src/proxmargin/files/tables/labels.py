@@ -1,0 +1,147 @@
+"""From a target column to class labels."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+from proxmargin.estimators.frames import users_level
+from proxmargin.files.errors import DataError
+from proxmargin.files.memory import shortage
+from proxmargin.files.tables.column import Column
+from proxmargin.files.wording import listed, plural
+
+# Beyond this, float64 no longer tells neighbouring integers apart.
+_EXACT_INTEGERS = 2.0**53
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
+# digits that a number would lose: leading zeros, and those beyond 18
+_CODE = re.compile(r"[+-]?(0\d+|\d{19,})")
+_TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+
+
+# what people write where they do not know; CSV files have some of these as missing values already
+_UNKNOWN = frozenset(
+    {"", "?", "-", ".", "*", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "missing"}
+)
+
+
+def written_labels(column: Column, source: str) -> Column:
+    """Text as numbers or booleans where all of it is that and no digit gets lost."""
+    if column.missing.any():
+        return column  # these are no labels yet
+    stripped = np.char.strip(_as_words(column, source))
+    words, places = np.unique(stripped, return_inverse=True)
+    meant = _meant(words.tolist())
+    return Column(column.name, column.values if meant is None else meant[places], column.missing)
+
+
+def _meant(words: list[str]) -> NDArray[Any] | None:
+    """What different words say, or None where they are words."""
+    if any(_CODE.fullmatch(word) for word in words):
+        return None
+    if all(word in _TRUTH for word in words):
+        return np.array([_TRUTH[word] for word in words])
+    if all(_WHOLE.fullmatch(word) for word in words):
+        return np.array([int(word) for word in words])
+    if all(_NUMBER.fullmatch(word) for word in words):
+        return np.array([float(word) for word in words])
+    return None
+
+
+def class_labels(column: Column, source: str) -> NDArray[Any]:
+    """The labels, one per sample: str, bool or integers; other numbers stay as they are.
+
+    Whole numbers stored as floats (svmlight's ``+1.0``) become integers.
+
+    Raises
+    ------
+    DataError
+        A label is missing or infinite, or the column holds measurements and not classes.
+
+    Warns
+    -----
+    UserWarning
+        Once, of classes that are perhaps none: those that differ only in blanks or case, and words
+        for a missing value.
+    """
+    _refuse_missing(column, source)
+    if not column.is_numeric:
+        words = _as_words(column, source)
+        _warn_of_slips(np.unique(words).tolist(), column.name, source)
+        return words
+    labels = column.values
+    if _is_continuous(labels):
+        raise DataError(
+            f"{source}: the target {column.name!r} holds {plural(len(np.unique(labels)), 'value')} "
+            "that are not whole numbers, which looks like a measurement and not like classes; "
+            "choose another target column, or turn the values into classes first."
+        )
+    if labels.dtype.kind == "f" and _is_whole(labels):
+        return labels.astype(np.int64)
+    return labels
+
+
+def _as_words(column: Column, source: str) -> NDArray[np.str_]:
+    """Labels as an array of strings, each of which takes as much room as the longest."""
+    lengths = np.fromiter(map(len, column.values.tolist()), dtype=np.int64)
+    # held at once: the words, those without blanks around them, and those in their order
+    short = shortage(3 * 4 * int(lengths.max(initial=0)) * lengths.size)
+    if short:
+        raise DataError(
+            f"{source}: the target {column.name!r} has a label of {lengths.max()} characters in "
+            f"row {lengths.argmax() + 1} (counting data rows from 1); labels of that length need "
+            f"{short}: choose another target column, or shorten the label."
+        )
+    return column.values.astype(str)
+
+
+def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
+    alike: dict[str, list[str]] = {}
+    for label in classes:
+        alike.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    doubts = [
+        f"{' and '.join(map(repr, same))} differ only in blanks or case"
+        for same in alike.values()
+        if len(same) > 1
+    ] + [f"{label!r} looks like a missing value" for label in classes if _is_unknown(label)]
+    if doubts:
+        warnings.warn(
+            f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
+            "each is a class of its own.",
+            UserWarning,
+            stacklevel=users_level(),
+        )
+
+
+def _is_unknown(label: str) -> bool:
+    return label.strip().casefold() in _UNKNOWN
+
+
+def _refuse_missing(column: Column, source: str) -> None:
+    unusable = np.flatnonzero(column.missing | column.infinite())
+    if unusable.size:
+        raise DataError(
+            f"{source}: the target {column.name!r} is missing or infinite in "
+            f"{plural(unusable.size, 'row')} (row {listed(unusable + 1, quote=False)}, counting "
+            "data rows from 1); remove these rows or fill in their labels."
+        )
+
+
+def _is_continuous(labels: NDArray[Any]) -> bool:
+    # numbers beyond the integers are compared with integers there
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        # scikit-learn warns when most labels are distinct; small tables are allowed to be
+        warnings.simplefilter("ignore", UserWarning)
+        return bool(type_of_target(labels) == "continuous")
+
+
+def _is_whole(labels: NDArray[Any]) -> bool:
+    exact = labels.astype(np.float64)  # half precision has no number as large
+    return bool(np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact)))

@@ -1,0 +1,67 @@
+"""The svmlight / libsvm text format: ``label index:value ...``, one sample a line."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+from proxmargin.files.errors import DataError
+from proxmargin.files.tables.matrices import PlainMatrix
+from proxmargin.files.tables.streams import Cost, opened_bytes
+
+# an entry is a value and an index, converted once; a line has a label and a place where it starts
+_COST = Cost(line=24, colon=24)
+
+
+def read(path: Path) -> PlainMatrix:
+    """The file as a sparse matrix; indices start at 1, or at 0 where the file uses index 0."""
+    with _opened(path) as stream:
+        X, y = load_svmlight_file(stream)
+    width = int(X.shape[1])
+    return PlainMatrix(
+        str(path),
+        sp.csr_array(X),
+        y,
+        trailing_zeros_implied=True,
+        last_feature=lambda: _last_feature(path, width),
+    )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with opened_bytes(path, _COST) as stream:
+            yield stream
+    except DataError:
+        raise
+    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
+        raise DataError(
+            f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
+            f"indices rising): {str(error).rstrip('.')}."
+        ) from error
+
+
+def _last_feature(path: Path, width: int) -> str:
+    """The line with the largest index, which may be a slip of the pen."""
+    for index in (width, width - 1):  # counted from 1, or from 0
+        line = _line_with(path, index)
+        if line:
+            return (
+                f"line {line} has the index {index}: correct it if it is wrong, or use a machine "
+                "with more memory"
+            )
+    return "use a machine with more memory"
+
+
+def _line_with(path: Path, index: int) -> int | None:
+    entry = re.compile(rb"\s\+?0*%d\s*:" % index)
+    with _opened(path) as stream:
+        lines = enumerate(stream, 1)
+        return next((n for n, line in lines if entry.search(line.partition(b"#")[0])), None)

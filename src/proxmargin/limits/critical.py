@@ -1,0 +1,212 @@
+"""The least strength of a norm for which zero coefficients are optimal: where paths start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from proxmargin.losses.base import Array
+from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Penalty, SumToZero, SumToZeroGroups
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.auto import choose, solve
+from proxmargin.solvers.programs.gauge_columns import Columns
+from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
+from proxmargin.solvers.programs.linear_program import columns_a_round
+from proxmargin.solvers.programs.restricted_program import Program, Vertex, solved
+from proxmargin.stopping import Stop
+
+__all__ = ["critical_strength"]
+
+Ids = NDArray[np.intp]
+# how near to the hinge a piece has to be to count as tied with it at the null model
+TIED = 1e-9
+# by how much pieces, and dual norms relative to the bound, may be above what the program knows
+SLACK, ROUND = 1e-12, 1e-9
+# a norm of this share of the largest one is zero
+SMALLEST, TINY = 1e-12, 1e-300
+# how far intercepts may go at first, in units of the scores of directions, and by which factor
+# further where they want to; the sums of dual points that count as zero
+REACH, FURTHER, BALANCED = 1e3, 1e2, 1e-9
+# tied pieces of which there is a program: of dense data, of sparse, and of balls that are round
+LARGEST_DENSE, LARGEST_SPARSE, LARGEST_ROUND = 2000, 20_000, 500
+# rounds after which the least norm so far is returned
+ROUNDS = 1000
+# of ratios: the share of the first bound that is tried, the relative change at which they have
+# settled, the relative gap of each fit, and how many there are at most
+FIRST, SETTLED, RATIO_TOL, RATIOS = 0.5, 1e-6, 1e-8, 50
+
+
+def critical_strength(problem: Problem) -> float:
+    """The least strength of a norm (or of the l1 part) for which zero coefficients are optimal.
+
+    That is the least dual norm among the gradients of the loss at the null model. A smooth loss
+    has one gradient there. Hinges have many where wrong classes are tied, and at the null model
+    most are: the least norm is the optimal value of a linear program, whose dual, solved here,
+    finds the direction (W, b) of steepest descent,
+
+        min  sum_c costs_c xi_c   s.t.   xi_c(r) >= -gains_r'(XW + 1b')_i(r),  norm(W) <= 1,
+
+    over the pieces r that are tied with their hinge (and xi_c >= 0 where that is zero). For the
+    l2 norms of groups it is exact to `ROUND`. With many tied pieces, where simplex steps are slow,
+    the same value is found as the largest ratio of what the loss falls by to the norm.
+    """
+    program = hinge_program(problem)
+    if program is None or program.level is not None or not _has_exact_null(problem):
+        return problem.critical_strength()
+    descent = _Descent.of(program)
+    most = LARGEST_DENSE if problem.design.density == 1.0 else LARGEST_SPARSE
+    most = most if program.gauge.is_polyhedral else min(most, LARGEST_ROUND)
+    return _steepest(descent) if np.count_nonzero(descent.tied) <= most else _by_ratios(problem)
+
+
+def _has_exact_null(problem: Problem) -> bool:
+    return problem.intercept.is_shift_invariant or not problem.fits_intercept
+
+
+@dataclass(frozen=True, eq=False)
+class _Descent:
+    """The pieces of the hinges that are tied at the null model.
+
+    Attributes
+    ----------
+    tied : (n_samples, n_outputs) of bool
+    floors : (n_hinges,)
+        Zero for a hinge that is zero, with pieces tied or not; -inf for one above that.
+    """
+
+    program: HingeProgram
+    tied: NDArray[np.bool_]
+    floors: Array
+
+    @classmethod
+    def of(cls, program: HingeProgram) -> _Descent:
+        rows, problem = program.rows, program.problem
+        null = problem.null_point().intercept
+        shortfalls = rows.shortfalls(np.tile(null, (rows.n_samples, 1)))
+        hinges = rows.hinges(np.arange(shortfalls.size)).reshape(shortfalls.shape)
+        sizes = np.zeros(rows.costs.size)
+        np.maximum.at(sizes, hinges, shortfalls)
+        floors = np.where(sizes > TIED, -np.inf, 0.0)
+        return cls(program, shortfalls >= sizes[hinges] - TIED, floors)
+
+    def slopes(self, scores: Array) -> Array:
+        """How fast each tied piece rises; -inf for the others."""
+        return np.where(self.tied, self.program.rows.shortfalls(scores) - 1.0, -np.inf)
+
+    def restricted(self, rows: Ids, columns: Columns, reach: float) -> Program:
+        """Of some tied pieces and some columns, with the norm as the first row.
+
+        Intercepts are within ``reach`` of zero: some of the pieces do not bound them.
+        """
+        program = self.program
+        base = program.restricted(rows, columns)
+        hinges = slice(program.free, program.ahead)
+        lower, upper, cost = base.lower.copy(), base.upper.copy(), np.zeros(base.cost.size)
+        lower[: program.free], upper[: program.free] = -reach, reach
+        lower[hinges], cost[hinges] = self.floors, program.rows.costs
+        norm = np.concatenate([np.zeros(program.ahead), -columns.costs])
+        goals = np.zeros(program.above + rows.size)
+        return Program(
+            cost=cost,
+            lower=lower,
+            upper=upper,
+            matrix=sparse.vstack([sparse.csr_array(norm[None, :]), base.matrix], format="csc"),
+            row_lower=np.concatenate([[-1.0], goals]),
+            row_upper=np.concatenate([[np.inf], base.row_upper]),
+        )
+
+    def scores(self, columns: Columns, vertex: Vertex) -> Array:
+        """Of the direction."""
+        direction = self.program.point(columns, vertex)
+        scores: Array = self.program.problem.design.scores(direction.coef) + direction.intercept
+        return scores
+
+    def dual(self, rows: Ids, vertex: Vertex) -> Array:
+        """A gradient of the loss at the null model, where the intercepts' constraint holds."""
+        duals = np.maximum(vertex.duals[1 + self.program.above :], 0.0)
+        return self.program.rows.dual(rows, duals)
+
+
+def _steepest(descent: _Descent) -> float:
+    """The least dual norm, from above, by generation of rows and columns."""
+    program = descent.program
+    gauge, rows, design = program.gauge, program.rows, program.problem.design
+    # at least one piece of each hinge above zero, or its xi would have no bound
+    none, flat = np.zeros(0, dtype=np.intp), np.zeros(descent.tied.shape)
+    known = rows.violated(descent.slopes(flat), none, -np.inf, -np.inf)
+    columns = gauge.starting(np.zeros((design.n_features, program.outputs)))
+    basis, norm, reach = None, np.inf, REACH
+    for _ in range(ROUNDS):
+        vertex = solved(descent.restricted(known, columns, reach), basis)
+        dual = descent.dual(known, vertex)
+        pulled = design.adjoint(-dual)
+        largest = float(gauge.norms(pulled).max(initial=0.0))
+        holds = vertex.optimal and _off_balance(program, dual) <= BALANCED
+        norm = min(norm, largest) if holds else norm
+        if norm <= SMALLEST * program.problem.slope_size:
+            return 0.0
+        slopes = descent.slopes(descent.scores(columns, vertex))
+        new_rows = rows.violated(slopes, known, SLACK, descent.floors)
+        # the multiplier of the norm is a lower bound once the pieces are all there
+        unit = max(float(vertex.duals[0]) * (1.0 + ROUND), SMALLEST * largest, TINY)
+        new = gauge.entering(pulled / unit, columns, columns_a_round(design.n_samples))
+        if not (new_rows.size or new.parts.size):
+            if holds:
+                break
+            reach *= FURTHER
+        basis = vertex.basis.extended(new.parts.size, new_rows.size)
+        known, columns = np.concatenate([known, new_rows]), columns.joined(new)
+    return norm
+
+
+def _by_ratios(problem: Problem) -> float:
+    """The largest of ``(L(0) - L(W)) / norm(W)``, by Dinkelbach's iteration.
+
+    The optimum at the strength that is the ratio of the last W gives the next, larger one, until
+    nothing is better than zero; the loss is piecewise linear, so that this takes few steps.
+    """
+    at_null = _loss_of(problem, problem.null_point())
+    norm = _norm_alone(problem.penalty)
+    bound = problem.critical_strength()
+    strength, largest, point = FIRST * bound, 0.0, None
+    for _ in range(RATIOS):
+        if bound <= SMALLEST * problem.slope_size or strength <= SMALLEST * bound:
+            return 0.0
+        one = replace(problem, penalty=norm.times(strength))
+        point = solve(one, choose(one), stop=Stop(tol=RATIO_TOL), start=point).point
+        size = norm.value(point.coef)
+        ratio = (at_null - _loss_of(problem, point)) / size if size > 0.0 else 0.0
+        if ratio <= largest * (1.0 + SETTLED):
+            if largest > 0.0:
+                return largest
+            strength *= FIRST  # zero is optimal here: a smaller one
+            continue
+        strength = largest = ratio
+    return largest
+
+
+def _loss_of(problem: Problem, point: Point) -> float:
+    return problem.loss.value(problem.design.scores(point.coef) + point.intercept)
+
+
+def _norm_alone(penalty: Penalty) -> Penalty:
+    """The penalty at strength one, without a squared norm beside it, which is flat at zero."""
+    if isinstance(penalty, SumToZero):
+        return SumToZero(ElasticNet(1.0))
+    if isinstance(penalty, SumToZeroGroups):
+        return replace(penalty, inner=replace(penalty.inner, strength=1.0))
+    if isinstance(penalty, ElasticNet):
+        return ElasticNet(1.0)
+    assert isinstance(penalty, GroupL2 | GroupLinf)
+    return replace(penalty, strength=1.0)
+
+
+def _off_balance(program: HingeProgram, dual: Array) -> float:
+    """How far the sums of a dual point are from those that a free intercept allows."""
+    if not program.free:
+        return 0.0
+    sums = dual.sum(axis=0)
+    return float(np.abs(sums - program.sums * sums.mean()).max())

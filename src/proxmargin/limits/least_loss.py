@@ -1,0 +1,187 @@
+"""The least loss that any coefficients attain: budgets for the loss cannot be below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.optimize import minimize
+
+from proxmargin.compiled.clock import clock
+from proxmargin.designs.base import Design
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.row_span import in_short_coordinates
+from proxmargin.designs.standardized import StandardizedDesign, standardized
+from proxmargin.losses.base import Array
+from proxmargin.losses.level_set import LevelSet
+from proxmargin.problem import Problem
+from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
+from proxmargin.solvers.programs.hinge_program import HingeProgram
+from proxmargin.solvers.programs.hinge_rows import hinge_rows
+from proxmargin.solvers.programs.linear_program import first_rows
+from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
+from proxmargin.traits import Trait
+
+__all__ = ["least_loss"]
+
+Ids = NDArray[np.intp]
+# by how much a hinge may be above what the rows in the program make of it
+SLACK = 1e-11
+# share of the largest square of a singular value below which one is zero
+SINGULAR = 1e-10
+# steps of the quasi-Newton method at most
+STEPS = 5000
+# what the slope that is left may mean for the loss, relative to it; else the least is not known
+UNSURE = 3e-5
+# dimensions of the span of the samples up to which it has an orthonormal basis
+FEW_DIMENSIONS = 1000
+# samples up to which their linear independence is looked at
+MANY_SAMPLES = 5000
+
+
+@dataclass(frozen=True)
+class _Free(GaugeColumns):
+    """No norm at all: both signs of a basis of the coefficients at no cost.
+
+    The basis is that of single entries, or of differences from the last one of a row where rows
+    sum to zero.
+    """
+
+    strength: float
+    outputs: int
+    sums_to_zero: bool
+
+    def norms(self, pulled: Array) -> Array:
+        return np.zeros(2 * len(pulled) * (self.outputs - self.sums_to_zero))
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        kept = self.outputs - self.sums_to_zero
+        features, outputs = np.divmod(parts // 2, kept)
+        entries, owners = features * self.outputs + outputs, np.arange(parts.size)
+        signs = np.where(parts % 2 > 0, -1.0, 1.0)
+        if self.sums_to_zero:
+            last = (features + 1) * self.outputs - 1
+            entries, owners = np.concatenate([entries, last]), np.tile(owners, 2)
+            signs = np.concatenate([signs, -signs])
+        return Columns(parts, np.zeros(parts.size), signs, entries, owners)
+
+
+def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> float:
+    """The infimum of a loss over all coefficients and intercepts; zero where it is not known.
+
+    Zero at once where samples are linearly independent, together with the intercept: then there
+    are coefficients for any scores. Otherwise, over coordinates of the span of the samples: for
+    hinges a linear program with the pieces that matter; for smooth losses a quasi-Newton method,
+    which comes to the infimum from above, and is believed where next to no slope is left.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its penalty does not count, but for coefficients that have to sum to zero.
+    enough : float
+        Where a smooth loss is found to reach this, how much further it goes is not looked at.
+    deadline : float
+        When to give up, on the clock of `proxmargin.compiled.clock`.
+
+    Raises
+    ------
+    TypeError
+        The loss is neither made of hinges nor smooth.
+    """
+    loss = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+    rows = hinge_rows(loss)
+    if rows is None and Trait.SMOOTH not in loss.traits:
+        raise TypeError(f"the least value of {loss!r} is not known")
+    if _are_independent(problem):
+        return 0.0
+    short = replace(problem, loss=loss, design=in_short_coordinates(problem.design).design)
+    if rows is None:
+        even = replace(short, design=_of_even_scales(short))
+        return _least_smooth(even, enough, deadline)
+    free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
+    return _least(HingeProgram(short, rows, free), deadline)
+
+
+def _of_even_scales(problem: Problem) -> Design:
+    """Coordinates in which a quasi-Newton method is quick: orthonormal, or at least of one size.
+
+    They stand for the same scores, but for a constant that the intercept makes up for.
+    """
+    design, shares = problem.design, problem.loss.shares
+    scaled = standardized(design, shares)
+    centre = scaled.centre if problem.fits_intercept else np.zeros_like(scaled.centre)
+    if not problem.fits_intercept:
+        squares = design.column_squares(shares, centre)
+        roots = np.sqrt(np.where(squares > 0, squares, np.inf))
+        scaled = StandardizedDesign(design, centre, roots)
+    if design.n_features > FEW_DIMENSIONS:
+        return scaled
+    basis, triangle, _ = linalg.qr(
+        scaled.scores(np.eye(design.n_features)), mode="economic", pivoting=True
+    )
+    sizes = np.abs(triangle.diagonal())
+    return DenseDesign(basis[:, sizes > SINGULAR * sizes.max(initial=0.0)])
+
+
+class _EnoughError(Exception):
+    """A loss is as low as was asked for, or there is no more time."""
+
+
+def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
+    """By L-BFGS from the null model, as far as the slope that is left tells."""
+    design, null = problem.design, problem.null_point()
+    shape = design.n_features, null.intercept.size
+    free = int(problem.fits_intercept)
+    least = np.inf
+
+    def loss_and_gradient(flat: Array) -> tuple[float, Array]:
+        nonlocal least
+        point = flat.reshape(shape[0] + free, shape[1])
+        coef, intercept = point[: shape[0]], point[shape[0] :]
+        value, dual = problem.loss.value_and_gradient(design.scores(coef) + intercept.sum(axis=0))
+        least = min(least, value)
+        if least <= enough or clock() >= deadline:
+            raise _EnoughError
+        slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if free else [])]
+        return value, np.vstack(slopes).ravel()
+
+    start = np.vstack([np.zeros(shape), *([null.intercept] if free else [])])
+    limits: Any = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 0.0, "gtol": 1e-14}
+    try:
+        found = minimize(
+            loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits
+        )
+    except _EnoughError:
+        return least if least <= enough else 0.0
+    left = float(np.linalg.norm(found.jac)) * (1.0 + float(np.linalg.norm(found.x)))
+    return least if left <= UNSURE * least else 0.0
+
+
+def _are_independent(problem: Problem) -> bool:
+    """Whether the samples, each with a one for the intercept, are linearly independent."""
+    design, ones = problem.design, float(problem.fits_intercept)
+    if not design.n_samples <= min(design.n_features + ones, MANY_SAMPLES):
+        return False
+    squares = np.linalg.eigvalsh(design.outer_gram() + ones)
+    return bool(squares[0] > SINGULAR * squares[-1])
+
+
+def _least(program: HingeProgram, deadline: float) -> float:
+    shape = program.problem.design.n_features, program.outputs
+    every = np.arange(program.gauge.norms(np.zeros(shape)).size)
+    columns = program.gauge.vertices(every, np.zeros(shape))
+    known = first_rows(program.rows, np.zeros((program.rows.n_samples, program.outputs)))
+    basis: Basis | None = None
+    while True:
+        vertex: Vertex = solved(program.restricted(known, columns), basis, deadline=deadline)
+        if not vertex.optimal:
+            return 0.0  # which is always a lower bound
+        point = program.point(columns, vertex)
+        scores = program.problem.design.scores(point.coef) + point.intercept
+        new = program.rows.violated(program.rows.shortfalls(scores), known, SLACK)
+        if not new.size:
+            return float(program.rows.costs @ vertex.columns[program.free : program.ahead])
+        known, basis = np.concatenate([known, new]), vertex.basis.extended(0, new.size)

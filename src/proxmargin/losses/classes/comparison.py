@@ -1,0 +1,124 @@
+"""What losses have in common that compare the score of the class with those of the others."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.losses import class_flows
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.intercept import coupled_direction, minimise_shift
+from proxmargin.penalties.base import Penalty
+from proxmargin.traits import Trait
+
+__all__ = ["SmoothComparison", "compare_pessimistically"]
+
+# share of the largest curvature that replaces a vanishing one in the intercept's Newton steps
+CURVATURE_FLOOR = 1e-3
+# what rounding may leave of rows that sum to zero, and of rates at their bounds
+ROUNDING = 1e-12
+
+
+def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:
+    """The scores of the own classes lowered, and those of the others raised, by ``error``."""
+    worse: Array = scores + error
+    own = np.arange(codes.size), codes
+    worse[own] -= 2.0 * np.broadcast_to(error, scores.shape)[own]
+    return worse
+
+
+class SmoothComparison(Loss):
+    """``L(Z) = sum_i shares_i loss(z_i1 - z_iy, ..., z_iK - z_iy)``, smooth.
+
+    A constant added to all scores of a sample changes nothing, so that rows of dual points sum
+    to zero: ``q_i = s_i (a_i - (sum_k a_ik) e_y)`` with rates ``a_ik >= 0`` for the classes k
+    other than the own, y.
+
+    Parameters
+    ----------
+    codes : (n_samples,) integers in [0, count)
+    shares : (n_samples,)
+        Sample weights that sum to one.
+    count : int
+        Number of classes.
+    total : float
+        The sum that the weights were divided by.
+    """
+
+    traits = Trait.SMOOTH | Trait.MANY_OUTPUTS
+    compares_classes = True
+
+    most_rate: float = np.inf
+    """The largest total rate of a sample."""
+
+    def __init__(self, codes: NDArray[np.intp], shares: Array, count: int, total: float) -> None:
+        self.codes, self.count, self.total = codes, count, total
+        self._shares = shares
+
+    @property
+    def n_outputs(self) -> int:
+        return self.count
+
+    @property
+    def sample_count(self) -> float:
+        return self.total
+
+    @property
+    def shares(self) -> Array:
+        return self._shares
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """The largest eigenvalue of the Hessian of one sample of weight one."""
+
+    @abstractmethod
+    def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
+        """Gradient (count,) and Hessian (count, count) in a shift of all scores."""
+
+    def value(self, scores: Array) -> float:
+        return self.value_and_gradient(scores)[0]
+
+    def curvature_bound(self, row_weights: Array) -> float:
+        return float(row_weights @ self.row_curvatures)
+
+    @property
+    def row_curvatures(self) -> Array:
+        return self.curvature * self.shares
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        return compare_pessimistically(scores, self.codes, error)
+
+    def domain_gauge(self, dual: Array) -> float:
+        if np.isinf(self.most_rate):
+            return 0.0
+        return float(class_flows.largest_rate(dual, self.codes, self.shares)) / self.most_rate
+
+    def in_domain(self, dual: Array) -> bool:
+        """Whether ``dual`` is in the domain of the conjugate, up to rounding."""
+        inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)
+        room = ROUNDING * max(largest, 1.0) * self.shares[:, None]
+        return bool(np.all(np.abs(inside - dual) <= room))
+
+    def balanced(self, dual: Array, intercept: Penalty) -> Array:
+        """Clip the rates, then let as much flow into every class as out of it.
+
+        At the exact intercept that changes rounding only.
+        """
+        inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)
+        if intercept.is_shift_invariant and largest > 0:
+            capacity = largest if np.isinf(self.most_rate) else self.most_rate
+            class_flows.balance(inside, self.codes, self.shares, capacity)
+        return inside
+
+    def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        return minimise_shift(
+            lambda shift: self._slope_and_curvature(scores, shift),
+            intercept,
+            start,
+            CURVATURE_FLOOR * self.curvature,
+            self.curvature,
+            coupled_direction,
+        )

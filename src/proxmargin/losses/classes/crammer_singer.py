@@ -1,0 +1,246 @@
+"""The multiclass hinge of Crammer and Singer: one violation a sample, that of its worst class."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from proxmargin.compiled.losses import class_flows
+from proxmargin.compiled.losses import crammer_singer as compiled
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.classes.comparison import compare_pessimistically
+from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.projections.simplex import column_shift, simplex_rows, transport
+from proxmargin.traits import Trait
+
+__all__ = ["CrammerSinger"]
+
+# how far outside the domain of the conjugate, relative to the largest share, rounding leads
+ROUNDING = 1e-12
+# proximal steps for the intercept: at most, the first length in units of the largest share, and
+# the factor from one to the next; a gap of this share of the value is rounding
+PROXIMAL_STEPS, FIRST_STEP, GROWTH, PROVEN = 8, 32.0, 8.0, 1e-14
+
+
+class CrammerSinger(Loss):
+    """``L(Z) = sum_i shares_i max_k (z_ik + [k != y_i] - z_iy)``.
+
+    Dual points are ``q_i = shares_i (p_i - e_y)`` with p_i in the unit simplex, and
+    ``L*(q) = -sum_i sum_{k != y_i} q_ik`` there. A free intercept asks for zero column sums: the
+    ``shares_i p_i`` form a transportation polytope between the samples and the classes.
+
+    Parameters
+    ----------
+    codes : (n_samples,) integers in [0, count)
+        The classes y.
+    shares : (n_samples,) >= 0, summing to one
+    count : int
+        Number of classes.
+    total : float
+        The sum that the weights were divided by.
+
+    Notes
+    -----
+    (7) of Chierchia et al. (2015), whose (11) leaves the constraint of the intercept implicit.
+    """
+
+    traits = Trait.MANY_OUTPUTS
+    compares_classes = True
+
+    def __init__(self, codes: ArrayLike, shares: ArrayLike, count: int, total: float = 0.0) -> None:
+        self.codes: NDArray[np.intp] = np.asarray(codes, dtype=np.intp)
+        self._shares: Array = np.asarray(shares, dtype=np.float64)
+        self.count = count
+        self.total = total
+
+    @property
+    def n_outputs(self) -> int:
+        return self.count
+
+    @property
+    def sample_count(self) -> float:
+        return self.total
+
+    @property
+    def shares(self) -> Array:
+        return self._shares
+
+    @cached_property
+    def class_shares(self) -> Array:
+        """Weight of each class, (n_classes,)."""
+        sums = np.bincount(self.codes, self.shares, minlength=self.count)
+        return sums.astype(np.float64)
+
+    @cached_property
+    def margins(self) -> Array:
+        """``[k != y_i]``, (n_samples, n_classes): what scores of the other classes are short of."""
+        wanted = np.ones((self.codes.size, self.count))
+        wanted[np.arange(self.codes.size), self.codes] = 0.0
+        return wanted
+
+    def value(self, scores: Array) -> float:
+        return float(compiled.value_sum(scores, self.codes, self.shares))
+
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        """The loss and a subgradient: tied classes share the weight of their sample."""
+        gradient = np.empty(scores.shape)
+        return compiled.subgradient(scores, self.codes, self.shares, gradient), gradient
+
+    def curvature_bound(self, row_weights: Array) -> float:
+        return np.inf
+
+    def fenchel_young(self, scores: Array, dual: Array) -> float:
+        return float(compiled.fenchel_young_sum(scores, self.codes, self.shares, dual))
+
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """The terms are ``sum_k mass_ik (max_l m_il - m_ik)`` with ``m = z + [k != y]``: each
+        difference can grow by two errors, and only where another class can come out on top."""
+        margins = scores + self.margins
+        order = np.sort(margins, axis=1)
+        top, second = order[:, -1:], order[:, -2:-1]
+        others = np.where(margins == top, second, top)
+        most = np.max(np.broadcast_to(error, scores.shape), axis=1, keepdims=True)
+        apart = np.maximum(others - margins + 2.0 * most, 0.0) - (top - margins)
+        return float(np.vdot(self.masses(dual), np.maximum(apart, 0.0)))
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        return compare_pessimistically(scores, self.codes, error)
+
+    def conjugate(self, dual: Array) -> float:
+        masses = self.masses(dual)
+        slack = ROUNDING * self.shares.max()
+        apart = np.abs(dual.sum(axis=1)).max()
+        empty = self.shares == 0
+        if masses.min() < -slack or apart > slack or np.any(dual[empty]):
+            return np.inf
+        return -float(np.vdot(self.margins, dual))
+
+    def domain_gauge(self, dual: Array) -> float:
+        return float(class_flows.largest_rate(dual, self.codes, self.shares))
+
+    def masses(self, dual: Array) -> Array:
+        """``q_i + shares_i e_y``: non-negative with row sums ``shares`` for dual points q."""
+        return self._moved(dual, 1.0)
+
+    def dual_of(self, points: Array) -> Array:
+        """``shares_i (p_i - e_y)`` for points p of the unit simplex, one a sample."""
+        return self._moved(self.shares[:, None] * points, -1.0)
+
+    def points_of(self, dual: Array) -> Array:
+        """The points of the unit simplex of a dual point; own classes where there is no weight."""
+        masses, shares = self.masses(dual), self.shares[:, None]
+        own = np.arange(self.count) == self.codes[:, None]
+        return np.divide(masses, shares, out=own.astype(np.float64), where=shares > 0)
+
+    def near_points(self, scores: Array, width: float) -> Array:
+        """Points of the unit simplex: even on the classes within ``width`` of the worst margin."""
+        own = scores[np.arange(self.codes.size), self.codes]
+        margins = scores - own[:, None] + self.margins
+        near = margins >= margins.max(axis=1, keepdims=True) - width
+        return near / near.sum(axis=1, keepdims=True)
+
+    def balanced(self, dual: Array, intercept: Penalty) -> Array:
+        """The nearest dual point, with column sums that the intercept allows.
+
+        That is the Euclidean projection, onto simplices where the intercept is penalised or
+        absent, else onto the transportation polytope.
+        """
+        masses = self.masses(dual)
+        if intercept.is_shift_invariant:
+            return self._dual_of(transport(masses, self.shares, self.class_shares))
+        return self._dual_of(simplex_rows(masses, self.shares))
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """``argmin_q L*(q) + |q - dual|^2 / (2 step)``: one simplex projection a sample."""
+        return self._dual_of(self._nearest_masses(dual, step))
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        """``diag(A) - A A' / |A|`` for each sample, A the support of its masses."""
+        live = (self._nearest_masses(dual, step) > 0).astype(np.float64)
+        vectors = live / np.sqrt(np.maximum(live.sum(axis=1, keepdims=True), 1.0))
+        return ProxJacobian(live, vectors, Groups.features(len(live)), sign=-1.0)
+
+    def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        """``argmin_b L(scores + b) + intercept(b)``; never worse than ``start``.
+
+        For zero scores and a free intercept in closed form, otherwise by proximal steps on the
+        masses: each is a projection whose multipliers are the intercept. They end when the
+        masses prove the intercept optimal, or after `PROXIMAL_STEPS`.
+        """
+        if isinstance(intercept, Pinned):
+            return np.zeros_like(start)
+        free = intercept.is_shift_invariant
+        if free and not scores.any():
+            return self._projected(self._null_intercept(), intercept)
+        best = self._projected(start, intercept)
+        least = self._shifted_value(scores, best, intercept)
+        wanted, sigma = scores + self.margins, FIRST_STEP * float(self.shares.max())
+        masses = self.masses(np.zeros_like(scores))
+        for _ in range(PROXIMAL_STEPS):
+            masses, shift = column_shift(
+                masses + sigma * wanted, self.shares, self.class_shares, sigma * best,
+                intercept.l2 / sigma,
+            )  # fmt: skip
+            candidate = self._projected(shift / sigma, intercept)
+            if free:
+                candidate = self._projected(self._lowered(scores, candidate), intercept)
+            value = self._shifted_value(scores, candidate, intercept)
+            if value <= least:
+                best, least = candidate, value
+            dual = self.balanced(self._dual_of(masses.copy()), intercept)
+            gap = self.fenchel_young(scores + candidate, dual)
+            gap += float(intercept.fenchel_young(candidate[None, :], -dual.sum(0)[None, :]).sum())
+            if gap <= PROVEN * (abs(value) + 1.0):
+                break
+            sigma *= GROWTH
+        return best
+
+    def _nearest_masses(self, dual: Array, step: float) -> Array:
+        """The masses of the prox of the conjugate."""
+        return simplex_rows(self.masses(dual) + step * self.margins, self.shares)
+
+    def _null_intercept(self) -> Array:
+        """For zero scores: one for a class with more than half of the weight, zero for others.
+
+        With the largest intercept at zero and the others at -t, ``L = (1 + t)(1 - m) + (1 - t) m``
+        for t in [0, 1], m the share of that class; no other intercepts are better.
+        """
+        return np.where(self.class_shares > 0.5, 1.0, 0.0)
+
+    def _lowered(self, scores: Array, intercept: Array) -> Array:
+        """Intercepts of classes without weight, moved down to where no sample sees them."""
+        empty = np.flatnonzero(self.class_shares == 0)
+        if empty.size == 0:
+            return intercept
+        live, seen = self.class_shares > 0, self.shares > 0
+        worst = (scores + self.margins + intercept)[np.ix_(seen, live)].max(axis=1, keepdims=True)
+        lowered = intercept.copy()
+        lowered[empty] = np.minimum(
+            intercept[empty], (worst - 1.0 - scores[np.ix_(seen, empty)]).min(axis=0)
+        )
+        return lowered
+
+    def _shifted_value(self, scores: Array, shift: Array, intercept: Penalty) -> float:
+        return self.value(scores + shift) + intercept.value(shift[None, :])
+
+    @staticmethod
+    def _projected(shift: Array, intercept: Penalty) -> Array:
+        """The nearest shift that the intercept's penalty allows; of free ones the centred one."""
+        return intercept.into_domain((shift - shift.mean())[None, :])[0]
+
+    def _moved(self, dual: Array, factor: float) -> Array:
+        moved = dual.copy()
+        moved[np.arange(self.codes.size), self.codes] += factor * self.shares
+        return moved
+
+    def _dual_of(self, masses: Array) -> Array:
+        """``masses - shares e_y``, with row sums that are zero to the last digit."""
+        own = np.arange(self.codes.size), self.codes
+        masses[own] = 0.0
+        masses[own] = -masses.sum(axis=1)
+        return masses

@@ -1,0 +1,1 @@
+"""Losses of one margin ``y z``: the scalar functions, and their weighted sums over samples."""

@@ -1,0 +1,210 @@
+"""A weighted sum of losses of margins: binary, one-vs-rest and wrong-class losses alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.losses import margins as compiled
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
+from proxmargin.losses.margins.hinge import Hinge
+from proxmargin.losses.margins.hinge_shifts import minimise_hinge_shifts
+from proxmargin.losses.margins.margin import MarginLoss
+from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
+from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.penalties.ridge import Ridge
+from proxmargin.penalties.sum_to_zero import SumToZero
+from proxmargin.traits import Trait
+
+__all__ = ["MarginSum"]
+
+# share of the largest curvature that replaces a vanishing one in the intercept's Newton steps
+CURVATURE_FLOOR = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class MarginSum(Loss):
+    """``L(Z) = sum_ik weights_ik phi(signs_ik z_ik)``.
+
+    Parameters
+    ----------
+    phi : MarginLoss
+    signs : (n_samples, n_outputs) array of -1 and +1
+    weights : (n_samples, n_outputs) array >= 0
+        Sample weights divided by their sum; zero where a score does not count.
+    sample_count : float
+        The sum that the weights were divided by.
+    """
+
+    phi: MarginLoss
+    signs: Array
+    weights: Array
+    sample_count: float = 0.0
+
+    @cached_property
+    def traits(self) -> Trait:  # type: ignore[override]
+        smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
+        outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
+        dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
+        compiled = Trait.NONE if self.phi.shape is None else Trait.COMPILED
+        return smooth | compiled | outputs | dual | Trait.OUTPUTWISE
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.signs.shape[1])
+
+    @cached_property
+    def shares(self) -> Array:
+        largest: Array = self.weights.max(axis=1)
+        return largest / largest.sum()
+
+    def value(self, scores: Array) -> float:
+        if self.phi.shape is None:
+            return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
+        return float(compiled.value_sum(self.phi.shape, scores, self.signs, self.weights))
+
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        if self.phi.shape is None:
+            dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)
+            return self.value(scores), dual
+        gradient = np.empty(scores.shape)
+        value = compiled.value_and_gradient(
+            self.phi.shape, scores, self.signs, self.weights, gradient
+        )
+        return value, gradient
+
+    def curvature_bound(self, row_weights: Array) -> float:
+        return self.phi.smoothness * float((row_weights @ self.weights).max())
+
+    @property
+    def row_curvatures(self) -> Array:
+        if not np.isfinite(self.phi.smoothness):
+            return super().row_curvatures
+        return self.phi.smoothness * self.weights.max(axis=1)
+
+    def fenchel_young(self, scores: Array, dual: Array) -> float:
+        if self.phi.shape is None:
+            terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
+            return float(np.vdot(self.weights, terms))
+        return float(compiled.bregman_sum(self.phi.shape, scores, self.signs, self.weights, dual))
+
+    def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
+        """Smooth losses with a compiled form as in `Loss`; of others the larger end of what the
+        terms, which are convex, can be: at a kink the whole slope counts."""
+        if self.phi.shape is not None:
+            return super().growth(scores, gradient, dual, error)
+        t, a = self.signs * scores, self._coordinates(dual)
+        low, high = self.phi.fenchel_young(t - error, a), self.phi.fenchel_young(t + error, a)
+        terms = np.maximum(low, high) - self.phi.fenchel_young(t, a)
+        return float(np.vdot(self.weights, np.maximum(terms, 0.0)))
+
+    def pessimistic(self, scores: Array, error: Array) -> Array:
+        lower: Array = scores - self.signs * error
+        return lower
+
+    def conjugate(self, dual: Array) -> float:
+        if np.any(dual[self.weights == 0]):
+            return np.inf
+        terms = self.phi.conjugate(self._coordinates(dual))
+        return float(np.vdot(self.weights, terms))
+
+    def balanced(self, dual: Array, intercept: Penalty) -> Array:
+        """Clip into the box, then shrink the heavier side of each column to the allowed sum.
+
+        Shrinking keeps every entry in the box because zero is in it, and at the exact intercept
+        it changes rounding only.
+        """
+        inside, low, high = compiled.clip_into_box(
+            dual, self.signs, self.weights, self.phi.dual_bound
+        )
+        target = intercept.feasible_sums(high + low, low, high)
+        up = np.divide(target - low, high, out=np.ones_like(high), where=high > 0)
+        down = np.divide(target - high, low, out=np.ones_like(low), where=low < 0)
+        compiled.shrink_columns(inside, np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0))
+        return inside
+
+    def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        if isinstance(intercept, Pinned):
+            return np.zeros_like(start)
+        single = self.n_outputs == 1 and isinstance(intercept, Ridge)
+        if single and isinstance(self.phi, Hinge):
+            one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
+            return np.array([minimise_hinge_shift(*one, intercept.l2)])
+        if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
+            return minimise_hinge_shifts(scores, self.signs, self.weights)
+        if single and self.phi.shape is not None:
+            return start + compiled.best_shift(
+                self.phi.shape,
+                scores[:, 0] + start,
+                self.signs[:, 0],
+                self.weights[:, 0],
+                intercept.l2,
+                float(start[0]),
+                np.empty(len(scores)),
+            )
+        floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
+        size = self.phi.dual_bound
+        if not np.isfinite(size):  # derivatives of the size of the scores, wherever their mean is
+            total = np.maximum(self.weights.sum(axis=0), np.finfo(float).tiny)
+            apart = np.abs(scores - (self.weights * scores).sum(axis=0) / total)
+            size = 1.0 + self.phi.smoothness * float((self.weights * apart).sum(axis=0).max())
+        return minimise_shift(
+            lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor, size
+        )
+
+    def domain_gauge(self, dual: Array) -> float:
+        return float(self._coordinates(dual).max(initial=0.0)) / self.phi.dual_bound
+
+    @property
+    def dual_support(self) -> NDArray[np.bool_]:
+        return self.weights > 0
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """For conjugates that are quadratic in their box: a line, clipped."""
+        unclipped = self._unclipped_prox(dual, step)
+        return -self.weights * self.signs * np.clip(unclipped, 0.0, self.phi.dual_bound)
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        unclipped = self._unclipped_prox(dual, step)
+        inside = (unclipped > 0) & (unclipped < self.phi.dual_bound)
+        widths = self.weights + step / self.phi.smoothness
+        return ProxJacobian(np.where(inside, self.weights / np.where(inside, widths, 1.0), 0.0))
+
+    def _unclipped_prox(self, dual: Array, step: float) -> Array:
+        """Dual coordinates ``argmin_a  -a + a^2 / (2 h) + weight (a - a_0)^2 / (2 step)``."""
+        if not self.phi.has_quadratic_conjugate:
+            raise TypeError(f"the prox of the conjugate of {self.phi!r} is not known")
+        widths = self.weights + step / self.phi.smoothness
+        return np.divide(
+            step - self.signs * dual, widths, out=np.zeros(dual.shape), where=self.weights > 0
+        )
+
+    def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
+        if self.n_outputs > 1:
+            return None
+        kind = QuadraticMarginDual if self.phi.has_quadratic_conjugate else MarginDual
+        free = intercept.is_shift_invariant
+        return kind(self.phi, self.signs[:, 0], self.weights[:, 0], free=free, floor=floor)
+
+    def _coordinates(self, dual: Array) -> Array:
+        """The dual coordinates a of ``dual = -weights * signs * a``; zero where weights are."""
+        return np.divide(
+            -self.signs * dual, self.weights, out=np.zeros(dual.shape), where=self.weights > 0
+        )
+
+    def _shift_derivatives(self, scores: Array, shift: Array) -> tuple[Array, Array]:
+        if self.phi.shape is not None:
+            slope, curvature = compiled.slope_and_curvature(
+                self.phi.shape, scores, self.signs, self.weights, shift
+            )
+            return slope, curvature
+        t = self.signs * (scores + shift)
+        slope = -(self.weights * self.signs * self.phi.descent(t)).sum(axis=0)
+        return slope, (self.weights * self.phi.curvature(t)).sum(axis=0)

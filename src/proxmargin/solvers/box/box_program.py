@@ -1,0 +1,308 @@
+"""Losses with a box on their dual and a ridge: one quadratic program, and its linear systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import StandardizedDesign, centred
+from proxmargin.losses.base import Array
+from proxmargin.losses.margins.hinge import Hinge
+from proxmargin.losses.margins.margin import CappedQuadratic
+from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.losses.tail_mean import TailMean
+from proxmargin.pace import factor_work, gram_work
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.penalties.ridge import Ridge
+from proxmargin.problem import Problem
+
+__all__ = [
+    "LARGEST",
+    "Box",
+    "Program",
+    "Solve",
+    "box_of",
+    "centre_of_data",
+    "has_box",
+    "has_ridge",
+    "live_samples",
+    "program_of",
+    "system_work",
+]
+
+# rows and columns of the largest system that is factorised: 8 * LARGEST^2 bytes are 288 MB
+LARGEST = 6_000
+# with fewer samples than this multiple of the features, the system over the samples takes less work
+WIDE = 1.9
+# diagonal added to a matrix that is not positive definite in floating point, relative to its own,
+# and how often it is multiplied by the growth
+LEAST_LIFT, LIFT_GROWTH, LIFTS = 1e-15, 100.0, 8
+
+
+class Box(NamedTuple):
+    """``min over rho  pull rho + sum_i max {a (goal + rho - y_i z_i) - bends_i a^2 / 2}``.
+
+    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero.
+    """
+
+    signs: Array
+    caps: Array
+    bends: Array
+    goal: float
+    pull: float
+
+
+class Program(NamedTuple):
+    """The problem in units in which the largest cap and the typical margin are one.
+
+    ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
+
+    Attributes
+    ----------
+    signs, caps, bends : (n_samples,)
+        Of the samples with a positive weight.
+    goal : float
+    borders : (n_samples, n_free)
+        Columns of the intercept and of the threshold.
+    pull, ridge : (n_free,)
+    l2 : float
+    dual_unit, coef_unit : float
+        What a dual coordinate, a coefficient and an intercept of one stand for.
+    design : Design
+        Of these samples, centred where the intercept is free.
+    factorised : callable
+        From theta to what solves for a step (`Solve`), or None where that failed.
+    """
+
+    signs: Array
+    caps: Array
+    bends: Array
+    goal: float
+    borders: Array
+    pull: Array
+    ridge: Array
+    l2: float
+    dual_unit: float
+    coef_unit: float
+    design: Design
+    factorised: Callable[[Program, Array], Solve | None]
+
+    def scores(self, coef: Array) -> Array:
+        """``X coef``, (n_samples,)."""
+        return self.design.scores(coef[:, None])[:, 0]
+
+    def pulled(self, dual: Array) -> Array:
+        """``X' dual``, (n_features,)."""
+        return self.design.adjoint(dual[:, None])[:, 0]
+
+    @property
+    def is_wide(self) -> bool:
+        """The systems are those over the samples."""
+        return self.factorised is _over_samples
+
+    @property
+    def pairs(self) -> int:
+        """Number of complementary pairs."""
+        return self.caps.size * (2 if np.isfinite(self.caps[0]) else 1)
+
+
+Solve = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
+"""From ``(r, rp, rf)`` to the changes of coef, free, scores and signed dual.
+
+With signed duals ``v = y a`` and F the borders, a step solves, for given theta,
+
+    v / theta + X w + F f = r,    l2 w - X'v = -rp,    ridge f - F'v = -rf,
+
+without the first equation, and with v = 0, where theta is zero.
+"""
+
+
+def _over_features(program: Program, theta: Array) -> Solve | None:
+    """Down to ``X' diag(theta) X + l2 I``, with the borders inside."""
+    design, borders = program.design, program.borders
+    p = design.n_features
+    matrix = np.empty((p + program.ridge.size,) * 2)
+    matrix[:p, :p] = design.gram(theta, np.zeros(p))
+    weighted = theta[:, None] * borders
+    if borders.shape[1]:
+        matrix[p:, :p] = design.adjoint(weighted).T
+        matrix[:p, p:] = matrix[p:, :p].T
+        matrix[p:, p:] = borders.T @ weighted
+    matrix.flat[:: len(matrix) + 1] += np.append(np.full(p, program.l2), program.ridge)
+    factor = _cholesky(matrix.copy)
+    if factor is None:
+        return None
+
+    def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
+        dual = theta * r
+        right = np.append(program.pulled(dual) - rp, borders.T @ dual - rf)
+        both = cho_solve(factor, right, check_finite=False)
+        coef, free = both[:p], both[p:]
+        scores = program.scores(coef) + borders @ free
+        return coef, free, scores, theta * (r - scores)
+
+    return solve
+
+
+def _over_samples(program: Program, theta: Array) -> Solve | None:
+    """Down to ``X X' / l2 + diag(1 / theta)``; the borders through a Schur complement.
+
+    X X' serves to find the step only. What the step does is measured with X: in columns of very
+    different scales, rounding of X X' can hide the small ones.
+    """
+    live, l2 = np.flatnonzero(theta), program.l2
+    outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
+
+    def matrix() -> Array:
+        part = outer if live.size == theta.size else outer[np.ix_(live, live)]
+        built = part * (1.0 / l2)
+        built.flat[:: len(built) + 1] += stiff
+        return built
+
+    factor = _cholesky(matrix)
+    if factor is None:
+        return None
+    across = cho_solve(factor, borders, check_finite=False)
+    corner = borders.T @ across + np.diag(program.ridge)
+
+    def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
+        alone = cho_solve(factor, (r + program.scores(rp / l2))[live], check_finite=False)
+        free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
+        dual = np.zeros_like(theta)
+        dual[live] = alone - across @ free
+        coef = (program.pulled(dual) - rp) / l2
+        return coef, free, program.scores(coef) + program.borders @ free, dual
+
+    return solve
+
+
+def _cholesky(build: Callable[[], Array]) -> tuple[Array, bool] | None:
+    """The factor of the symmetric matrix that ``build`` makes, lifted as far as needed.
+
+    The matrix is positive definite but for rounding; a lift costs accuracy of the step only,
+    since residuals are measured afresh every iteration.
+    """
+    lift = 0.0
+    for _ in range(LIFTS):
+        matrix = build()
+        if not np.isfinite(matrix).all():
+            return None
+        if lift > 0:
+            diagonal = np.einsum("ii->i", matrix)
+            diagonal += lift * (diagonal + LEAST_LIFT * diagonal.max())
+        try:
+            # the transpose of a symmetric matrix is in the order that LAPACK overwrites in place
+            factor, lower = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            lift = max(LEAST_LIFT, LIFT_GROWTH * lift)
+        else:
+            return factor, bool(lower)
+    return None
+
+
+def has_box(problem: Problem) -> bool:
+    loss = problem.loss
+    if isinstance(loss, MarginSum):
+        return loss.n_outputs == 1 and isinstance(loss.phi, Hinge | CappedQuadratic)
+    return isinstance(loss, TailMean)
+
+
+def has_ridge(problem: Problem) -> bool:
+    penalty = problem.penalty
+    plain = isinstance(penalty, Ridge) or (isinstance(penalty, ElasticNet) and penalty.l1 == 0)
+    return plain and penalty.l2 > 0 and isinstance(problem.intercept, Ridge | Pinned)
+
+
+def box_of(problem: Problem) -> Box:
+    """The loss as a box, where `has_box` has found that it is one."""
+    loss = problem.loss
+    if isinstance(loss, TailMean):
+        return Box(loss.signs, loss.caps, np.zeros_like(loss.caps), 0.0, -1.0)
+    assert isinstance(loss, MarginSum)
+    weights = loss.weights[:, 0]
+    bend = 1.0 / loss.phi.smoothness  # zero for the hinge
+    bends = np.divide(bend, weights, out=np.zeros_like(weights), where=weights > 0)
+    caps = np.where(weights > 0, weights, 0.0)
+    if np.isfinite(loss.phi.dual_bound):
+        caps = caps * loss.phi.dual_bound
+    else:
+        caps = np.where(weights > 0, np.inf, 0.0)
+    return Box(loss.signs[:, 0], caps, bends, 1.0, 0.0)
+
+
+def system_work(problem: Problem) -> float:
+    """Operations of one of the program's systems: its matrix, and the factor of it."""
+    design = problem.design
+    short, long = sorted((design.n_samples, design.n_features))
+    return gram_work(long, short, design.density) + factor_work(short)
+
+
+def live_samples(problem: Problem) -> NDArray[np.intp]:
+    """Which samples have a positive weight."""
+    return np.flatnonzero(problem.loss.shares > 0)
+
+
+def _data(problem: Problem) -> Design:
+    """The samples that count, centred where the intercept is free, which only moves it."""
+    shares, live = problem.loss.shares, live_samples(problem)
+    design = problem.design if live.size == shares.size else problem.design.rows(live)
+    return centred(design, shares[live]) if problem.intercept.is_shift_invariant else design
+
+
+def centre_of_data(problem: Problem) -> Array:
+    data = _data(problem)
+    return data.centre if isinstance(data, StandardizedDesign) else np.zeros(data.n_features)
+
+
+def program_of(problem: Problem) -> Program:
+    """The program of the problem, made once and kept with it."""
+    return problem.remembered("interior program", lambda: _new_program(problem))
+
+
+def _new_program(problem: Problem) -> Program:
+    box, live, data = box_of(problem), live_samples(problem), _data(problem)
+    signs, caps = box.signs[live], box.caps[live]
+    finite = np.isfinite(caps[0])
+    unit = float(caps.max()) if finite else float(1.0 / box.bends[live].max())
+    borders, pull, ridge = _borders(problem, box, signs)
+    length = 1.0
+    if box.pull:  # a homogeneous loss: the coefficients are of the order of the data over l2
+        length = max(float(problem.loss.shares[live] @ data.row_norms()), 1e-300)
+        length /= problem.penalty.l2
+    n, p = data.n_samples, data.n_features
+    wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
+    return Program(
+        signs=signs,
+        caps=caps / unit,
+        bends=box.bends[live] * unit / length,
+        goal=box.goal,
+        borders=borders,
+        pull=pull / unit,
+        ridge=ridge * length / unit,
+        l2=problem.penalty.l2 * length / unit,
+        dual_unit=unit,
+        coef_unit=length,
+        design=data,
+        factorised=_over_samples if wide else _over_features,
+    )
+
+
+def _borders(problem: Problem, box: Box, signs: Array) -> tuple[Array, Array, Array]:
+    """Columns, linear and quadratic coefficients of the intercept and of the threshold."""
+    columns, pull, ridge = [], [], []
+    if problem.fits_intercept:
+        columns.append(np.ones_like(signs))
+        pull.append(0.0)
+        ridge.append(problem.intercept.l2)
+    if box.pull:
+        columns.append(-signs)
+        pull.append(box.pull)
+        ridge.append(0.0)
+    borders = np.column_stack(columns) if columns else np.empty((signs.size, 0))
+    return borders, np.array(pull), np.array(ridge)

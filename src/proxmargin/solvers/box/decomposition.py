@@ -1,0 +1,385 @@
+"""Kernel machines with sparse duals: blocks of the exact kernel, one after the other.
+
+With weights of samples beta, the dual of a hinge, squared hinge or nu-SVM with a ridge is
+
+    minimise  beta'K beta / 2 + sum_i bends_i beta_i^2 / 2 - goal sum_i y_i beta_i
+
+over ``low_i <= beta_i <= high_i``, an interval from zero to the side of y_i. A free intercept fixes
+the sum of beta; in a nu-SVM, that of each class. Each step solves the problem in a block of
+coordinates, the most violating and the free ones among them, and brings ``K beta`` up to date by
+the rows of what has changed: the decomposition of Joachims (1999) with blocks as large as a dense
+matrix may be, and sequential minimal optimisation inside (Fan, Chen and Lin 2005). Since the
+scores of all samples are known, a certificate costs no product with the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.solvers.decomposition import pairwise
+from proxmargin.designs.base import Index
+from proxmargin.designs.kernel import IndefiniteKernelError, KernelMatrix
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State, require
+from proxmargin.solvers.box.box_program import Box, box_of, has_box, has_ridge
+from proxmargin.stopping import Stop
+
+__all__ = ["BlockDecomposition", "Blocks", "begun_together"]
+
+# pairs that are moved in a block before the gradients outside are looked at again, per coordinate
+PAIRS = 200
+# what a step leaves of the violation where the whole problem is one block
+WHOLE = 1e-4
+# and steps there that did not halve the violation, after which rounding is all that is left
+PATIENCE = 5
+# the scores are computed afresh when what was added to them is this many times what they hold
+TRAVEL = 30.0
+# a violation of this many units in the last place of the gradients is rounding
+ULPS = 16.0
+EPS = float(np.finfo(float).eps)
+
+
+class Terms(NamedTuple):
+    """The dual of the module's first lines.
+
+    Attributes
+    ----------
+    low, high, bends, pull : (n_samples,)
+        ``pull`` is the linear term, ``goal y``.
+    groups : (n_samples,) bool
+        The samples of the first and of the second sum; all of the second where there is one.
+    sums : (float, float)
+        Of the second and of the first group.
+    """
+
+    low: Array
+    high: Array
+    bends: Array
+    pull: Array
+    groups: NDArray[np.bool_]
+    sums: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(State):
+    """Where the decomposition stands.
+
+    Attributes
+    ----------
+    weights : (n_samples,)
+        beta.
+    product : (n_samples,)
+        ``K beta``.
+    block : (n_block,) int
+        The last block, in increasing order.
+    travel : float
+        Sum of the absolute changes of beta since the product was computed afresh.
+    pairs : int
+        Pairs of coordinates moved so far.
+    violation : float
+        The least there was.
+    idle : int
+        Steps over the whole problem that did not halve it.
+    """
+
+    weights: Array = None  # type: ignore[assignment]
+    product: Array = None  # type: ignore[assignment]
+    block: Index = None  # type: ignore[assignment]
+    travel: float = 0.0
+    pairs: int = 0
+    violation: float = np.inf
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class BlockDecomposition(Solver[Blocks]):
+    """Blocks of the dual of a kernel machine, each solved in pairs.
+
+    Parameters
+    ----------
+    block : int
+        Coordinates of a block; a square of this many kernel values is held.
+    forcing : float in (0, 1)
+        A block is solved until its violation is this share of that of the whole problem; a block
+        that is the whole problem further.
+    """
+
+    block: int = 1000
+    forcing: float = 0.1
+
+    name: ClassVar[str] = "decomposition"
+    check_every: ClassVar[int] = 1
+    polishing: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        require(self.block >= 2, "block must be at least 2", self.block)
+        require(0 < self.forcing < 1, "forcing must lie between 0 and 1", self.forcing)
+
+    def objection(self, problem: Problem) -> str | None:
+        if not has_box(problem):
+            return "it needs a hinge, squared hinge, huberized hinge or nu-SVM loss, binary"
+        if not has_ridge(problem):
+            return "it needs a ridge penalty"
+        if not problem.intercept.is_shift_invariant:
+            return "it needs a free intercept"
+        if not isinstance(problem.design, KernelDesign):
+            return "it needs a matrix of inner products: a nonlinear kernel"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
+        return begun_together([problem], [start])[0]
+
+    def step(self, problem: Problem, state: Blocks) -> Blocks:
+        terms, matrix = _terms(problem), _matrix(problem)
+        gradient = state.product + terms.bends * state.weights - terms.pull
+        worst = _violation(terms, state.weights, gradient)
+        rounding = ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
+        if worst <= rounding:
+            return replace(state, n_iter=state.n_iter + 1, finished=True)
+        idle = state.idle + 1 if worst > 0.5 * state.violation else 0
+        block = self._chosen(terms, state, gradient)
+        inside, pairs = self._solved(terms, matrix, state, gradient, block, worst)
+        change = np.zeros_like(state.weights)
+        change[block] = inside - state.weights[block]
+        weights = state.weights.copy()
+        weights[block] = inside
+        travel = state.travel + float(np.abs(change).sum())
+        fresh = travel > TRAVEL * float(np.abs(weights).sum())
+        moved = weights if fresh else change
+        product = matrix.matvec(moved[:, None])[:, 0]
+        if not fresh:
+            _check_curvature(matrix, change, product)
+            product += state.product
+        before, now = (
+            _objective(terms, beta, scores)
+            for beta, scores in ((state.weights, state.product), (weights, product))
+        )
+        return replace(
+            state,
+            n_iter=state.n_iter + 1,
+            objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
+            point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
+            finished=pairs == 0 or (block.size == weights.size and idle >= PATIENCE),
+            weights=weights,
+            product=product,
+            block=block,
+            travel=0.0 if fresh else travel,
+            pairs=state.pairs + pairs,
+            violation=min(worst, state.violation),
+            idle=idle,
+        )
+
+    def point(self, problem: Problem, state: Blocks) -> Point:
+        return Point(state.weights[:, None], np.zeros(1))
+
+    def scores(self, problem: Problem, state: Blocks) -> Array:
+        return state.product[:, None]
+
+    def dual(self, problem: Problem, state: Blocks) -> Array:
+        return -problem.penalty.l2 * state.weights[:, None]
+
+    def _solved(
+        self,
+        terms: Terms,
+        matrix: KernelMatrix,
+        state: Blocks,
+        gradient: Array,
+        block: Index,
+        worst: float,
+    ) -> tuple[Array, int]:
+        """Weights of the block's samples, and the pairs that were moved to get there."""
+        first = terms.groups[block]
+        order = np.concatenate([block[first], block[~first]])
+        square = matrix.block(order, order)
+        square.flat[:: order.size + 1] += terms.bends[order]
+        value, slope = state.weights[order], gradient[order]
+        forcing = self.forcing if order.size < gradient.size else min(self.forcing, WHOLE)
+        pairs, _ = pairwise(
+            square,
+            value,
+            slope,
+            terms.low[order],
+            terms.high[order],
+            int(np.count_nonzero(first)),
+            forcing * worst,
+            PAIRS * order.size,
+        )
+        return value[np.argsort(order)], int(pairs)
+
+    def _chosen(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
+        """The block: half of it violates most on either side, then what was free in the last one.
+
+        The pair that violates most is always in it, so that every step lowers the objective.
+        What room is left goes to further samples that violate, and to other free ones.
+        """
+        n = gradient.size
+        if n <= self.block:
+            return np.arange(n)
+        short, over = _amounts(terms, state.weights, gradient)
+        free = (state.weights > terms.low) & (state.weights < terms.high)
+        past = np.zeros(n, dtype=bool)
+        past[state.block] = True
+        amount = np.maximum(short, over)
+        side = self.block // 4
+        ordered = np.concatenate(
+            [
+                _worst_pair(terms, state.weights, gradient),
+                _largest(short, side),
+                _largest(over, side),
+                _decreasing(amount, past & free),
+                _decreasing(amount, (amount > 0) & ~past),
+                np.flatnonzero(free),
+                state.block,
+            ]
+        )
+        _, places = np.unique(ordered, return_index=True)
+        return np.sort(ordered[np.sort(places)[: self.block]])
+
+
+def begun_together(problems: Sequence[Problem], starts: Sequence[Point]) -> list[Blocks]:
+    """First states of problems over the same kernel, by one product for all of them.
+
+    Parameters
+    ----------
+    starts : sequence of Point
+        Weights of samples.
+    """
+    weights = [
+        _feasible(problem, start.coef) for problem, start in zip(problems, starts, strict=True)
+    ]
+    products = problems[0].design.scores(np.column_stack(weights))
+    block = np.empty(0, dtype=np.intp)
+    return [
+        Blocks(weights=each, product=products[:, k].copy(), block=block)
+        for k, each in enumerate(weights)
+    ]
+
+
+def _matrix(problem: Problem) -> KernelMatrix:
+    design = problem.design
+    assert isinstance(design, KernelDesign)
+    return design.matrix
+
+
+def _terms(problem: Problem) -> Terms:
+    """The dual of the problem, made once and kept with it."""
+    return problem.remembered(
+        "decomposition terms", lambda: _new_terms(box_of(problem), problem.penalty.l2)
+    )
+
+
+def _new_terms(box: Box, l2: float) -> Terms:
+    caps, up = box.caps / l2, box.signs > 0
+    apart = bool(box.pull)  # a nu-SVM: a half of the mass for each class
+    return Terms(
+        low=np.where(up, 0.0, -caps),
+        high=np.where(up, caps, 0.0),
+        bends=l2 * box.bends,
+        pull=box.goal * box.signs,
+        groups=up if apart else np.zeros(up.size, dtype=bool),
+        sums=(-0.5 / l2, 0.5 / l2) if apart else (0.0, 0.0),
+    )
+
+
+def _feasible(problem: Problem, coef: Array) -> Array:
+    """Weights near ``coef`` that meet the constraints; for none at all, as many zeros as may be."""
+    terms, l2 = _terms(problem), problem.penalty.l2
+    if coef.any():
+        balanced: Array = problem.loss.balanced(-l2 * coef, problem.intercept)[:, 0] / -l2
+        return balanced
+    weights = np.zeros(coef.shape[0])
+    for first, total in zip((False, True), terms.sums, strict=True):
+        if not total:
+            continue
+        index = np.flatnonzero(terms.groups == first)
+        caps = terms.high[index] - terms.low[index]
+        before = np.cumsum(caps) - caps
+        weights[index] = np.sign(total) * np.clip(abs(total) - before, 0.0, caps)
+    return weights
+
+
+def _objective(terms: Terms, weights: Array, product: Array) -> float:
+    """The dual objective, over the strength of the ridge."""
+    return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
+
+
+def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:
+    """Speak up where a step shows a negative eigenvalue: its Rayleigh quotient bounds one."""
+    size = float(change @ change)
+    if matrix.is_definite or size == 0.0:
+        return
+    quotient, largest = float(change @ product) / size, float(matrix.diagonal().max())
+    if quotient < -matrix.negative * largest:
+        raise IndefiniteKernelError(quotient, largest)
+
+
+def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, float, float]]:
+    """Each group, the least gradient of what may grow and the largest of what may fall."""
+    found = []
+    for group in (terms.groups, ~terms.groups):
+        index = np.flatnonzero(group)
+        at, g = weights[index], gradient[index]
+        lowest = float(g[at < terms.high[index]].min(initial=np.inf))
+        highest = float(g[at > terms.low[index]].max(initial=-np.inf))
+        found.append((index, lowest, highest))
+    return found
+
+
+def _violation(terms: Terms, weights: Array, gradient: Array) -> float:
+    """The most that the gradients of a pair of a group are the wrong way round."""
+    return max(high - low for _, low, high in _ends(terms, weights, gradient))
+
+
+def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
+    """The two samples of `_violation`."""
+    index, lowest, highest = max(
+        _ends(terms, weights, gradient), key=lambda found: found[2] - found[1]
+    )
+    at, g = weights[index], gradient[index]
+    grows = (at < terms.high[index]) & (g == lowest)
+    falls = (at > terms.low[index]) & (g == highest)
+    return index[[int(grows.argmax()), int(falls.argmax())]]
+
+
+def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Array]:
+    """How far gradients are below what lets a sample stay low, and above what lets it stay high.
+
+    They are compared with one level a group, the median of the free samples: the intercept that
+    most of them agree on.
+    """
+    short, over = np.zeros_like(gradient), np.zeros_like(gradient)
+    for index, lowest, highest in _ends(terms, weights, gradient):
+        if not highest > lowest:
+            continue
+        at, g = weights[index], gradient[index]
+        grows, falls = at < terms.high[index], at > terms.low[index]
+        level = (
+            float(np.median(g[grows & falls]))
+            if (grows & falls).any()
+            else 0.5 * (lowest + highest)
+        )
+        level = min(max(level, lowest), highest)
+        short[index] = np.where(grows, np.maximum(level - g, 0.0), 0.0)
+        over[index] = np.where(falls, np.maximum(g - level, 0.0), 0.0)
+    return short, over
+
+
+def _largest(amount: Array, count: int) -> Index:
+    """The ``count`` largest, of those above zero."""
+    index = (
+        np.argpartition(amount, -count)[-count:] if count < amount.size else np.arange(amount.size)
+    )
+    return index[amount[index] > 0]
+
+
+def _decreasing(amount: Array, among: NDArray[np.bool_]) -> Index:
+    """Those ``among`` by decreasing amount."""
+    index = np.flatnonzero(among)
+    return index[np.argsort(-amount[index], kind="stable")]

@@ -1,0 +1,396 @@
+"""An interior point method for losses with a box on their dual and a ridge penalty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificate import Gap
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.box.box_program import (
+    LARGEST,
+    Program,
+    Solve,
+    centre_of_data,
+    has_box,
+    has_ridge,
+    live_samples,
+    program_of,
+    system_work,
+)
+from proxmargin.solvers.box.crossover import (
+    AT_CAP,
+    AT_ZERO,
+    FREE,
+    ROUNDS,
+    Face,
+    Vertex,
+    crossed,
+    work_of,
+)
+from proxmargin.stopping import Stop
+
+__all__ = ["Central", "InteriorPoint"]
+
+# share of the way to the boundary that a step may go
+TO_BOUNDARY = 0.995
+# slack that every complementary pair starts with, in units of the goal of the margins
+FIRST_SLACK = 1.0
+# Gondzio's corrections: by how much further the trial step goes, the range of products that is
+# left alone (in units of the target), and the gain in step that makes another one worth its cost
+REACH, NARROW_RANGE, GAIN = 0.3, (0.1, 10.0), 0.05
+CORRECTIONS = 2
+# a step this short does not move the point any more
+SHORTEST_STEP = 1e-8
+# with all margins beyond this share of the goal the classes are separated
+SEPARATED = 0.5
+# certificates without progress after which rounding is all that is left
+PATIENCE, PROGRESS = 6, 0.9
+# a gap with less than this share in complementary products is of rounding
+FOLLOWING = 0.1
+# complementary values stay above this share of the box, so that their ratios are finite
+FLOOR = 1e-100
+# relative gap from which on the face of the optimum is guessed, by how much the gap has to fall
+# between two guesses; their work in iterations, and the portion of it that one guess may take
+NEAR, NEARER = 1e-3, 0.3
+BUDGET, PORTION = 3.0, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Central(State):
+    """The state of the interior point method, on the samples with a positive weight.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+        Coefficients in units of the program (`Program`).
+    free : (n_free,)
+        The unpenalised numbers of the model: intercept and threshold, where there are any.
+    scores : (n_samples,)
+        What ``coef`` and ``free`` give.
+    dual, room : (n_samples,)
+        ``a`` and ``u - a``, both positive.
+    below, above : (n_samples,)
+        Slacks of the two sides of the box.
+    best : float
+        The least gap so far.
+    relative : float
+        The last relative gap.
+    idle : int
+        Certificates in a row that were not better, for rounding.
+    vertex : Vertex, optional
+        The exact solution on the face of the box that the last step led to, where it is one.
+    guessed : float
+        The products of the complementary pairs when such a face was last looked for.
+    spent : float
+        Work on such faces so far, in iterations.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    free: Array = None  # type: ignore[assignment]
+    scores: Array = None  # type: ignore[assignment]
+    dual: Array = None  # type: ignore[assignment]
+    room: Array = None  # type: ignore[assignment]
+    below: Array = None  # type: ignore[assignment]
+    above: Array = None  # type: ignore[assignment]
+    best: float = np.inf
+    relative: float = np.inf
+    idle: int = 0
+    vertex: Vertex | None = None
+    guessed: float = np.inf
+    spent: float = 0.0
+
+
+class _Direction(NamedTuple):
+    """A step of each part of the state."""
+
+    coef: Array
+    free: Array
+    scores: Array
+    dual: Array
+    below: Array
+    above: Array
+
+
+@dataclass(frozen=True)
+class InteriorPoint(Solver[Central]):
+    """Mehrotra's predictor and corrector, with Gondzio's further corrections.
+
+    Losses that are, in each margin, the conjugate of a linear or quadratic function on an
+    interval (hinge, huberized and squared hinge), and the tail mean of the nu-SVM, lead with a
+    ridge penalty to a quadratic program with one bound or two a sample,
+
+        min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal - t_i) - d_i a^2 / 2},
+
+    with margins ``t = y (X w + F f)`` and free numbers f (intercept, threshold). An iteration
+    eliminates all of it down to one positive definite matrix, over the features or over the
+    samples, whichever is smaller, with the borders F inside: no null space of the constraint
+    ``F'(y a) = pull`` is needed. All parts of the state move by the same step.
+
+    Notes
+    -----
+    Sources: Mehrotra (1992), "On the implementation of a primal-dual interior point method";
+    Gondzio (1996), "Multiple centrality corrections in a primal-dual method for linear
+    programming". The models are (11), (12) and (14) of Ito, Takeda and Toh (2017), whose bounds
+    carry the sample weights here.
+
+    It stores a square matrix of the smaller of samples and features, which is at most `LARGEST`.
+    A start other than zero is not made use of: points at the boundary are bad starts. The primal
+    iterate is the point, not the coefficients that the dual stands for: the two are the same once
+    a full step was taken, up to rounding, of which the dual has more.
+    """
+
+    name: ClassVar[str] = "interior-point"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 200
+    polishing: ClassVar[int] = 2
+
+    def objection(self, problem: Problem) -> str | None:
+        if not has_box(problem):
+            return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
+        if not has_ridge(problem):
+            return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
+        size = min(problem.design.n_samples, problem.design.n_features)
+        if size > LARGEST:
+            return (
+                f"it factorises a matrix over samples or features, of which there may be "
+                f"{LARGEST} at most, and the smaller number here is {size}"
+            )
+        return None
+
+    def work(self, problem: Problem) -> float:
+        return system_work(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
+        """At zero coefficients, with equal products in all complementary pairs."""
+        program = program_of(problem)
+        residual = -program.goal
+        below = np.full(program.caps.size, max(residual, 0.0) + FIRST_SLACK)
+        above = np.full(program.caps.size, max(-residual, 0.0) + FIRST_SLACK)
+        dual = program.caps * (above / (below + above))
+        if not np.isfinite(program.caps[0]):
+            above, dual = np.zeros_like(above), FIRST_SLACK / program.bends
+        return Central(
+            coef=np.zeros(program.design.n_features),
+            free=np.zeros(program.pull.size),
+            scores=np.zeros(program.caps.size),
+            dual=dual,
+            room=program.caps - dual,
+            below=below,
+            above=above,
+        )
+
+    def step(self, problem: Problem, state: Central) -> Central:
+        program = program_of(problem)
+        signed = program.signs * state.dual
+        rp = program.l2 * state.coef - program.pulled(signed)
+        rf = program.pull + program.ridge * state.free - program.borders.T @ signed
+        stiffness = state.below / state.dual + state.above / state.room + program.bends
+        solve = program.factorised(program, 1.0 / stiffness)
+        if solve is None:
+            return replace(state, n_iter=state.n_iter + 1, finished=True)
+        direction, length = _corrected(program, state, solve, rp, rf)
+        length = min(1.0, TO_BOUNDARY * length)
+        if not (np.isfinite(length) and np.isfinite(direction.scores).all()):
+            return replace(state, n_iter=state.n_iter + 1, finished=True)
+        moved = _moved(program, state, direction, length)
+        moved = replace(moved, n_iter=state.n_iter + 1, finished=length < SHORTEST_STEP)
+        return _with_vertex(program, state, moved)
+
+    def point(self, problem: Problem, state: Central) -> Point:
+        program = program_of(problem)
+        at = state.vertex or state
+        coef = program.coef_unit * at.coef[:, None]
+        intercept = np.zeros(1)
+        if problem.fits_intercept:
+            intercept = program.coef_unit * at.free[:1]
+        point = _touching(problem, program, Point(coef, intercept), at)
+        return Point(point.coef, point.intercept - centre_of_data(problem) @ point.coef)
+
+    def dual(self, problem: Problem, state: Central) -> Array:
+        program = program_of(problem)
+        at = state.vertex or state
+        dual = np.zeros((problem.design.n_samples, 1))
+        dual[live_samples(problem), 0] = -program.dual_unit * program.signs * at.dual
+        return dual
+
+    def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
+        """Give up when the gap does not follow the complementary products any more.
+
+        Without rounding their sum is the gap, once the equations hold.
+        """
+        program = program_of(problem)
+        expected = program.dual_unit * program.coef_unit * _complementarity(state)
+        ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
+        idle = state.idle + 1 if ended else 0
+        best = min(gap.gap, state.best)
+        finished = state.finished or idle >= PATIENCE
+        return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
+
+
+def _with_vertex(program: Program, before: Central, after: Central) -> Central:
+    """``after``, with the exact solution on the face that it is next to, where that is one."""
+    products = _complementarity(after)
+    ratio = products / max(_complementarity(before), 1e-300)
+    near = min(before.relative * ratio, before.relative) <= NEAR
+    if not near or after.spent >= BUDGET or products > NEARER * after.guessed:
+        return replace(after, vertex=None, exact=False)
+    sides = _nearest_sides(before, after)
+    work = work_of(program, sides)
+    rounds = min(ROUNDS, math.ceil(PORTION * (BUDGET - after.spent) / work))
+    found = crossed(program, Face(sides, after.dual, after.free), rounds)
+    vertex = found.vertex if found.vertex and found.vertex.gap <= products else None
+    spent = after.spent + work * found.rounds
+    exact = vertex is not None
+    return replace(after, vertex=vertex, exact=exact, spent=spent, guessed=products)
+
+
+def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
+    """The sides that a step leads to: of a pair, what vanishes falls faster than its partner.
+
+    The ratios do not depend on units: Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
+    """
+    empty = after.dual * before.below < after.below * before.dual
+    full = np.zeros_like(empty)
+    if np.isfinite(after.room[0]):
+        full = after.room * before.above < after.above * before.room
+    sides = np.full(empty.size, FREE, np.int8)
+    sides[empty & ~full] = AT_ZERO
+    sides[full & ~empty] = AT_CAP
+    return sides
+
+
+def _touching(problem: Problem, program: Program, point: Point, at: Central | Vertex) -> Point:
+    """Where a hinge separates the classes: the multiple of the point with least margin one.
+
+    Weights far larger than the ridge turn the rounding of margins at one into most of the
+    objective; at the least length without any loss nothing of it is left.
+    """
+    margins = program.signs * at.scores
+    if program.bends.any() or program.goal == 0 or float(margins.min()) < SEPARATED:
+        return point
+    scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
+    up, down = (float((y * scores[program.signs == y]).min(initial=np.inf)) for y in (1.0, -1.0))
+    shift = 0.0
+    if problem.intercept.is_shift_invariant and np.isfinite(up + down):
+        shift = 0.5 * (down - up)
+    multiple = program.goal / min(up + shift, down - shift)
+    loss = float(program.caps @ np.maximum(program.goal - program.signs * scores, 0.0))
+    square = 0.5 * program.l2 * float(np.vdot(point.coef, point.coef))
+    square += 0.5 * problem.intercept.l2 * program.l2 / problem.penalty.l2 * point.intercept[0] ** 2
+    if multiple**2 * square > square + loss:
+        return point
+    return Point(multiple * point.coef, multiple * (point.intercept + shift))
+
+
+def _corrected(
+    program: Program, state: Central, solve: Solve, rp: Array, rf: Array
+) -> tuple[_Direction, float]:
+    """Predictor, corrector, and as many further corrections as lengthen the step."""
+
+    def toward(low: Array | float, top: Array | float) -> tuple[_Direction, float]:
+        found = _direction(program, state, solve, rp, rf, low, top)
+        return found, _longest(state, found)
+
+    mean = _complementarity(state) / program.pairs
+    ahead, length = toward(0.0, 0.0)
+    low, top = _products(state, ahead, length)
+    share = (float(low.sum() + top.sum()) / program.pairs / mean) ** 3
+    target = min(share, 1.0) * mean
+    low, top = target - ahead.dual * ahead.below, target + ahead.dual * ahead.above
+    found, length = toward(low, top)
+    for _ in range(CORRECTIONS):
+        if length >= 1.0:
+            break
+        wanted = min(1.0, length + REACH)
+        products = _products(state, found, wanted)
+        low = low + _outliers(products[0], target)
+        top = top + _outliers(products[1], target)
+        other, reached = toward(low, top)
+        if reached < length + GAIN * REACH:
+            break
+        found, length = other, reached
+    return found, length
+
+
+def _direction(
+    program: Program,
+    state: Central,
+    solve: Solve,
+    rp: Array,
+    rf: Array,
+    low: Array | float,
+    top: Array | float,
+) -> _Direction:
+    """The Newton step towards products ``low`` and ``top`` of the complementary pairs.
+
+    ``low`` and ``top`` already contain what corrects for the products of changes.
+    """
+    pushed, pressed = low / state.dual, top / state.room
+    r = program.goal - program.signs * state.scores - program.bends * state.dual + pushed - pressed
+    coef, free, scores, signed = solve(program.signs * r, rp, rf)
+    dual = program.signs * signed
+    below = pushed - state.below - state.below / state.dual * dual
+    above = pressed - state.above + state.above / state.room * dual
+    return _Direction(coef, free, scores, dual, below, above)
+
+
+def _moved(program: Program, state: Central, by: _Direction, step: float) -> Central:
+    floor = FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
+    capped = np.isfinite(program.caps[0])
+    return replace(
+        state,
+        coef=state.coef + step * by.coef,
+        free=state.free + step * by.free,
+        scores=state.scores + step * by.scores,
+        dual=np.maximum(state.dual + step * by.dual, floor),
+        room=np.maximum(state.room - step * by.dual, floor),
+        below=np.maximum(state.below + step * by.below, FLOOR),
+        above=np.maximum(state.above + step * by.above, FLOOR) if capped else state.above,
+    )
+
+
+def _complementarity(state: Central) -> float:
+    """Sum of the products of the complementary pairs."""
+    return float(state.dual @ state.below + _tops(state.room, state.above).sum())
+
+
+def _products(state: Central, by: _Direction, step: float) -> tuple[Array, Array]:
+    """Products of the complementary pairs after a step."""
+    low = (state.dual + step * by.dual) * (state.below + step * by.below)
+    return low, _tops(state.room - step * by.dual, state.above + step * by.above)
+
+
+def _tops(room: Array, above: Array) -> Array:
+    """``room * above``, zero where there is no cap."""
+    return np.multiply(room, above, out=np.zeros_like(above), where=np.isfinite(room))
+
+
+def _outliers(products: Array, target: float) -> Array:
+    """What brings products back into the range around the target, large ones only part way."""
+    low, high = NARROW_RANGE
+    inside = np.clip(products, low * target, high * target)
+    return np.maximum(inside - products, -high * target)
+
+
+def _longest(state: Central, by: _Direction) -> float:
+    """The largest step up to one after which nothing is negative."""
+    parts = (
+        (state.dual, by.dual),
+        (state.room, -by.dual),
+        (state.below, by.below),
+        (state.above, by.above),
+    )
+    fastest = max(_fall(value, change) for value, change in parts)
+    return 1.0 / fastest if fastest > 1.0 else 1.0
+
+
+def _fall(value: Array, change: Array) -> float:
+    ratio = np.divide(change, value, out=np.zeros_like(change), where=value > 0)
+    return -float(ratio.min())

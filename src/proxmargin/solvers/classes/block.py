@@ -1,0 +1,325 @@
+"""Some columns of the data and one of ones, as Newton steps over several classes read them."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from proxmargin.compiled.products import products
+from proxmargin.compiled.solvers import multiplier_newton as compiled
+from proxmargin.designs.base import Design
+from proxmargin.designs.row_span import in_short_coordinates
+from proxmargin.designs.sparse import SparseDesign
+from proxmargin.designs.standardized import StandardizedDesign, centred
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+
+__all__ = ["Block", "Coordinates", "Live", "Pairs", "coordinates_of"]
+
+Ids = NDArray[np.intp]
+
+# supports of more than this share of the classes make few zeros, which are not worth skipping
+CROWDED = 0.4
+
+
+class Live(NamedTuple):
+    """The samples in which the smoothed loss is curved.
+
+    Attributes
+    ----------
+    samples : (n_live,) integers
+    masses : (n_samples, n_classes)
+        Multipliers; a live sample has two or more that are positive.
+    weights : (n_samples,)
+        Curvatures, of live samples and others.
+    """
+
+    samples: Ids
+    masses: Array
+    weights: Array
+
+    @property
+    def contrasts(self) -> int:
+        """Rank of the curvature: positive multipliers less one, summed over live samples."""
+        return int(np.count_nonzero(self.masses[self.samples])) - self.samples.size
+
+    def own_bends(self) -> Array:
+        """Second derivatives in single scores, (n_live, n_classes)."""
+        inside = self.masses[self.samples] > 0
+        share = 1.0 - 1.0 / inside.sum(axis=1, keepdims=True)
+        return np.where(inside, self.weights[self.samples, None] * share, 0.0)
+
+
+class Pairs:
+    """Pairs of a column and a class that are unknowns, ordered by class.
+
+    Parameters
+    ----------
+    free : (n_columns + 1, n_classes) of bool
+        The last row is that of the ones.
+    """
+
+    def __init__(self, free: NDArray[np.bool_]) -> None:
+        classes, columns = np.nonzero(free.T)
+        self.shape = free.shape
+        self.columns: Ids = columns.astype(np.intp)
+        self.classes: Ids = classes.astype(np.intp)
+        self.starts: Ids = np.searchsorted(classes, np.arange(free.shape[1] + 1)).astype(np.intp)
+
+    @property
+    def size(self) -> int:
+        return self.columns.size
+
+    @property
+    def places(self) -> Ids:
+        """The unknown of each pair, -1 where it is none."""
+        places = np.full(self.shape, -1, dtype=np.intp)
+        places[self.columns, self.classes] = np.arange(self.size)
+        return places
+
+    def gathered(self, table: Array) -> Array:
+        return table[self.columns, self.classes]
+
+    def spread(self, values: Array) -> Array:
+        table = np.zeros(self.shape)
+        table[self.columns, self.classes] = values
+        return table
+
+
+class Block(ABC):
+    """An (n_samples, n_columns) part of the data and a column of ones after it."""
+
+    n_samples: int
+    n_columns: int
+    entries: int
+    """Stored numbers."""
+
+    @abstractmethod
+    def scores(self, stacked: Array) -> Array:
+        """``[X, 1] @ stacked``, (n_samples, n_classes)."""
+
+    @abstractmethod
+    def part_scores(self, columns: Ids, coef: Array) -> Array:
+        """``X[:, columns] @ coef``, for a few columns of the data."""
+
+    @abstractmethod
+    def adjoint(self, dual: Array) -> Array:
+        """``[X, 1].T @ dual``, (n_columns + 1, n_classes)."""
+
+    @abstractmethod
+    def curvature(self, live: Live, pairs: Pairs) -> Array:
+        """The Hessian of the smoothed loss in the pairs, in the lower triangle."""
+
+    @abstractmethod
+    def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
+        """B with ``B'B`` that Hessian, (contrasts, pairs), its columns multiplied by factors."""
+
+    @abstractmethod
+    def bends(self, live: Live) -> Array:
+        """The diagonal of that Hessian for every pair, (n_columns + 1, n_classes)."""
+
+    @abstractmethod
+    def inner_products(self, samples: Ids, weights: Array) -> Array:
+        """``X diag(weights) X'`` of some of the samples."""
+
+
+class DenseBlock(Block):
+    """Columns in an array of rows."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = np.ascontiguousarray(matrix, dtype=np.float64)
+        self.n_samples, self.n_columns = self.matrix.shape
+        self.entries = self.matrix.size
+
+    def scores(self, stacked: Array) -> Array:
+        return self.matrix @ stacked[:-1] + stacked[-1]
+
+    def part_scores(self, columns: Ids, coef: Array) -> Array:
+        return self.matrix[:, columns] @ coef
+
+    def adjoint(self, dual: Array) -> Array:
+        return np.vstack([self.matrix.T @ dual, dual.sum(axis=0)])
+
+    def curvature(self, live: Live, pairs: Pairs) -> Array:
+        hessian = np.zeros((pairs.size, pairs.size))
+        if live.contrasts > CROWDED * live.samples.size * live.masses.shape[1]:
+            return self._crowded_curvature(live, pairs, hessian)
+        compiled.add_dense_curvature(
+            self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
+            hessian,
+        )  # fmt: skip
+        return hessian
+
+    def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
+        """Where supports are large, by products of whole matrices."""
+        inside = live.masses[live.samples] > 0
+        rows = np.column_stack([self.matrix[live.samples], np.ones(live.samples.size)])
+        spread = rows[:, pairs.columns]
+        spread *= np.sqrt(live.weights[live.samples, None]) * inside[:, pairs.classes]
+        for first, last in itertools.pairwise(pairs.starts.tolist()):
+            part = spread[:, first:last]
+            hessian[first:last, first:last] = part.T @ part
+        spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
+        hessian -= spread.T @ spread
+        return hessian
+
+    def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
+        out = np.zeros((live.contrasts, pairs.size))
+        compiled.dense_rows(
+            self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
+            factors, out,
+        )  # fmt: skip
+        return out
+
+    def bends(self, live: Live) -> Array:
+        own = live.own_bends()
+        return np.vstack([(self.matrix[live.samples] ** 2).T @ own, own.sum(axis=0)])
+
+    def inner_products(self, samples: Ids, weights: Array) -> Array:
+        scaled = self.matrix[samples] * np.sqrt(weights)
+        return scaled @ scaled.T
+
+
+class SparseBlock(Block):
+    """Columns compressed by rows."""
+
+    def __init__(self, matrix: sparse.csr_array) -> None:
+        self.matrix = matrix
+        self.parts = (matrix.data.astype(np.float64, copy=False), matrix.indices, matrix.indptr)
+        self.n_samples, self.n_columns = matrix.shape
+        self.entries = matrix.nnz
+
+    def scores(self, stacked: Array) -> Array:
+        out = np.zeros((self.n_samples, stacked.shape[1]))
+        products.gather(*self.parts, stacked, out)
+        return out + stacked[-1]
+
+    def part_scores(self, columns: Ids, coef: Array) -> Array:
+        stacked = np.zeros((self.n_columns + 1, coef.shape[1]))
+        stacked[columns] = coef
+        return self.scores(stacked)
+
+    def adjoint(self, dual: Array) -> Array:
+        out = np.zeros((self.n_columns + 1, dual.shape[1]))
+        products.scatter(*self.parts, dual, out)
+        out[-1] = dual.sum(axis=0)
+        return out
+
+    def curvature(self, live: Live, pairs: Pairs) -> Array:
+        hessian = np.zeros((pairs.size, pairs.size))
+        compiled.add_sparse_curvature(
+            *self.parts, live.samples, live.masses, live.weights, pairs.places, hessian
+        )
+        return hessian
+
+    def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
+        out = np.zeros((live.contrasts, pairs.size))
+        compiled.sparse_rows(
+            *self.parts, live.samples, live.masses, live.weights, pairs.places, factors, out
+        )
+        return out
+
+    def bends(self, live: Live) -> Array:
+        rows, own = self.matrix[live.samples], live.own_bends()
+        return np.vstack([rows.power(2).T @ own, own.sum(axis=0)])
+
+    def inner_products(self, samples: Ids, weights: Array) -> Array:
+        rows = self.matrix[samples]
+        return ((rows * weights[None, :]) @ rows.T).toarray()
+
+
+class Coordinates:
+    """The problem in coordinates in which its Newton systems are well conditioned.
+
+    With a free intercept dense features are centred (and centred sparse ones are not), which only
+    moves the intercept: ``intercept + centre' coef``. Without an l1 part, wide data are seen in
+    the span of their rows.
+
+    Attributes
+    ----------
+    design : Design
+    centre : (n_features,)
+        Of the features before any change of basis.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        design, free = problem.design, problem.intercept.is_shift_invariant
+        self.whole, self.centre = design, np.zeros(design.n_features)
+        if free and design.is_dense:
+            middle = centred(design, problem.loss.shares)
+            self.whole, self.centre = middle, middle.centre
+        elif free and isinstance(design, StandardizedDesign):
+            self.whole = StandardizedDesign(design.base, np.zeros_like(design.centre), design.scale)
+            self.centre = -design.centre / design.scale
+        wide = design.n_features > design.n_samples
+        self.basis = in_short_coordinates(self.whole) if wide and not has_l1(problem) else None
+        self.design: Design = self.whole if self.basis is None else self.basis.design
+
+    def stacked(self, point: Point) -> Array:
+        """Coefficients in these coordinates, and the intercept as last row."""
+        coef = point.coef
+        if self.basis is not None:
+            coef = np.column_stack([self.basis.of(column) for column in coef.T])
+        return np.vstack([coef, point.intercept + self.centre @ point.coef])
+
+    def point(self, stacked: Array, members: Ids) -> Point:
+        """The point of coefficients of the columns ``members``."""
+        if self.basis is not None:
+            coef = np.column_stack([self.basis.coef(column) for column in stacked[:-1].T])
+        else:
+            coef = np.zeros((self.design.n_features, stacked.shape[1]))
+            coef[members] = stacked[:-1]
+        return Point(coef, stacked[-1] - self.centre @ coef)
+
+    def block(self, members: Ids) -> Block:
+        """Some of the columns; the last answer is remembered."""
+        known = self.__dict__.get("_last_block")
+        if known is None or not np.array_equal(known[0], members):
+            known = self.__dict__["_last_block"] = (members, _block(self.design, members))
+        found: Block = known[1]
+        return found
+
+    @property
+    def spreads(self) -> Array:
+        """Root mean square of each column."""
+        known = self.__dict__.get("_spreads")
+        if known is None:
+            rows = np.full(self.design.n_samples, 1.0 / self.design.n_samples)
+            squares = self.design.column_squares(rows, np.zeros(self.design.n_features))
+            known = self.__dict__["_spreads"] = np.sqrt(squares)
+        found: Array = known
+        return found
+
+
+def has_l1(problem: Problem) -> bool:
+    """Whether coefficients are selected."""
+    return float(getattr(problem.penalty, "l1", 0.0)) > 0
+
+
+def coordinates_of(problem: Problem) -> Coordinates:
+    """Made once a problem."""
+    return problem.remembered("class coordinates", lambda: Coordinates(problem))
+
+
+def _block(design: Design, members: Ids) -> Block:
+    if isinstance(design, SparseDesign):
+        return SparseBlock(_by_rows(design, members))
+    if isinstance(design, StandardizedDesign) and not design.centre.any():
+        base, scale = design.base, design.scale[members]
+        if isinstance(base, SparseDesign):
+            return SparseBlock(sparse.csr_array(_by_rows(base, members) * (1.0 / scale)[None, :]))
+    part = design.columns(members)
+    if not part.has_columns:  # centred, so that nothing is zero
+        return DenseBlock(part.scores(np.eye(members.size)))
+    matrix, centre, scale = part.sweep_data()
+    rows = np.subtract(matrix, centre, dtype=np.float64, order="C")
+    return DenseBlock(np.divide(rows, scale, out=rows))
+
+
+def _by_rows(design: SparseDesign, members: Ids) -> sparse.csr_array:
+    return sparse.csr_array(design.matrix[:, members])

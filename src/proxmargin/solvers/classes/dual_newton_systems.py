@@ -1,0 +1,346 @@
+"""Linear systems of dual Newton methods, each in the smallest space that holds it.
+
+With the Jacobians J of the penalty's prox, B of the intercept's and P of that of the conjugate of
+the loss, the Hessian of the augmented Lagrangian in the dual point is
+
+    V = tau X J X' + tau_b 1 B 1' + D,    D = ts (I - (1 - eps) P)
+
+on scores of all classes; eps keeps D invertible where P is a projection. Systems with V are
+solved as they stand where samples are few, and by the Woodbury identity in the live coefficients
+where those are fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.designs.base import Array, Design
+from proxmargin.penalties.balanced_jacobian import BalancedJacobian
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.solvers.smooth.ridge_newton import cholesky, conjugate_gradients
+
+__all__ = ["DualNewtonSystem", "newton_direction"]
+
+# sides up to which matrices are formed and factored; up to the first on the dual without asking
+SMALL, LARGEST = 400, 5000
+# groups whose coefficients share a size have this many at most, or it is not tried to join them
+MANY = 8
+# conjugate gradients beyond: relative residual and iterations at most
+CG_SHARE, CG_LIMIT = 1e-3, 500
+
+
+@dataclass(frozen=True, eq=False)
+class DualNewtonSystem:
+    """What a Newton step is made of.
+
+    Attributes
+    ----------
+    design : Design
+    coef, intercept : ProxJacobian
+        J, (n_features, n_outputs), and B, (1, n_outputs).
+    dual : ProxJacobian
+        P, (n_samples, n_outputs).
+    support : (n_samples, n_outputs) booleans
+        Where dual points can differ from zero; V is restricted to it.
+    tau, tau_b, ts : float > 0
+        Steps of coefficients, intercept and scores.
+    floor : float in (0, 1)
+        eps.
+    """
+
+    design: Design
+    coef: ProxJacobian
+    intercept: ProxJacobian
+    dual: ProxJacobian
+    support: NDArray[np.bool_]
+    tau: float
+    tau_b: float
+    ts: float
+    floor: float
+
+    @cached_property
+    def live(self) -> NDArray[np.intp]:
+        """Features with a coefficient that the prox does not hold at zero."""
+        return np.flatnonzero(self.coef.live.any(axis=1))
+
+    @cached_property
+    def jacobian(self) -> ProxJacobian:
+        """J of the live features."""
+        return self.coef.on_rows(self.live)
+
+    @cached_property
+    def columns(self) -> Array:
+        """The live features, (n_samples, n_live)."""
+        return self.design.dense_columns(self.live)
+
+    @cached_property
+    def bias(self) -> Array:
+        """``tau_b B``, (n_outputs, n_outputs)."""
+        units = np.eye(self.intercept.diagonal.shape[1])[:, None, :]
+        return self.tau_b * np.vstack([self.intercept.apply(unit) for unit in units])
+
+    @cached_property
+    def inverse(self) -> tuple[Array, Array]:
+        """e and f of ``D^-1 = diag(e) - f f'`` with one f a sample; zero off the support.
+
+        With ``P = diag(d) - v v'`` and ``g = 1 / (1 - (1 - eps) d)`` that is the formula of
+        Sherman and Morrison.
+        """
+        kept = 1.0 - self.floor
+        grown = np.where(self.support, 1.0 / (1.0 - kept * self.dual.diagonal), 0.0)
+        if self.dual.vectors is None:
+            return grown / self.ts, np.zeros_like(grown)
+        bent = grown * self.dual.vectors
+        length = 1.0 / kept + (bent * self.dual.vectors).sum(axis=1, keepdims=True)
+        return grown / self.ts, bent / np.sqrt(self.ts * length)
+
+    def solved_by_loss(self, right: Array) -> Array:
+        """``D^-1 right``."""
+        e, f = self.inverse
+        product: Array = e * right - f * (f * right).sum(axis=1, keepdims=True)
+        return product
+
+    def apply(self, direction: Array) -> Array:
+        """``V direction``."""
+        direction = np.where(self.support, direction, 0.0)
+        coef = self.tau * self.coef.apply(self.design.adjoint(direction))
+        moved = self.design.scores(coef) + direction.sum(axis=0) @ self.bias
+        moved += self.ts * (direction - (1.0 - self.floor) * self.dual.apply(direction))
+        return np.where(self.support, moved, 0.0)
+
+
+def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
+    """``V^-1 gradient`` on the support of dual points, in the smallest of three spaces."""
+    samples = samples_of(system)
+    if samples <= SMALL:
+        return _dual_direction(system, gradient)
+    if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
+        rank = system.live.size
+        if rank < min(samples, LARGEST):
+            return _constrained_direction(system, gradient)
+    else:
+        rank = int(np.count_nonzero(system.jacobian.live))
+        factor = _Factor(system) if rank <= MANY * LARGEST else None
+        if factor is not None and factor.size < min(samples, LARGEST):
+            return factor.direction(gradient)
+    if samples <= LARGEST:
+        return _dual_direction(system, gradient)
+    return _iterated_direction(system, gradient)
+
+
+def samples_of(system: DualNewtonSystem) -> int:
+    """Dual coordinates: the side of V."""
+    return int(np.count_nonzero(system.support))
+
+
+# -- in the samples ----------------------------------------------------------------------------
+
+
+def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
+    """V, class by class, as a matrix."""
+    n, classes = gradient.shape
+    matrix = np.zeros((classes, n, classes, n))
+    _add_features(system, matrix)
+    matrix += system.bias[:, None, :, None]
+    place = np.arange(n)
+    matrix[:, place, :, place] += _rows_of_loss(system)
+    chosen = np.flatnonzero(system.support.T)
+    size = classes * n
+    whole = chosen.size == size
+    flat = matrix.reshape(size, size)
+    solve = cholesky(flat if whole else flat[np.ix_(chosen, chosen)])
+    direction = np.zeros(size)
+    direction[chosen] = solve(gradient.T.ravel()[chosen])
+    return direction.reshape(classes, n).T.copy()
+
+
+def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
+    """``tau X J X'``, added to the blocks of every pair of classes."""
+    if not system.live.size:
+        return
+    jacobian, columns, tau = system.jacobian, system.columns, system.tau
+    if isinstance(jacobian, BalancedJacobian):
+        matrix += tau * jacobian.seen_through(columns)
+        return
+    if jacobian.vectors is None or not jacobian.across:
+        for k, root in enumerate(jacobian.roots()):
+            part = root.combined(columns)
+            matrix[k, :, k, :] += tau * (part @ part.T)
+        return
+    classes = jacobian.vectors.shape[1]
+    for k in range(classes):
+        for m in range(k, classes):
+            weights = jacobian.diagonal[:, k] * (m == k)
+            for sign, vectors in jacobian.terms:
+                weights = weights + sign * vectors[:, k] * vectors[:, m]
+            some = np.flatnonzero(weights)
+            part = columns[:, some]
+            block = (tau * part * weights[some]) @ part.T
+            matrix[k, :, m, :] += block
+            if m > k:
+                matrix[m, :, k, :] += block
+
+
+def _rows_of_loss(system: DualNewtonSystem) -> Array:
+    """D, one matrix of the classes a sample, (n_samples, n_outputs, n_outputs)."""
+    dual = system.dual
+    kept = (1.0 - system.floor) * dual.diagonal
+    rows = np.zeros((*kept.shape, kept.shape[1]))
+    np.einsum("ikk->ik", rows)[:] = 1.0 - kept
+    if dual.vectors is not None:
+        rows -= (
+            (1.0 - system.floor) * dual.sign * dual.vectors[:, :, None] * dual.vectors[:, None, :]
+        )
+    return system.ts * rows
+
+
+# -- in the live coefficients, with rows that sum to zero ----------------------------------------
+
+
+def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
+    """For losses that are sums over classes: one system a class, and one that couples them.
+
+    The direction is ``D^-1 (gradient - X y - 1 y_b)`` for the y that minimises
+    ``y' (F' D^-1 F + C) y / 2 - y' F' D^-1 gradient`` with rows that sum to zero, F the live
+    features and the constant of each class, C the inverse of J there. The multipliers of the rows
+    solve a system of their own, a Schur complement.
+    """
+    e, _ = system.inverse
+    diagonal = system.jacobian.diagonal * system.tau
+    offset = system.intercept.diagonal[0] * system.tau_b
+    whole = np.hstack([system.columns, np.ones((gradient.shape[0], 1))])
+    strengths = np.vstack([diagonal, offset])
+    constraints = np.zeros((whole.shape[1], whole.shape[1]))
+    pulled = np.zeros(whole.shape[1])
+    solved = []
+    for k in range(gradient.shape[1]):
+        rows = np.flatnonzero(strengths[:, k])
+        part = whole[:, rows]
+        matrix = (part * e[:, k : k + 1]).T @ part
+        np.einsum("ii->i", matrix)[:] += 1.0 / strengths[rows, k]
+        inverse = cholesky(matrix)(np.eye(rows.size))
+        right = part.T @ (e[:, k] * gradient[:, k])
+        constraints[np.ix_(rows, rows)] += inverse
+        pulled[rows] += inverse @ right
+        solved.append((rows, part, inverse, right))
+    multipliers = _multipliers(system, constraints, pulled)
+    direction = np.empty_like(gradient)
+    for k, (rows, part, inverse, right) in enumerate(solved):
+        y = inverse @ (right - multipliers[rows])
+        direction[:, k] = e[:, k] * (gradient[:, k] - part @ y)
+    return direction
+
+
+def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array:
+    """Of the rows of y that have to sum to zero; zero for the others."""
+    coupled = np.append(np.full(system.live.size, system.coef.sign < 0), system.intercept.sign < 0)
+    rows = np.flatnonzero(coupled & (np.einsum("ii->i", matrix) > 0))
+    multipliers = np.zeros(right.size)
+    multipliers[rows] = cholesky(matrix[np.ix_(rows, rows)])(right[rows])
+    return multipliers
+
+
+# -- in the live coefficients --------------------------------------------------------------------
+
+
+class _Factor:
+    """``tau X J X' + tau_b 1 B 1' = F R R' F'``: F one matrix a class, R a root.
+
+    Where groups are within classes F already holds their roots, and is as narrow as J has rank.
+    """
+
+    def __init__(self, system: DualNewtonSystem) -> None:
+        self.system = system
+        classes, roots = system.support.shape[1], system.jacobian.roots()
+        self.root = roots[0] if system.coef.across else None
+        ranks = [root.size for root in roots]
+        self.size = sum(ranks) + classes
+        widths = [system.live.size] * classes if system.coef.across else ranks
+        ends = np.cumsum([0, *widths])
+        self.places = [slice(a, b) for a, b in pairwise(ends)]
+        self.bias_at = int(ends[-1])
+        self.bias = _square_root(system.bias)
+        self.features = [system.columns] * classes
+        if not system.coef.across:
+            self.features = [root.combined(system.columns) for root in roots]
+
+    def direction(self, gradient: Array) -> Array:
+        """``V^-1 = D^-1 - D^-1 F R (I + R' F' D^-1 F R)^-1 R' F' D^-1``."""
+        right = self.system.solved_by_loss(gradient)
+        matrix = self._rooted(self._rooted(self._gram()).T)
+        np.einsum("ii->i", matrix)[:] += 1.0
+        inner = cholesky(matrix)(self._rooted(self._pulled(right)[None, :])[0])
+        return right - self.system.solved_by_loss(self._scores(inner))
+
+    def _rooted(self, matrix: Array) -> Array:
+        """``matrix R``."""
+        features = np.sqrt(self.system.tau) * matrix[:, : self.bias_at]
+        if self.root is not None:
+            features = self.root.combined(features)
+        return np.hstack([features, matrix[:, self.bias_at :] @ self.bias])
+
+    def _gram(self) -> Array:
+        """``F' D^-1 F``."""
+        e, f = self.system.inverse
+        size = self.bias_at + f.shape[1]
+        gram, coupled = np.zeros((size, size)), np.zeros((f.shape[0], size))
+        for k, (part, place) in enumerate(zip(self.features, self.places, strict=True)):
+            scaled = part * e[:, k : k + 1]
+            bias = self.bias_at + k
+            gram[place, place] = part.T @ scaled
+            gram[place, bias] = gram[bias, place] = scaled.sum(axis=0)
+            gram[bias, bias] = e[:, k].sum()
+            coupled[:, place] = part * f[:, k : k + 1]
+            coupled[:, bias] = f[:, k]
+        some = np.flatnonzero(f.any(axis=1))
+        gram -= coupled[some].T @ coupled[some]
+        return gram
+
+    def _pulled(self, dual: Array) -> Array:
+        """``F' dual``."""
+        parts = [part.T @ column for part, column in zip(self.features, dual.T, strict=True)]
+        return np.concatenate([*parts, dual.sum(axis=0)])
+
+    def _scores(self, inner: Array) -> Array:
+        """``F R inner``."""
+        last = self.size - self.bias.shape[1]
+        bias = self.bias @ inner[last:]
+        coef = np.sqrt(self.system.tau) * inner[:last]
+        if self.root is not None:
+            coef = self.root.times(coef)
+        parts = zip(self.features, self.places, strict=True)
+        return np.column_stack([part @ coef[place] for part, place in parts]) + bias
+
+
+def _square_root(matrix: Array) -> Array:
+    """Of a small positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+# -- in the samples, without a matrix ------------------------------------------------------------
+
+
+def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
+    """Conjugate gradients, with the diagonal of V as preconditioner."""
+    weights = system.coef.diagonal
+    for sign, vectors in system.coef.terms:
+        weights = weights + sign * vectors**2
+    centre = np.zeros(system.design.n_features)
+    squares = [system.design.row_squares(column, centre) for column in weights.T]
+    diagonal = system.tau * np.column_stack(squares) + np.diagonal(system.bias)
+    diagonal += np.einsum("ikk->ik", _rows_of_loss(system))
+
+    def product(flat: Array) -> Array:
+        return system.apply(flat.reshape(gradient.shape)).ravel()
+
+    solved = conjugate_gradients(
+        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_SHARE, CG_LIMIT
+    )
+    return solved.reshape(gradient.shape)

@@ -1,0 +1,260 @@
+"""The proximal method of multipliers with semismooth Newton steps, for the multiclass hinge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.losses.base import Array
+from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.penalties.ridge import Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.classes.block import coordinates_of
+from proxmargin.solvers.classes.smoothing import Smoothed, minimised
+from proxmargin.stopping import Stop
+
+__all__ = ["ClassMultipliers", "MultiplierNewton"]
+
+# sharpness: how far a multiplier in the unit simplex moves where its margin is missed by one
+FIRST_SHARPNESS, WARM_SHARPNESS, LARGEST_SHARPNESS = 0.2, 10.0, 3e5
+# its growth after a multiplier update: the least, the most, and this over the Newton steps taken
+GROWTH, FAST_GROWTH, EFFORT = 1.5, 8.0, 6.0
+# the smoothed problem is solved to this residual first, and to less from update to update
+FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.5, 1e-13
+# Newton steps on one smoothed problem
+MOST_STEPS = 60
+# features outside the working set that violate by more than this share of l1 ask for the same
+# smoothed problem again, on more features
+WRONG = 0.1
+FEW = 10
+# margins this close to the largest are on the kink, at a warm start
+KINK = 1e-3
+# curvature of the proximal terms: least of the coefficients', that of the intercept
+LEAST_PROXIMAL, INTERCEPT_PROXIMAL = 1e-6, 1e-6
+PATIENCE, PROGRESS = 4, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMultipliers(State):
+    """The state of the proximal method of multipliers.
+
+    Attributes
+    ----------
+    members : (n_members,) integers
+        Columns of the working set, sorted.
+    stacked : (n_members + 1, n_classes)
+        Their coefficients at the solution of the last smoothed problem, and its intercept, in the
+        coordinates of `Coordinates`.
+    masses, scores : (n_samples, n_classes)
+        Multipliers there, in unit simplices, and scores.
+    centre, centre_masses : arrays
+        ``stacked`` and ``masses`` that the smoothed problem was built around.
+    violations : (n_features,) or None
+        Of the point, by the certificate.
+    sharpness, proximal : float
+        Inverse width of the smoothing, and the proximal curvature in units of the l1 strength.
+    sharpest : float
+        A bound on the sharpness, lower where the line search has met rounding.
+    residual : float
+        What the next smoothed problem is solved to.
+    steps : int
+        Newton steps that the last one took.
+    solved : bool
+        Whether it was solved.
+    """
+
+    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    stacked: Array = None  # type: ignore[assignment]
+    masses: Array = None  # type: ignore[assignment]
+    scores: Array = None  # type: ignore[assignment]
+    centre: Array = None  # type: ignore[assignment]
+    centre_masses: Array = None  # type: ignore[assignment]
+    violations: Array | None = None
+    sharpness: float = FIRST_SHARPNESS
+    sharpest: float = LARGEST_SHARPNESS
+    proximal: float = 1.0
+    residual: float = FIRST_RESIDUAL
+    steps: int = 0
+    solved: bool = True
+    best: float = np.inf
+    idle: int = 0
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class MultiplierNewton(Solver[ClassMultipliers]):
+    """Proximal method of multipliers for the multiclass hinge plus an elastic net.
+
+    Around multipliers p (a point of the unit simplex for each sample) and coefficients of the
+    last step it minimises the smooth function of `Smoothed`, curved only in the samples of which
+    several classes are tied, by semismooth Newton steps on the coefficients that are not at zero
+    for good; the maximisers are the next multipliers. The sharpness grows from step to step, the
+    proximal term of the coefficients falls. Because the smoothing is around the multipliers it
+    leaves no bias: the sharpness needs not go to infinity. Features are priced by the
+    certificate; only those of a working set are ever in a system.
+
+    Notes
+    -----
+    Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm";
+    the model is (7) of Chierchia, Pustelnik, Pesquet and Pesquet-Popescu (2015).
+    """
+
+    name: ClassVar[str] = "multiplier-newton"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 3000
+
+    def objection(self, problem: Problem) -> str | None:
+        loss, penalty = problem.loss, problem.penalty
+        if not isinstance(loss, CrammerSinger):
+            return "it needs the multiclass hinge of Crammer and Singer"
+        if not isinstance(penalty, ElasticNet | Ridge) or problem.penalty.l2 + _l1(problem) <= 0:
+            return "it needs an elastic net penalty"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> ClassMultipliers:
+        coordinates, loss = coordinates_of(problem), _loss(problem)
+        warm = bool(start.coef.any())
+        if not warm:
+            start = problem.null_point()
+        whole = coordinates.stacked(start)
+        members = np.arange(len(whole) - 1)
+        if _l1(problem) > 0 and members.size > 2 * FEW:
+            members = np.flatnonzero(whole[:-1].any(axis=1))
+        stacked = np.vstack([whole[members], whole[-1:]])
+        scores = coordinates.block(members).scores(stacked)
+        dual = loss.balanced(loss.dual_of(loss.near_points(scores, KINK)), problem.intercept)
+        masses = loss.points_of(dual)
+        return ClassMultipliers(
+            members=members, stacked=stacked, masses=masses, scores=scores,
+            centre=stacked, centre_masses=masses,
+            sharpness=WARM_SHARPNESS if warm else FIRST_SHARPNESS, stop=stop,
+        )  # fmt: skip
+
+    def step(self, problem: Problem, state: ClassMultipliers) -> ClassMultipliers:
+        """Solve one smoothed problem: the next one, or the same on more features."""
+        state = self._prepared(problem, state)
+        smoothed = _smoothed(problem, state)
+        left = MOST_STEPS
+        if state.stop.max_iter is not None:
+            left = min(left, state.stop.max_iter - state.n_iter)
+        here, end = minimised(
+            smoothed, smoothed.at(state.stacked), state.residual, left, state.stop.deadline
+        )
+        sharpness = state.sharpness / 4.0 if end.stuck else state.sharpness
+        return replace(
+            state,
+            n_iter=state.n_iter + max(end.steps, 1),
+            stacked=here.stacked,
+            masses=here.masses,
+            scores=here.scores,
+            violations=None,
+            sharpness=sharpness,
+            sharpest=sharpness if end.stuck else state.sharpest,
+            steps=end.steps,
+            solved=end.solved,
+            finished=end.stuck and sharpness < FIRST_SHARPNESS,
+        )
+
+    def observe(self, problem: Problem, state: ClassMultipliers, gap: Gap) -> ClassMultipliers:
+        better = gap.relative_gap < PROGRESS * state.best
+        idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
+        return replace(
+            state,
+            violations=gap.violations,
+            best=min(state.best, gap.relative_gap),
+            idle=idle,
+            finished=state.finished or idle >= PATIENCE,
+        )
+
+    def point(self, problem: Problem, state: ClassMultipliers) -> Point:
+        point = coordinates_of(problem).point(state.stacked, state.members)
+        return problem.projected(point)
+
+    def scores(self, problem: Problem, state: ClassMultipliers) -> Array:
+        point = self.point(problem, state)
+        moved = point.intercept + coordinates_of(problem).centre @ point.coef - state.stacked[-1]
+        return state.scores + moved
+
+    def dual(self, problem: Problem, state: ClassMultipliers) -> Array:
+        return _loss(problem).dual_of(state.masses)
+
+    def _prepared(self, problem: Problem, state: ClassMultipliers) -> ClassMultipliers:
+        """The next centre where the last problem is solved, and the working set grown."""
+        if state.violations is None:
+            point, dual = self.point(problem, state), self.dual(problem, state)
+            state = self.observe(problem, state, certify(problem, point, dual=dual))
+        assert state.violations is not None
+        selects = _l1(problem) > 0
+        outside = state.violations.copy() if selects else np.zeros(1)
+        if selects:
+            outside[state.members] = 0.0
+        complete = float(outside.max(initial=0.0)) <= WRONG * _l1(problem)
+        if state.n_iter > 0 and state.solved and complete:
+            growth = min(max(EFFORT / max(state.steps, 1), GROWTH), FAST_GROWTH)
+            state = replace(
+                state,
+                centre=state.stacked,
+                centre_masses=state.masses,
+                sharpness=min(growth * state.sharpness, state.sharpest),
+                proximal=max(state.proximal / growth, LEAST_PROXIMAL),
+                residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
+            )
+        return self._grown(problem, state, outside) if selects else state
+
+    def _grown(self, problem: Problem, state: ClassMultipliers, outside: Array) -> ClassMultipliers:
+        """The working set with the worst of the features outside it."""
+        pairs = int(np.count_nonzero(state.stacked[:-1]))
+        size = min(2 * max(FEW, pairs, min(2 * state.scores.shape[0], 50)), outside.size)
+        worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
+        worst = worst[outside[worst] > 0]
+        if worst.size == 0:
+            return state
+        members = np.union1d(state.members, worst).astype(np.intp)
+        places = np.append(np.searchsorted(members, state.members), members.size)
+
+        def spread(stacked: Array) -> Array:
+            larger = np.zeros((members.size + 1, stacked.shape[1]))
+            larger[places] = stacked
+            return larger
+
+        return replace(
+            state, members=members, stacked=spread(state.stacked), centre=spread(state.centre)
+        )
+
+
+def _smoothed(problem: Problem, state: ClassMultipliers) -> Smoothed:
+    coordinates, members = coordinates_of(problem), state.members
+    l1, l2 = _l1(problem), problem.penalty.l2
+    spreads = coordinates.spreads
+    proximal = np.zeros(members.size)
+    if l1 > 0:
+        mean = float(np.sqrt((spreads**2).mean()))
+        proximal = state.proximal * l1 * np.maximum(spreads[members], 1e-3 * mean)
+    fits = not isinstance(problem.intercept, Pinned)
+    return Smoothed(
+        block=coordinates.block(members),
+        loss=_loss(problem),
+        l1=np.append(np.full(members.size, l1), 0.0)[:, None],
+        l2=np.append(np.full(members.size, l2), problem.intercept.l2)[:, None],
+        proximal=np.append(proximal, INTERCEPT_PROXIMAL)[:, None],
+        stacked=state.centre,
+        masses=state.centre_masses,
+        sharpness=state.sharpness,
+        movable=np.append(np.ones(members.size, dtype=bool), fits)[:, None],
+    )
+
+
+def _loss(problem: Problem) -> CrammerSinger:
+    assert isinstance(problem.loss, CrammerSinger)
+    return problem.loss
+
+
+def _l1(problem: Problem) -> float:
+    return float(getattr(problem.penalty, "l1", 0.0))

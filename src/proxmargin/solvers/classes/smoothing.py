@@ -1,0 +1,208 @@
+"""The multiclass hinge smoothed around multipliers, plus an elastic net, and its minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.clock import clock
+from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
+from proxmargin.losses.base import Array
+from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.solvers.classes.block import Block, Live
+from proxmargin.solvers.classes.system import system_of
+
+__all__ = ["End", "Here", "Smoothed", "minimised"]
+
+# corrections of the free pairs in a Newton step
+CORRECTIONS = 5
+# Armijo's rule: its share of the slope, what rounding of the objective may hide, halvings
+DESCENT, ROUNDING, HALVINGS = 1e-4, 1e-13, 30
+# along a step whose fall rounding hides the slope has to have fallen to this share
+FALL = 0.8
+EPS = float(np.finfo(float).eps)
+
+
+class Here(NamedTuple):
+    """A point of a smoothed problem.
+
+    Attributes
+    ----------
+    stacked : (n_columns + 1, n_classes)
+        Coefficients, and the intercept as last row.
+    scores, masses : (n_samples, n_classes)
+        The masses are the maximisers, in the unit simplex.
+    live : (n_live,) integers
+        Samples whose maximiser has two classes or more.
+    value : float
+    """
+
+    stacked: Array
+    scores: Array
+    masses: Array
+    live: NDArray[np.intp]
+    value: float
+
+
+class End(NamedTuple):
+    """How a smoothed problem was left."""
+
+    steps: int
+    solved: bool
+    stuck: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """A smoothed problem on a working set of columns.
+
+    With multipliers p and coefficients W of the centre,
+
+        sum_i s_i max_q { q'm_i - |q - p_i|^2 / (2 sharpness) }
+        + l1 |W|_1 + l2/2 |W|^2 + |W - W_centre|^2_D / 2,
+
+    m the margins ``z_ik - z_iy + [k != y_i]`` and q in the unit simplex.
+
+    Attributes
+    ----------
+    block : Block
+    loss : CrammerSinger
+    l1, l2, proximal : (n_columns + 1, 1)
+        Strengths, and D; the last row is that of the intercept.
+    stacked : (n_columns + 1, n_classes)
+        The centre's coefficients and intercept.
+    masses : (n_samples, n_classes)
+        The centre's multipliers.
+    sharpness : float
+    movable : (n_columns + 1, 1) of bool
+        What may change: all but an intercept that is not there.
+    """
+
+    block: Block
+    loss: CrammerSinger
+    l1: Array
+    l2: Array
+    proximal: Array
+    stacked: Array
+    masses: Array
+    sharpness: float
+    movable: NDArray[np.bool_]
+
+    def at(self, stacked: Array, scores: Array | None = None) -> Here:
+        """The smoothed problem at a point; ``scores`` where they are known."""
+        if scores is None:
+            scores = self.block.scores(stacked)
+        masses = np.empty_like(scores)
+        value, live = smoothed_classes(
+            scores, self.loss.codes, self.loss.shares, self.masses, self.sharpness, masses
+        )
+        value += float((self.l1 * np.abs(stacked)).sum())
+        value += 0.5 * float((self.l2 * stacked**2).sum())
+        value += 0.5 * float((self.proximal * (stacked - self.stacked) ** 2).sum())
+        return Here(stacked, scores, masses, live, value)
+
+    def along(self, here: Here, direction: Array, side: Array) -> Callable[[float], Here]:
+        """The points at some length of a step, kept in the orthant ``side``.
+
+        Scores are linear in the step but for coefficients that are put to zero, mostly few.
+        """
+        ahead = self.block.scores(direction)
+
+        def point(length: float) -> Here:
+            moved = here.stacked + length * direction
+            beyond = moved * side < 0
+            scores = here.scores + length * ahead
+            rows = np.flatnonzero(beyond.any(axis=1))
+            if rows.size:
+                scores -= self.block.part_scores(rows, np.where(beyond, moved, 0.0)[rows])
+                moved[beyond] = 0.0
+            return self.at(moved, scores)
+
+        return point
+
+    def slope(self, here: Here) -> Array:
+        """The derivative of all but the l1 part."""
+        pulled = self.block.adjoint(self.loss.dual_of(here.masses))
+        proximal = self.proximal * (here.stacked - self.stacked)
+        return np.where(self.movable, pulled + self.l2 * here.stacked + proximal, 0.0)
+
+    @property
+    def weights(self) -> Array:
+        """Curvatures of the samples."""
+        return self.sharpness * self.loss.shares
+
+    def residual(self, here: Here, slope: Array) -> float:
+        """The largest violation of the optimality conditions, relative to what is in balance."""
+        at_zero = np.maximum(np.abs(slope) - self.l1, 0.0)
+        away = np.abs(slope + self.l1 * np.sign(here.stacked))
+        rest = np.where(here.stacked == 0, at_zero, away)
+        unit = max(float(self.l1[0, 0]), float(np.abs(self.l2 * here.stacked).max(initial=0.0)))
+        return max(float(rest[:-1].max(initial=0.0)) / (unit or 1.0), float(rest[-1].max()))
+
+    def direction(self, here: Here, slope: Array, side: Array) -> Array:
+        """The Newton step in the orthant ``side``; pairs at zero that would leave it stay."""
+        free = (side != 0) | (self.l1 == 0) & self.movable
+        live = Live(here.live, here.masses, self.weights)
+        diagonal = (self.l2 + self.proximal)[:, 0]
+        system = system_of(self.block, live, free, diagonal, bool(self.l1.any()))
+        towards = system.pairs.gathered(side)
+        zero = (system.pairs.gathered(here.stacked) == 0) & (towards != 0)
+        keep = np.ones(towards.size, dtype=bool)
+        move = np.zeros(free.shape)
+        for _ in range(CORRECTIONS):
+            move = system.step(slope + self.l1 * side, keep)
+            wrong = keep & zero & (system.pairs.gathered(move) * towards < 0)
+            if not wrong.any():
+                break
+            keep &= ~wrong
+        return move
+
+    def side(self, here: Here, slope: Array) -> Array:
+        """The signs that coefficients with an l1 part have, or are about to take; else zero."""
+        entering = np.where(np.abs(slope) > self.l1, -np.sign(slope), 0.0)
+        signs = np.where(here.stacked == 0, entering, np.sign(here.stacked))
+        return np.where(self.l1 > 0, signs, 0.0)
+
+
+def minimised(
+    smoothed: Smoothed, here: Here, target: float, limit: int, deadline: float
+) -> tuple[Here, End]:
+    """Newton steps until the residual is small, or nothing more can be done."""
+    steps = 0
+    while True:
+        slope = smoothed.slope(here)
+        rest = smoothed.residual(here, slope)
+        if rest <= target:
+            return here, End(steps, solved=True, stuck=False)
+        if steps >= limit or clock() >= deadline:
+            return here, End(steps, solved=False, stuck=False)
+        trial = _stepped(smoothed, here, slope)
+        steps += 1
+        if trial is None:
+            return here, End(steps, solved=False, stuck=True)
+        here = trial
+
+
+def _stepped(smoothed: Smoothed, here: Here, slope: Array) -> Here | None:
+    """A Newton step, shortened where the objective asks for it, kept in its orthant."""
+    side = smoothed.side(here, slope)
+    pull = slope + smoothed.l1 * side
+    direction = smoothed.direction(here, slope, side)
+    along, length = smoothed.along(here, direction, side), 1.0
+    for _ in range(HALVINGS):
+        there = along(length)
+        change = there.stacked - here.stacked
+        fall = float(np.vdot(pull, change))
+        slack = ROUNDING * abs(here.value)
+        if there.value <= here.value + DESCENT * fall and fall < -slack:
+            return there
+        if there.value <= here.value + slack and fall < 0:
+            ahead = float(np.vdot(smoothed.slope(there) + smoothed.l1 * side, change))
+            if ahead <= -FALL * fall:
+                return there
+        length *= 0.5
+    return None

@@ -1,0 +1,337 @@
+"""The augmented Lagrangian of the dual, each time minimised by a semismooth Newton method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from proxmargin.certificate import Gap
+from proxmargin.compiled.clock import clock
+from proxmargin.designs.base import Array, Design
+from proxmargin.designs.standardized import centred
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["Multipliers", "SemismoothNewton"]
+
+# first steps: of the scores, in units of samples; of all of them, where the start is close
+FIRST_SCORES, CLOSE, CLOSE_GAIN = 2.0, 2e-2, 30.0
+# growth of the steps from one subproblem to the next, more and less where it took few and many
+# Newton steps; what they are divided by where Newton's method fails
+GROWTH, FEW, MANY, SHRINK = 3.0, 3, 12, 5.0
+# the first subproblem is solved to this residual of a score, each further one to a share of that
+FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.3, 1e-14
+RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)
+NEWTON_STEPS = 50
+# of the loss where its conjugate has no curvature, relative to the step of the scores
+LEAST_DAMPING, MOST_DAMPING = 1e-9, 0.5
+# Armijo's rule, and the rounding of the terms that the dual function is a sum of
+SUFFICIENT, ROUNDING, HALVINGS = 1e-4, 1e-15, 40
+# subproblems without progress of the gap after which rounding is all that is left
+PATIENCE, PROGRESS = 8, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers(State):
+    """The state of the augmented Lagrangian method.
+
+    Attributes
+    ----------
+    coef, intercept, scores : arrays
+        The centre of the proximal terms; scores include the intercept, that of centred features
+        where they are.
+    image : (n_samples, n_outputs)
+        ``X coef + intercept``, which the scores equal in the end.
+    dual : (n_samples, n_outputs)
+        Where Newton's method goes on from.
+    proven : (n_samples, n_outputs)
+        A point of the domain of the conjugate of the loss, to certify with.
+    tau, tau_b, ts : float
+        Steps of coefficients, intercept and scores.
+    residual : float
+        The root mean square of ``image - scores`` to which the next subproblem is solved.
+    gap : float
+        Least duality gap so far.
+    idle : int
+        Subproblems without progress.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    intercept: Array = None  # type: ignore[assignment]
+    scores: Array = None  # type: ignore[assignment]
+    image: Array = None  # type: ignore[assignment]
+    dual: Array = None  # type: ignore[assignment]
+    proven: Array = None  # type: ignore[assignment]
+    tau: float = 1.0
+    tau_b: float = 1.0
+    ts: float = 1.0
+    residual: float = FIRST_RESIDUAL
+    gap: float = np.inf
+    idle: int = 0
+    stop: Stop = field(default_factory=Stop)
+
+
+class _Trial(NamedTuple):
+    """The primal point that a dual point stands for, and the dual function there.
+
+    ``size`` is the sum of the absolute values of what ``value`` is the sum of.
+    """
+
+    dual: Array
+    pulled: Array
+    coef: Array
+    intercept: Array
+    scores: Array
+    proven: Array
+    value: float
+    size: float
+
+
+@dataclass(frozen=True)
+class SemismoothNewton(Solver[Multipliers]):
+    """A proximal point method on coefficients, intercept and scores together.
+
+    Each subproblem, with centre ``(W_t, b_t, Z_t)`` and steps tau, tau_b, ts, is solved through
+    its dual: the concave, once differentiable function of q whose gradient is ``X W + 1 b - Z`` at
+
+        ``W = prox_{tau G}(W_t - tau X'q)``,  ``b = prox_{tau_b B}(b_t - tau_b 1'q)``,
+        ``Z = Z_t + ts (q - y)``,  ``y = prox_{L* / ts}(q + Z_t / ts)``.
+
+    A semismooth Newton step takes the Jacobians of the three proximal maps
+    (`dual_newton_systems`, beside this file); Armijo's rule shortens it. Steps grow from one
+    subproblem to the next, so that the method converges superlinearly, and y, which is in the
+    domain of the conjugate of the loss whatever the accuracy, certifies.
+
+    Of any loss and penalty whose maps and Jacobians are known; for problems with few samples or
+    few live coefficients.
+    """
+
+    name: ClassVar[str] = "ssnal"
+    needs: ClassVar[Trait] = Trait.MANY_OUTPUTS
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 2000
+
+    def objection(self, problem: Problem) -> str | None:
+        return super().objection(problem) or _unknown(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Multipliers:
+        design, centre = _design(problem), _centre(problem)
+        intercept = start.intercept + centre @ start.coef
+        scores = design.scores(start.coef) + intercept
+        shares = problem.loss.shares
+        samples = float(np.count_nonzero(shares))
+        square = float(shares @ design.row_norms())
+        near = start.dual
+        if near is None:
+            _, near = problem.loss.value_and_gradient(scores)
+        dual = problem.loss.balanced(near, problem.intercept)
+        return Multipliers(
+            coef=start.coef,
+            intercept=intercept,
+            scores=scores,
+            image=scores,
+            dual=dual,
+            proven=dual,
+            tau=samples / square if square > 0 else samples,
+            tau_b=samples,
+            ts=FIRST_SCORES * samples,
+            stop=stop,
+        )
+
+    def step(self, problem: Problem, state: Multipliers) -> Multipliers:
+        """One subproblem."""
+        inner = _Subproblem(problem, state)
+        trial, image, steps, solved = inner.solved(self._limit(state))
+        n_iter = state.n_iter + max(steps, 1)
+        if not solved:
+            return replace(
+                state,
+                n_iter=n_iter,
+                idle=state.idle + 1,
+                tau=state.tau / SHRINK,
+                tau_b=state.tau_b / SHRINK,
+                ts=state.ts / SHRINK,
+                finished=state.idle + 1 >= PATIENCE,
+            )
+        growth = GROWTH * 2.0 if steps <= FEW else GROWTH if steps <= MANY else np.sqrt(GROWTH)
+        moved = np.linalg.norm(trial.coef - state.coef)
+        return replace(
+            state,
+            n_iter=n_iter,
+            coef=trial.coef,
+            intercept=trial.intercept,
+            scores=np.where(inner.support, trial.scores, image),
+            image=image,
+            dual=trial.dual,
+            proven=trial.proven,
+            tau=state.tau * growth,
+            tau_b=state.tau_b * growth,
+            ts=state.ts * growth,
+            residual=max(state.residual * RESIDUAL_FALL, LEAST_RESIDUAL),
+            point_change=float(moved / (1.0 + np.linalg.norm(state.coef))),
+            idle=state.idle + 1,
+            finished=state.idle + 1 >= PATIENCE,
+        )
+
+    def observe(self, problem: Problem, state: Multipliers, gap: Gap) -> Multipliers:
+        if gap.gap <= PROGRESS * state.gap:
+            close = state.n_iter == 0 and gap.relative_gap <= CLOSE
+            state = replace(state, gap=gap.gap, idle=0, finished=False)
+            return _closer(state) if close else state
+        return state
+
+    def point(self, problem: Problem, state: Multipliers) -> Point:
+        return Point(state.coef, state.intercept - _centre(problem) @ state.coef)
+
+    def scores(self, problem: Problem, state: Multipliers) -> Array:
+        return state.image
+
+    def dual(self, problem: Problem, state: Multipliers) -> Array:
+        return state.proven
+
+    def _limit(self, state: Multipliers) -> int:
+        """Newton steps that are left."""
+        most = self.max_iter if state.stop.max_iter is None else state.stop.max_iter
+        return min(NEWTON_STEPS, max(most - state.n_iter, 1))
+
+
+def _closer(state: Multipliers) -> Multipliers:
+    """From a point that is close to the solution, the steps of later subproblems."""
+    return replace(
+        state,
+        tau=CLOSE_GAIN * state.tau,
+        tau_b=CLOSE_GAIN * state.tau_b,
+        ts=CLOSE_GAIN * state.ts,
+        residual=state.residual * RESIDUAL_FALL**2,
+    )
+
+
+class _Subproblem:
+    """One subproblem: its dual function, and Newton's method on it."""
+
+    def __init__(self, problem: Problem, state: Multipliers) -> None:
+        self.problem, self.state = problem, state
+        self.design = _design(problem)
+        self.support = problem.loss.dual_support
+        # scores and coefficients are differences of terms of the size of their steps
+        lengths = state.ts + state.tau * float(self.design.row_norms().max())
+        rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
+        self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
+
+    def solved(self, limit: int) -> tuple[_Trial, Array, int, bool]:
+        """The solution, its ``X W + 1 b``, Newton steps taken, and whether it is one."""
+        dual = np.where(self.support, self.state.dual, 0.0)
+        trial = self.at(dual, self.design.adjoint(dual))
+        steps = 0
+        while True:
+            image = self.design.scores(trial.coef) + trial.intercept
+            gradient = np.where(self.support, image - trial.scores, 0.0)
+            if float(np.linalg.norm(gradient)) <= self.target:
+                return trial, image, steps, True
+            if steps >= limit or clock() >= self.state.stop.deadline:
+                return trial, image, steps, False
+            direction = newton_direction(self.system(trial, gradient), gradient)
+            reached = self.searched(trial, direction, float(np.vdot(gradient, direction)))
+            steps += 1
+            if reached is None:
+                return trial, image, steps, False
+            trial = reached
+
+    def at(self, dual: Array, pulled: Array) -> _Trial:
+        """What a dual point, with ``X'`` times it, stands for."""
+        problem, state = self.problem, self.state
+        sums = dual.sum(axis=0)
+        coef = problem.penalty.prox(state.coef - state.tau * pulled, state.tau)
+        shifted = (state.intercept - state.tau_b * sums)[None, :]
+        intercept = problem.intercept.prox(shifted, state.tau_b)[0]
+        proven = problem.loss.conjugate_prox(dual + state.scores / state.ts, 1.0 / state.ts)
+        scores = state.scores + state.ts * (dual - proven)
+        terms = (
+            problem.penalty.value(coef),
+            float(np.vdot(pulled, coef)),
+            _square(coef - state.coef) / (2.0 * state.tau),
+            problem.intercept.value(intercept[None, :]),
+            float(sums @ intercept),
+            _square(intercept - state.intercept) / (2.0 * state.tau_b),
+            problem.loss.value(scores),
+            -float(np.vdot(dual, scores)),
+            0.5 * state.ts * _square(dual - proven),
+        )
+        size = sum(abs(term) for term in terms)
+        return _Trial(dual, pulled, coef, intercept, scores, proven, sum(terms), size)
+
+    def system(self, trial: _Trial, gradient: Array) -> DualNewtonSystem:
+        problem, state = self.problem, self.state
+        shifted = state.intercept - state.tau_b * trial.dual.sum(axis=0)
+        return DualNewtonSystem(
+            design=self.design,
+            coef=problem.penalty.prox_jacobian(state.coef - state.tau * trial.pulled, state.tau),
+            intercept=problem.intercept.prox_jacobian(shifted[None, :], state.tau_b),
+            dual=problem.loss.conjugate_prox_jacobian(
+                trial.dual + state.scores / state.ts, 1.0 / state.ts
+            ),
+            support=self.support,
+            tau=state.tau,
+            tau_b=state.tau_b,
+            ts=state.ts,
+            floor=self.damping(gradient),
+        )
+
+    def damping(self, gradient: Array) -> float:
+        """As much as lets a residual move dual coordinates, where the loss has no curvature, by
+        that many margins times the share of a sample."""
+        count = float(np.count_nonzero(self.support))
+        samples = float(np.count_nonzero(self.problem.loss.shares))
+        residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
+        return float(np.clip(samples * residual / self.state.ts, LEAST_DAMPING, MOST_DAMPING))
+
+    def searched(self, trial: _Trial, direction: Array, slope: float) -> _Trial | None:
+        """A step of Armijo's rule; None where rounding hides every one."""
+        pulled = self.design.adjoint(direction)
+        length = 1.0
+        for _ in range(HALVINGS):
+            reached = self.at(trial.dual + length * direction, trial.pulled + length * pulled)
+            rounding = ROUNDING * (trial.size + reached.size)
+            if reached.value >= trial.value + SUFFICIENT * length * slope - rounding:
+                return reached
+            length *= 0.5
+        return None
+
+
+def _square(values: Array) -> float:
+    return float(np.vdot(values, values))
+
+
+def _design(problem: Problem) -> Design:
+    """The data, centred where the intercept is free, which only moves the intercept."""
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares)
+    return problem.design
+
+
+def _centre(problem: Problem) -> Array:
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares).centre
+    return np.zeros(problem.design.n_features)
+
+
+def _unknown(problem: Problem) -> str | None:
+    """The part of the problem whose proximal map or Jacobian is not known, in a sentence."""
+    scores, row = np.zeros(problem.loss.dual_support.shape), np.zeros((1, problem.loss.n_outputs))
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: problem.penalty.restricted(np.arange(1)).prox_jacobian(row, 1.0),
+        lambda: problem.intercept.prox_jacobian(row, 1.0),
+        lambda: problem.loss.conjugate_prox_jacobian(scores, 1.0),
+    )
+    for attempt in attempts:
+        try:
+            attempt()
+        except TypeError as error:
+            return f"it needs the derivatives of proximal maps, but {error}"
+    return None

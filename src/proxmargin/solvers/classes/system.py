@@ -1,0 +1,301 @@
+"""Systems of Newton steps over pairs of columns and classes, with curvature in few samples.
+
+With B the roots of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
+-r`` is solved over the pairs, over the contrasts between the classes of the live samples, or by
+conjugate gradients, whichever is least work. How many of the last are needed only they can tell:
+where all pairs are kept they are tried before a matrix is factorised.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from proxmargin.compiled.solvers.multiplier_newton import curved_scores
+from proxmargin.losses.base import Array
+from proxmargin.solvers.classes.block import Block, DenseBlock, Live, Pairs
+from proxmargin.solvers.smooth.ridge_newton import conjugate_gradients
+
+__all__ = ["System", "system_of"]
+
+# the system over the contrasts is formed where pairs are more than this multiple of them
+WIDE = 1.3
+# larger systems are not factorised
+LARGEST = 2500
+# conjugate gradients end at this share of the first residual
+SHARE, MOST_STEPS = 1e-3, 500
+# before a matrix they may take this share of its work, which is so many times faster an operation;
+# and are not tried for fewer steps
+TRIAL, GAIN, FEWEST_STEPS = 0.5, 6.0, 20
+# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
+LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+
+
+Inverse = Callable[[Array], Array]
+"""From right sides, (n,) or (n, n_right), to solutions."""
+
+
+class System(ABC):
+    """A way to solve the system, for all of its pairs or for some of them.
+
+    Parameters
+    ----------
+    block : Block
+    live : Live
+    free : (n_columns + 1, n_classes) of bool
+        The pairs of the system.
+    diagonal : (n_columns + 1,) > 0
+        D, the same for all classes.
+    """
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        self.block, self.live, self.diagonal = block, live, diagonal
+        self.pairs = Pairs(free)
+
+    @abstractmethod
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        """``(B'B + D)^-1 right`` on the pairs that are kept, (n_keep,).
+
+        Parameters
+        ----------
+        keep : (n_pairs,) of bool
+        right : (n_keep,)
+        """
+
+    def step(self, slope: Array, keep: NDArray[np.bool_]) -> Array:
+        """The Newton step of the pairs that are kept, as a table; ``slope`` has one entry each."""
+        values = np.zeros(self.pairs.size)
+        values[keep] = self.solved(keep, -self.pairs.gathered(slope)[keep])
+        return self.pairs.spread(values)
+
+
+class Factored(System):
+    """A matrix that is factorised, and used again where few of its pairs are left out."""
+
+    # pairs that may be left out, as a share of the rows of the matrix
+    few: ClassVar[float]
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.base: _Base | None = None
+
+    @abstractmethod
+    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+        """The factor for these pairs."""
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        base = self.base
+        if base is None or not base.has_nearly(keep, self.few):
+            base = self.base = self.factorised(keep.copy())
+        return base.solved_on(keep[base.keep], right)
+
+
+class _Base(NamedTuple):
+    """A factor for the pairs ``keep``, of a matrix with so many rows."""
+
+    keep: NDArray[np.bool_]
+    rows: int
+    inverse: Inverse
+
+    def has_nearly(self, keep: NDArray[np.bool_], few: float) -> bool:
+        """Whether these are its pairs, but for few that are left out."""
+        gone = np.count_nonzero(self.keep) - np.count_nonzero(keep)
+        return bool(gone <= few * self.rows and not (keep & ~self.keep).any())
+
+    def solved_on(self, kept: NDArray[np.bool_], right: Array) -> Array:
+        """The solution with the others of its pairs at zero: what holds them there is a multiplier
+        for each."""
+        gone = np.flatnonzero(~kept)
+        rights = np.zeros((kept.size, 1 + gone.size), order="F")
+        rights[kept, 0] = right
+        rights[gone, 1 + np.arange(gone.size)] = 1.0
+        found = self.inverse(rights)
+        values, held = found[:, 0], found[:, 1:]
+        if gone.size:
+            values = values - held @ factor_solved(held[gone], values[gone])
+        return values[kept]
+
+
+class OverPairs(Factored):
+    """A matrix over the pairs."""
+
+    few = 0.12
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.matrix = self.block.curvature(self.live, self.pairs)
+        np.einsum("ii->i", self.matrix)[:] += self.diagonal[self.pairs.columns]
+
+    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+        index = np.flatnonzero(keep)
+        matrix = self.matrix if keep.all() else self.matrix[np.ix_(index, index)]
+        return _Base(keep, index.size, inverse_of(matrix))
+
+
+class OverContrasts(Factored):
+    """A matrix over the contrasts: ``I + B D^-1 B'``."""
+
+    few = 0.25
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.scale = 1.0 / np.sqrt(self.diagonal[self.pairs.columns])
+        self.roots = self.block.roots(self.live, self.pairs, self.scale)
+
+    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+        whole = keep.all()
+        roots = self.roots if whole else self.roots[:, keep]
+        scale = (self.scale if whole else self.scale[keep])[:, None]
+        matrix = roots @ roots.T
+        np.einsum("ii->i", matrix)[:] += 1.0
+        inner = inverse_of(matrix)
+
+        def inverse(right: Array) -> Array:
+            scaled = scale * right
+            return scale * (scaled - roots.T @ inner(roots @ scaled))
+
+        return _Base(keep, len(roots), inverse)
+
+
+class OverGram(System):
+    """The same matrix from inner products of samples, where every pair is in the system."""
+
+    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
+        super().__init__(block, live, free, diagonal)
+        gram = self.block.inner_products(live.samples, 1.0 / self.diagonal[:-1])
+        if self.pairs.columns.size and self.pairs.columns.max() == self.block.n_columns:
+            gram += 1.0 / self.diagonal[-1]
+        self.contrasts = _contrasts(live)
+        counts = np.count_nonzero(live.masses[live.samples], axis=1) - 1
+        places = np.repeat(np.arange(live.samples.size), counts)
+        self.samples = live.samples[places]
+        self.matrix = self.contrasts @ self.contrasts.T
+        self.matrix *= gram[np.ix_(places, places)]
+        np.einsum("ii->i", self.matrix)[:] += 1.0
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        table = self.pairs.spread(right) / self.diagonal[:, None]
+        scores = self.block.scores(table)[self.samples]
+        weights = factor_solved(self.matrix, (scores * self.contrasts).sum(axis=1))
+        dual = np.zeros((self.block.n_samples, table.shape[1]))
+        np.add.at(dual, self.samples, weights[:, None] * self.contrasts)
+        table -= self.block.adjoint(dual) / self.diagonal[:, None]
+        return self.pairs.gathered(table)
+
+
+def _contrasts(live: Live) -> Array:
+    """Contrasts of the classes alone, (n_contrasts, n_classes): roots for a column of ones."""
+    classes = live.masses.shape[1]
+    pairs = Pairs(np.ones((1, classes), dtype=bool))
+    return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
+
+
+class ConjugateGradients(System):
+    """Products with the data only, preconditioned by the diagonal."""
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        return self.iterated(keep, right, MOST_STEPS)
+
+    def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
+        """What at most so many steps arrive at."""
+        diagonal = self.diagonal[self.pairs.columns[keep]]
+        bends = self.pairs.gathered(self.block.bends(self.live))[keep]
+        return conjugate_gradients(
+            lambda values: self.product(keep, values),
+            1.0 / (diagonal + bends),
+            right,
+            SHARE,
+            most,
+        )
+
+    def product(self, keep: NDArray[np.bool_], direction: Array) -> Array:
+        """``(B'B + D) direction`` on the pairs that are kept."""
+        values = np.zeros(self.pairs.size)
+        values[keep] = direction
+        scores = self.block.scores(self.pairs.spread(values))
+        bent = np.empty(self.live.masses.shape)
+        curved_scores(scores, self.live.samples, self.live.masses, self.live.weights, bent)
+        pulled = self.pairs.gathered(self.block.adjoint(bent))[keep]
+        moved: Array = self.diagonal[self.pairs.columns[keep]] * direction + pulled
+        return moved
+
+
+class Tried(System):
+    """Conjugate gradients of few steps, and a matrix where those do not arrive.
+
+    Parameters
+    ----------
+    most : int
+        Steps.
+    kind : type of System
+        The form of the matrix.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        live: Live,
+        free: NDArray[np.bool_],
+        diagonal: Array,
+        most: int,
+        kind: type[System],
+    ) -> None:
+        super().__init__(block, live, free, diagonal)
+        self.most = most
+        self.first = ConjugateGradients(block, live, free, diagonal)
+        self.second = cache(lambda: kind(block, live, free, diagonal))
+
+    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
+        found = self.first.iterated(keep, right, self.most)
+        off = float(np.linalg.norm(self.first.product(keep, found) - right))
+        arrived = off <= 2.0 * SHARE * float(np.linalg.norm(right))
+        return found if arrived else self.second().solved(keep, right)
+
+
+def system_of(
+    block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
+) -> System:
+    """The system in the form that is least work; without selection all pairs are always kept."""
+    pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
+    if min(pairs, contrasts) > LARGEST:
+        return ConjugateGradients(block, live, free, diagonal)
+    if selects:
+        kind: type[System] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
+        return kind(block, live, free, diagonal)
+    kind = OverPairs if pairs <= WIDE * contrasts else OverGram
+    steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
+    if steps < FEWEST_STEPS:
+        return kind(block, live, free, diagonal)
+    return Tried(block, live, free, diagonal, steps, kind)
+
+
+def _affordable_steps(block: Block, classes: int, side: int) -> int:
+    """Conjugate gradients for `TRIAL` of the work of a matrix with that many rows."""
+    step = GAIN * 4.0 * max(block.entries, 1) * classes
+    return min(int(TRIAL * side**3 / 3.0 / step), MOST_STEPS)
+
+
+def factor_solved(matrix: Array, right: Array) -> Array:
+    """``matrix^-1 right`` for a positive definite matrix, told by its lower triangle."""
+    return inverse_of(matrix)(right)
+
+
+def inverse_of(matrix: Array) -> Inverse:
+    """Products with the inverse of a positive definite matrix, told by its lower triangle."""
+    if matrix.size == 0:
+        return np.copy
+    diagonal = matrix.diagonal().copy()
+    lower = matrix.T  # for LAPACK, whose arrays are by columns, its upper triangle
+    for lift in LIFTS:
+        tried = lower.copy(order="F")
+        np.einsum("ii->i", tried)[:] = diagonal * (1.0 + lift)
+        factor, failed = lapack.dpotrf(tried, lower=0, clean=0, overwrite_a=1)
+        if not failed:
+            return lambda right: lapack.dpotrs(factor, right, lower=0)[0]
+    return lambda right: (right.T / diagonal).T

@@ -1,0 +1,391 @@
+"""The accelerated proximal gradient methods of Ito et al. (2017), on either side of a problem.
+
+One iteration serves them all. With ``T_L(b) = prox_{g/L}(b - f'(b) / L)``,
+
+    base_k  = u_{k-1} + ((t_{k-1} - 1) / t_k) (u_{k-1} - u_{k-2})
+    u_k     = T_{L_k}(base_k),  L_k growing by eta_u until F(u_k) <= Q(u_k; base_k)   ('bt')
+    L_{k+1} = L_k / eta_d                                                             ('dec')
+    go back to u_{k-1} without momentum where the step went uphill                    ('re')
+    not before K_i iterations after the last time, K_{i+1} = 2 K_i                    ('mt')
+    and pull eta_d towards 1 each time                                                ('st')
+
+Images and responses at ``base_k`` are combinations of those at the last two points where they are
+affine, so that an iteration costs one product with the data for each trial and one more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.sides import (
+    PrimalSide,
+    Response,
+    Side,
+    dual_side,
+    lives_on_the_dual,
+    primal_side,
+    scaled_side,
+)
+from proxmargin.solver import ROOM, Solver, State, require
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = [
+    "Accelerated",
+    "AcceleratedProximalGradient",
+    "FastProximalGradient",
+    "FastProximalGradientStar",
+    "GuaranteedProximalGradient",
+]
+
+# a step is uphill only by more than the rounding of the inner product that says so
+ROUNDING = 1e-14
+# constants beyond these have no meaning as step lengths
+SMALLEST, LARGEST = 1e-100, 1e200
+# iterations without a new least F (or one that is the same but for rounding) after which a method
+# has no step length any more that works, and is cycling
+PATIENCE, SAME = 1000, 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerated(State):
+    """The state of an accelerated method.
+
+    Attributes
+    ----------
+    u, u_old : arrays
+        The last two points.
+    image, image_old, response, response_old
+        Theirs (`proxmargin.sides.Side`); responses are kept where they can be combined.
+    t, lipschitz : float
+        t_{k-1} and L_{k-1}: of the last step.
+    next_lipschitz : float
+        L_k before the search.
+    bound : float
+        The constant that L never needs to exceed.
+    decrease : float
+        eta_d.
+    restart_at, patience : int
+        No restart before iteration ``restart_at + patience``; patience doubles at each restart.
+    objective : float
+        F(u).
+    lowest, lowest_at : float, int
+        The least F so far, and the last iteration that came down to it.
+    """
+
+    u: Array = None  # type: ignore[assignment]
+    u_old: Array = None  # type: ignore[assignment]
+    image: Array = None  # type: ignore[assignment]
+    image_old: Array = None  # type: ignore[assignment]
+    response: Response | None = None
+    response_old: Response | None = None
+    t: float = 0.0
+    lipschitz: float = 1.0
+    next_lipschitz: float = 1.0
+    bound: float = np.inf
+    decrease: float = 1.1
+    restart_at: int = 0
+    patience: int = 2
+    objective: float = np.inf
+    lowest: float = np.inf
+    lowest_at: int = 0
+
+
+class _Base(NamedTuple):
+    """The extrapolated point of a step, with what is known there."""
+
+    u: Array
+    image: Array
+    response: Response
+    gradient: Array
+    t: float
+
+
+class _Trial(NamedTuple):
+    """A proximal step; ``curvature`` of f met along it, zero where it was not tested."""
+
+    u: Array
+    image: Array
+    base: _Base
+    lipschitz: float
+    curvature: float
+
+
+@dataclass(frozen=True)
+class AcceleratedProximalGradient(Solver[Accelerated]):
+    """Algorithm 1: backtracking with a constant L that may fall again (Scheinberg et al. 2014).
+
+    Parameters
+    ----------
+    bt, dec, re, mt, st : bool
+        The strategies; see the module. Without 'bt' the constant is its upper bound, which a ball
+        does not have.
+    growth, decrease : float > 1
+        eta_u and eta_d.
+    stability : float in [0, 1]
+        delta: a restart turns eta_d into ``delta eta_d + 1 - delta``.
+    patience : int
+        K_1, the iterations before the first restart.
+    bt_every : int
+        Iterations between two tests of L.
+    floor : float >= 0
+        xi, the share of the domain that dual coordinates stay away from ends at which the
+        conjugate of the loss is not smooth (logistic, DWD).
+    scaled : bool
+        On the primal side, work in coordinates in which every feature has unit scale.
+
+    Notes
+    -----
+    A step from a restart is a plain proximal gradient step, which cannot go uphill but by
+    rounding: no restart is made there, so that 're' without 'mt' cannot stop moving. L stays
+    below a few times its upper bound, where the test fails by rounding alone.
+    """
+
+    bt: bool = True
+    dec: bool = True
+    re: bool = False
+    mt: bool = False
+    st: bool = False
+    growth: float = 1.1
+    decrease: float = 1.1
+    stability: float = 0.8
+    patience: int = 2
+    bt_every: int = 1
+    floor: float = 1e-4
+    scaled: bool = True
+
+    name: ClassVar[str] = "apg"
+    coupled: ClassVar[bool] = True
+    """t and the base of a step follow L during the search (Algorithms 1 and 3)."""
+    whole: ClassVar[bool] = False
+    """The conjugate of the loss is taken whole, through its prox."""
+
+    def __post_init__(self) -> None:
+        require(self.bt_every >= 1, "bt_every must be an integer >= 1", self.bt_every)
+        require(self.growth > 1, "growth must be > 1", self.growth)
+        require(self.decrease >= 1, "decrease must be >= 1", self.decrease)
+        require(0 <= self.stability <= 1, "stability must be in [0, 1]", self.stability)
+        require(self.patience >= 1, "patience must be >= 1", self.patience)
+        require(0 <= self.floor < 0.5, "floor must be in [0, 0.5)", self.floor)
+
+    def objection(self, problem: Problem) -> str | None:
+        if Trait.SMOOTH in problem.traits or lives_on_the_dual(problem):
+            return super().objection(problem)
+        return (
+            "it needs a loss with a Lipschitz continuous gradient, or a loss whose dual form is "
+            "known with a penalty that has a ridge part or is a ball"
+        )
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Accelerated:
+        side = self._side(problem)
+        u = side.start(start)
+        image = side.image(u)
+        response = side.response(image) if side.responds_linearly else None
+        bound = side.curvature_bound()
+        first = min(side.first_curvature(image), bound) if self.bt else bound
+        return Accelerated(
+            u=u,
+            u_old=u,
+            image=image,
+            image_old=image,
+            response=response,
+            response_old=response,
+            lipschitz=first,
+            next_lipschitz=first,
+            bound=bound,
+            decrease=self.decrease,
+            patience=self.patience,
+            objective=side.value(u, image),
+        )
+
+    def step(self, problem: Problem, state: Accelerated) -> Accelerated:
+        side = self._side(problem)
+        n_iter = state.n_iter + 1
+        due = (n_iter - 1) % self.bt_every == 0 or self._is_careful(side)
+        trial = self._search(side, state, tested=due and self.bt)
+        objective = side.value(trial.u, trial.image)
+        moved = trial.u - state.u
+        size = float(np.linalg.norm(moved))
+        low = objective <= state.lowest + SAME * abs(state.lowest) or n_iter == 1
+        fresh = replace(
+            state,
+            n_iter=n_iter,
+            objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
+            point_change=size / (1.0 + float(np.linalg.norm(state.u))),
+            finished=not trial.lipschitz < LARGEST or np.array_equal(trial.u, trial.base.u),
+            lowest=min(state.lowest, objective),
+            lowest_at=n_iter if low else state.lowest_at,
+            lipschitz=trial.lipschitz,
+            next_lipschitz=self._decreased(side, state, trial),
+        )
+        if n_iter - fresh.lowest_at > max(PATIENCE, n_iter // 2):
+            fresh = replace(fresh, finished=True)
+        if self._goes_uphill(side, state, trial, n_iter):
+            return self._restarted(state, fresh)
+        return replace(
+            fresh,
+            u=trial.u,
+            u_old=state.u,
+            image=trial.image,
+            image_old=state.image,
+            response=side.response(trial.image) if side.responds_linearly else None,
+            response_old=state.response,
+            t=trial.base.t,
+            objective=objective,
+        )
+
+    def point(self, problem: Problem, state: Accelerated) -> Point:
+        return self._side(problem).point(state.u, state.image)
+
+    def scores(self, problem: Problem, state: Accelerated) -> Array | None:
+        return self._side(problem).scores(state.image, state.response)
+
+    def dual(self, problem: Problem, state: Accelerated) -> Array | None:
+        return self._side(problem).dual(state.u)
+
+    def _is_careful(self, side: Side) -> bool:
+        """Test L at each step and by a divergence, and let it fall only where there was room.
+
+        The printed methods compare values of F and Q, which lose their digits near the optimum,
+        and let L fall after each step.
+        """
+        return False
+
+    def _side(self, problem: Problem) -> Side:
+        if lives_on_the_dual(problem):
+            return dual_side(problem, whole=self.whole, floor=0.0 if self.whole else self.floor)
+        return scaled_side(problem) if self.scaled else primal_side(problem)
+
+    def _search(self, side: Side, state: Accelerated, tested: bool) -> _Trial:
+        """'bt': the step, with L growing until the quadratic model at the base bounds F."""
+        lipschitz = state.next_lipschitz
+        base = self._base(side, state, lipschitz)
+        while True:
+            if not np.isfinite(base.gradient).all():
+                return _Trial(state.u, state.image, base, LARGEST, 0.0)
+            u = side.prox(base.u - base.gradient / lipschitz, 1.0 / lipschitz)
+            image = side.image(u)
+            moved = u - base.u
+            square = float(np.vdot(moved, moved))
+            if not tested or square == 0.0:
+                return _Trial(u, image, base, lipschitz, 0.0)
+            curvature = 2.0 * self._rise_above_tangent(side, base, u, image) / square
+            most = ROOM * state.bound
+            if curvature <= lipschitz or lipschitz >= min(most, LARGEST):
+                return _Trial(u, image, base, lipschitz, curvature)
+            lipschitz = min(self.growth * lipschitz, most)
+            if self.coupled:
+                base = self._base(side, state, lipschitz)
+
+    def _base(self, side: Side, state: Accelerated, lipschitz: float) -> _Base:
+        """The extrapolated point; Algorithms 1 and 3 let t follow the ratio of the constants."""
+        ratio = lipschitz / state.lipschitz if self.coupled else 1.0
+        t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * ratio * state.t**2))
+        weight = (state.t - 1.0) / t if state.t > 0 else 0.0
+        u = state.u + weight * (state.u - state.u_old)
+        image = state.image + weight * (state.image - state.image_old)
+        if state.response is None or state.response_old is None:
+            response = side.response(image)
+        else:
+            response = state.response.moved(state.response_old, weight)
+        return _Base(u, image, response, side.gradient(u, response), t)
+
+    def _rise_above_tangent(self, side: Side, base: _Base, u: Array, image: Array) -> float:
+        """``f(u) - f(base) - <f'(base), u - base>``."""
+        if self._is_careful(side):
+            return side.divergence(u, image, base.u, base.response.partner)
+        rise = side.smooth_value(u, image) - side.smooth_value(base.u, base.image)
+        return rise - float(np.vdot(base.gradient, u - base.u))
+
+    def _decreased(self, side: Side, state: Accelerated, trial: _Trial) -> float:
+        """'dec': L for the next step."""
+        smaller = max(trial.lipschitz / state.decrease, SMALLEST)
+        room = not self._is_careful(side) or trial.curvature <= smaller
+        return smaller if self.dec and room else trial.lipschitz
+
+    def _goes_uphill(self, side: Side, state: Accelerated, trial: _Trial, n_iter: int) -> bool:
+        """'re' and 'mt': whether the step turned back, and restarting is allowed."""
+        allowed = n_iter > state.restart_at + (state.patience if self.mt else 0)
+        if not self.re or not allowed or trial.base.t <= 1.0:
+            return False
+        moved = trial.u - state.u
+        slope = float(np.vdot(trial.base.gradient, moved))
+        rise = slope + side.penalty_value(trial.u) - side.penalty_value(state.u)
+        size = float(np.linalg.norm(trial.base.gradient)) * float(np.linalg.norm(moved))
+        return rise > ROUNDING * size
+
+    def _restarted(self, state: Accelerated, fresh: Accelerated) -> Accelerated:
+        """Stay at the last point, without momentum."""
+        pull = self.stability if self.st else 1.0
+        return replace(
+            fresh,
+            u_old=state.u,
+            image_old=state.image,
+            response_old=state.response,
+            t=0.0,
+            restart_at=fresh.n_iter,
+            patience=2 * state.patience,
+            decrease=pull * state.decrease + (1.0 - pull),
+        )
+
+
+@dataclass(frozen=True)
+class GuaranteedProximalGradient(AcceleratedProximalGradient):
+    """Algorithm 3: with restarts, and the rate ``O((log k / k)^2)``.
+
+    Takes the parameters of `AcceleratedProximalGradient`.
+    """
+
+    re: bool = True
+    mt: bool = True
+    st: bool = True
+
+    name: ClassVar[str] = "fapg-guaranteed"
+
+
+@dataclass(frozen=True)
+class FastProximalGradient(GuaranteedProximalGradient):
+    """Algorithm 4, the practical one: t does not follow L, and L is tested every tenth time.
+
+    Takes the parameters of `AcceleratedProximalGradient`, and
+
+    careful : bool, optional
+        Test L at each step, by a Bregman divergence, and let it fall only where the last step left
+        room. By default on the primal side, where a test costs no product with the data, and where
+        skipping it lets L sink below what the steps need; with False it is the printed method.
+
+    Notes
+    -----
+    On the dual side this is the printed method, which can cycle: nine steps between two tests
+    with an L that is too small. The certificate then says how far it got.
+    """
+
+    bt_every: int = 10
+    careful: bool | None = None
+
+    name: ClassVar[str] = "fapg"
+    coupled: ClassVar[bool] = False
+
+    def _is_careful(self, side: Side) -> bool:
+        return isinstance(side, PrimalSide) if self.careful is None else self.careful
+
+
+@dataclass(frozen=True)
+class FastProximalGradientStar(GuaranteedProximalGradient):
+    """Algorithm 3 at two products with the data an iteration, with a test that keeps its digits.
+
+    ``F <= Q`` is tested as a Bregman divergence, in closed form, and the conjugate of the loss is
+    taken whole, so that no floor ``xi`` is needed. Takes the parameters of
+    `AcceleratedProximalGradient`.
+    """
+
+    name: ClassVar[str] = "fapg-star"
+    whole: ClassVar[bool] = True
+
+    def _is_careful(self, side: Side) -> bool:
+        return True

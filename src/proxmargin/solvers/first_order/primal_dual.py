@@ -1,0 +1,358 @@
+"""FBPD: the primal-dual method of Chierchia et al. (2015), Algorithms 1 and 2.
+
+With the scores ``z = X W + b`` and steps tau, sigma with ``tau sigma |T|^2 <= 1``, T the data with
+their column of ones:
+
+    W+ = prox of tau G at W - tau X'q          b+ = prox of tau B at b - tau 1'q
+    q+ = prox of sigma L* at q + sigma (2 z+ - z)                                (Algorithm 1)
+
+A loss within a budget gets a level zeta_i >= h_i(z_i) for each sample (Algorithm 2): the levels
+are projected onto the half-space ``sum_i s_i zeta_i <= budget``, and rows with their levels onto
+the epigraphs of the h_i. The second hat of the printed algorithm is not the first: what is
+projected is ``y + sigma T(2 x+ - x)``, and what is left of it becomes the next y.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.compiled.projections.epigraphs import project_epigraphs
+from proxmargin.designs.base import Design
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.losses.level_set import LevelSet
+from proxmargin.penalties.base import Penalty
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State, require
+from proxmargin.stopping import Stop
+
+__all__ = ["PrimalDual", "Saddle", "operator_norm"]
+
+# power iterations for |T|; the estimate, which is from below, is raised by this
+POWER_STEPS, RAISE = 60, 1.02
+# a restart follows a gap of this share of that at the last one
+RESTART = 0.3
+# the balance moves this far (in its logarithm) towards the one observed since the last restart
+SMOOTHING = 0.5
+
+
+class Primal(NamedTuple):
+    """Coefficients, intercept, their scores, and the levels (n_samples,) of Algorithm 2."""
+
+    coef: Array
+    intercept: Array
+    scores: Array
+    levels: Array
+
+
+class Dual(NamedTuple):
+    """Multipliers of the rows of scores, and of the levels."""
+
+    rows: Array
+    levels: Array
+
+
+P = TypeVar("P", Primal, Dual)
+
+
+@dataclass(frozen=True, eq=False)
+class Saddle(State):
+    """A pair of primal and dual points.
+
+    Attributes
+    ----------
+    primal, dual
+    primal_sum, dual_sum, count
+        Of the pairs since the last restart.
+    primal_start, dual_start, gap_start
+        Where that was.
+    norm : float
+        |T|, or a little more.
+    balance : float
+        ``sqrt(tau / sigma)``.
+    """
+
+    primal: Primal = None  # type: ignore[assignment]
+    dual: Dual = None  # type: ignore[assignment]
+    primal_sum: Primal = None  # type: ignore[assignment]
+    dual_sum: Dual = None  # type: ignore[assignment]
+    count: int = 0
+    primal_start: Primal = None  # type: ignore[assignment]
+    dual_start: Dual = None  # type: ignore[assignment]
+    gap_start: float = np.inf
+    norm: float = 1.0
+    balance: float = 1.0
+
+
+class Splitting(ABC):
+    """What the dual step projects, and how its result reads as a dual point of the loss."""
+
+    factor: float = 1.0
+    """|T|^2 in units of the squared norm of the data."""
+
+    @abstractmethod
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
+        """First levels, and a first dual point: one of the loss that is known, or zero."""
+
+    @abstractmethod
+    def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
+        """The primal step of the levels."""
+
+    @abstractmethod
+    def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+        """The dual step, towards extrapolated scores and levels."""
+
+    @abstractmethod
+    def dual_point(self, dual: Dual) -> Array:
+        """The dual point of the loss, (n_samples, n_outputs)."""
+
+    def proof(self, dual: Dual, intercept: Penalty) -> Array:
+        """A dual point near that one which proves more."""
+        return self.dual_point(dual)
+
+
+class Whole(Splitting):
+    """Algorithm 1: the loss through the prox of its conjugate, no levels."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
+        empty = np.zeros(0)
+        return empty, Dual(np.zeros_like(scores) if dual is None else dual, empty)
+
+    def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
+        return levels
+
+    def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+        return Dual(self.loss.conjugate_prox(dual.rows + sigma * scores, sigma), levels)
+
+    def dual_point(self, dual: Dual) -> Array:
+        return dual.rows
+
+
+class Epigraphs(Splitting):
+    """Algorithm 2: rows ``z_i - z_iy`` of differences with the levels of their hinges.
+
+    The differences map has the squared norm K, the number of classes.
+    """
+
+    def __init__(self, loss: CrammerSinger, budget: float) -> None:
+        self.loss, self.budget = loss, budget
+        self.codes, self.shares = loss.codes, loss.shares
+        self.own = np.arange(loss.codes.size), loss.codes
+        self.factor = float(loss.count)
+        self.square = float(loss.shares @ loss.shares)
+
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
+        levels = np.full(self.codes.size, self.budget)
+        return levels, Dual(np.zeros_like(scores), np.zeros_like(levels))
+
+    def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
+        moved = levels - tau * slopes
+        excess = max(float(self.shares @ moved) - self.budget, 0.0)
+        return moved - (excess / self.square) * self.shares
+
+    def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+        rows = dual.rows + sigma * (scores - scores[self.own][:, None])
+        heights = dual.levels + sigma * levels
+        nearest, nearest_levels = np.empty_like(rows), np.empty_like(heights)
+        project_epigraphs(rows / sigma, heights / sigma, self.codes, nearest, nearest_levels)
+        return Dual(rows - sigma * nearest, heights - sigma * nearest_levels)
+
+    def dual_point(self, dual: Dual) -> Array:
+        point = dual.rows.copy()
+        point[self.own] -= dual.rows.sum(axis=1)
+        return point
+
+    def proof(self, dual: Dual, intercept: Penalty) -> Array:
+        """For the one multiplier of all levels: at the solution these are ``-nu s_i``."""
+        point, nu = self.dual_point(dual), -float(self.shares @ dual.levels) / self.square
+        return nu * self.loss.balanced(point / nu, intercept) if nu > 0 else np.zeros_like(point)
+
+
+@dataclass(frozen=True)
+class PrimalDual(Solver[Saddle]):
+    """FBPD, for any loss whose conjugate has a prox and any penalty with one.
+
+    Parameters
+    ----------
+    balance : float > 0, optional
+        ``sqrt(tau / sigma)`` for the loss as a weighted mean; by default one over the strength of
+        the penalty, which is about ``tau = sigma = 1 / |T|`` for a sum over the samples times C.
+    relaxation : float in (0, 2)
+        Over-relaxation of both steps.
+    restarts : bool
+        Go on from the average of the pairs since the last restart where its certified gap has
+        fallen enough, and let the balance follow the distances travelled.
+
+    Notes
+    -----
+    |T| counts the column of ones, which dominates where features are not centred. The paper's
+    stop, small changes of the iterates, says little: the certificate decides here.
+    """
+
+    balance: float | None = None
+    relaxation: float = 1.0
+    restarts: bool = False
+
+    name: ClassVar[str] = "fbpd"
+    check_every: ClassVar[int] = 50
+
+    def __post_init__(self) -> None:
+        if self.balance is not None:
+            require(self.balance > 0, "balance must be > 0", self.balance)
+        require(0 < self.relaxation < 2, "relaxation must be in (0, 2)", self.relaxation)
+
+    def objection(self, problem: Problem) -> str | None:
+        if isinstance(splitting_of(problem.loss), Epigraphs):
+            return None
+        point = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
+        try:
+            problem.loss.conjugate_prox(point, 1.0)
+        except TypeError:
+            return "it needs a loss whose conjugate has a known prox: a hinge or huberized hinge"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Saddle:
+        splitting = splitting_of(problem.loss)
+        scores = problem.design.scores(start.coef) + start.intercept
+        levels, dual = splitting.start(scores, start.dual)
+        primal = Primal(start.coef, start.intercept, scores, levels)
+        square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
+        return _restarted(
+            Saddle(
+                norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
+                balance=_guess(problem) if self.balance is None else self.balance,
+            ),
+            primal,
+            dual,
+            np.inf,
+        )
+
+    def step(self, problem: Problem, state: Saddle) -> Saddle:
+        splitting = splitting_of(problem.loss)
+        tau, sigma = state.balance / state.norm, 1.0 / (state.balance * state.norm)
+        old, dual = state.primal, state.dual
+        q = splitting.dual_point(dual)
+        coef = problem.penalty.prox(old.coef - tau * problem.design.adjoint(q), tau)
+        shifted = (old.intercept - tau * q.sum(axis=0))[None, :]
+        intercept = problem.intercept.prox(shifted, tau)[0]
+        scores = problem.design.scores(coef) + intercept
+        levels = splitting.lowered(old.levels, dual.levels, tau)
+        primal = Primal(coef, intercept, scores, levels)
+        raised = splitting.raised(dual, 2 * scores - old.scores, 2 * levels - old.levels, sigma)
+        if self.relaxation != 1.0:
+            primal = _combined(old, primal, self.relaxation)
+            raised = _combined(dual, raised, self.relaxation)
+        moved = float(np.linalg.norm(primal.coef - old.coef))
+        return replace(
+            state,
+            n_iter=state.n_iter + 1,
+            point_change=moved / (1.0 + float(np.linalg.norm(old.coef))),
+            primal=primal,
+            dual=raised,
+            primal_sum=_added(state.primal_sum, primal) if self.restarts else state.primal_sum,
+            dual_sum=_added(state.dual_sum, raised) if self.restarts else state.dual_sum,
+            count=state.count + 1,
+        )
+
+    def point(self, problem: Problem, state: Saddle) -> Point:
+        """The iterate, in the domain of the penalties, which relaxation leaves by rounding."""
+        return problem.projected(Point(state.primal.coef, state.primal.intercept))
+
+    def dual(self, problem: Problem, state: Saddle) -> Array | None:
+        return splitting_of(problem.loss).proof(state.dual, problem.intercept)
+
+    def observe(self, problem: Problem, state: Saddle, gap: Gap) -> Saddle:
+        if not self.restarts or state.count == 0:
+            return replace(state, gap_start=min(state.gap_start, gap.gap))
+        mean = _scaled(state.primal_sum, 1.0 / state.count)
+        dual = _scaled(state.dual_sum, 1.0 / state.count)
+        averaged = certify(
+            problem,
+            problem.projected(Point(mean.coef, mean.intercept)),
+            dual=splitting_of(problem.loss).proof(dual, problem.intercept),
+        )
+        if min(averaged.gap, gap.gap) > RESTART * state.gap_start:
+            return state
+        state = replace(state, balance=_travelled(state))
+        if averaged.gap < gap.gap:
+            return _restarted(state, mean, dual, averaged.gap)
+        return _restarted(state, state.primal, state.dual, gap.gap)
+
+
+def splitting_of(loss: Loss) -> Splitting:
+    """Algorithm 2 for the hinge of Crammer and Singer within a budget, else Algorithm 1."""
+    if isinstance(loss, LevelSet) and isinstance(loss.loss, CrammerSinger):
+        return Epigraphs(loss.loss, loss.budget)
+    return Whole(loss)
+
+
+def operator_norm(design: Design, with_ones: bool) -> float:
+    """The largest singular value of the data with a column of ones, raised by a little.
+
+    By power iterations; the root of the sum of squares is another bound.
+    """
+    right = np.random.default_rng(0).standard_normal((design.n_features + 1, 1))
+    right[-1] *= float(with_ones)
+    norm = 0.0
+    for _ in range(POWER_STEPS):
+        size = float(np.linalg.norm(right))
+        if size == 0:
+            break
+        left = design.scores(right[:-1] / size) + right[-1] / size
+        norm = float(np.linalg.norm(left))
+        right = np.vstack([design.adjoint(left), float(with_ones) * left.sum(keepdims=True)])
+    rows = design.row_norms() + float(with_ones)
+    return min(RAISE * norm, float(np.sqrt(rows.sum())))
+
+
+def _guess(problem: Problem) -> float:
+    """The inverse strength of the penalty: tau = sigma for the model stated as ``C sum + G``."""
+    probe = np.zeros((problem.design.n_features, problem.loss.n_outputs))
+    probe[0, :2] = np.array([1.0, -1.0])[: probe.shape[1]] / np.sqrt(min(2, probe.shape[1]))
+    strength = problem.penalty.value(probe)
+    return 1.0 / strength if 0 < strength < np.inf else 1.0
+
+
+def _travelled(state: Saddle) -> float:
+    """The balance, moved towards the ratio of the distances since the last restart."""
+    primal = [a - b for a, b in zip(state.primal, state.primal_start, strict=True)]
+    dual = [a - b for a, b in zip(state.dual, state.dual_start, strict=True)]
+    across = np.linalg.norm([np.linalg.norm(primal[0]), np.linalg.norm(primal[1])])
+    along = np.linalg.norm([np.linalg.norm(part) for part in dual])
+    if across == 0 or along == 0:
+        return state.balance
+    return float(state.balance * (across / along / state.balance) ** SMOOTHING)
+
+
+def _restarted(state: Saddle, primal: Primal, dual: Dual, gap: float) -> Saddle:
+    return replace(
+        state,
+        primal=primal,
+        dual=dual,
+        primal_sum=_scaled(primal, 0.0),
+        dual_sum=_scaled(dual, 0.0),
+        count=0,
+        primal_start=primal,
+        dual_start=dual,
+        gap_start=gap,
+    )
+
+
+def _combined(old: P, new: P, share: float) -> P:
+    return type(old)(*(a + share * (b - a) for a, b in zip(old, new, strict=True)))
+
+
+def _added(total: P, part: P) -> P:
+    return type(total)(*(a + b for a, b in zip(total, part, strict=True)))
+
+
+def _scaled(part: P, factor: float) -> P:
+    return type(part)(*(factor * a for a in part))

@@ -1,0 +1,174 @@
+"""Alternating directions for the hinge with an elastic net (Ye, Chen and Xie 2011)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.penalties.elastic_net import soft_threshold
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State, require
+from proxmargin.solvers.hinge.curved_system import Curved, System, system_of
+from proxmargin.solvers.hinge.model import (
+    centre_of,
+    design_of,
+    first_multipliers,
+    hinge_objection,
+    intercept_ridge,
+    l1_of,
+    samples_of,
+)
+from proxmargin.stopping import Stop
+
+__all__ = ["Alternated", "AlternatingDirections"]
+
+
+@dataclass(frozen=True, eq=False)
+class Alternated(State):
+    """The state of the alternating directions.
+
+    Attributes
+    ----------
+    sparse : (n_features,)
+        u, the copy of the coefficients that the l1 norm sees.
+    intercept : float
+        Of centred features, where they are.
+    missing : (n_samples,)
+        eta, the copy of ``1 - y (X w + b)`` that the hinge sees.
+    dual : (n_samples,)
+        c, the multipliers of that copy.
+    multipliers : (n_features,)
+        v, the multipliers of ``w = u``.
+    compares : bool
+        Objectives are wanted, for the rule of relative changes.
+    objective : float
+        Of u, where that is so.
+    """
+
+    sparse: Array = None  # type: ignore[assignment]
+    intercept: float = 0.0
+    missing: Array = None  # type: ignore[assignment]
+    dual: Array = None  # type: ignore[assignment]
+    multipliers: Array = None  # type: ignore[assignment]
+    compares: bool = False
+    objective: float = np.inf
+
+
+@dataclass(frozen=True)
+class AlternatingDirections(Solver[Alternated]):
+    """ADMM on copies eta of the missing margins and u of the coefficients.
+
+    (w, b) solve the linear system
+
+        (l2 + r_u) w + r_eta X'(X w + b) = X'Y(c + r_eta (1 - eta)) - v + r_u u
+
+    and its like for b, with prices r, over the features or over the samples (Woodbury), whichever
+    is smaller; eta and u are proximal steps of the hinge and of the l1 norm.
+
+    Parameters
+    ----------
+    rho_margin : float > 0, default 1
+        Price of the copied margins, for losses that are summed: divided by the total weight here.
+    rho_coef : float > 0, default 50
+        Price of the copied coefficients, likewise.
+
+    Notes
+    -----
+    The certificate speaks of u, with the multipliers c, which the prox of the hinge keeps in
+    their box.
+    """
+
+    rho_margin: float = 1.0
+    rho_coef: float = 50.0
+
+    name: ClassVar[str] = "admm"
+    max_iter: ClassVar[int] = 100_000
+
+    def __post_init__(self) -> None:
+        for name in ("rho_margin", "rho_coef"):
+            value = getattr(self, name)
+            require(np.isfinite(value) and value > 0, f"{name} must be a number > 0", value)
+
+    def objection(self, problem: Problem) -> str | None:
+        return hinge_objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Alternated:
+        design = design_of(problem)
+        coef = start.coef[:, 0].copy()
+        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
+        scores = design.scores(coef[:, None])[:, 0] + intercept
+        dual = first_multipliers(problem, start, scores)
+        signs, _ = samples_of(problem)
+        l1 = l1_of(problem)
+        pulled = design.adjoint((signs * dual)[:, None])[:, 0]
+        return Alternated(
+            sparse=coef,
+            intercept=intercept,
+            missing=1.0 - signs * scores,
+            dual=dual,
+            multipliers=np.clip(pulled - problem.penalty.l2 * coef, -l1, l1),
+            compares=stop.change is not None,
+            objective=problem.value(start),
+        )
+
+    def step(self, problem: Problem, state: Alternated) -> Alternated:
+        design, (price, weight) = design_of(problem), self._prices(problem)
+        signs, caps = samples_of(problem)
+        push = signs * (state.dual + price * (1.0 - state.missing))
+        right = design.adjoint(push[:, None])[:, 0] + weight * state.sparse - state.multipliers
+        every = np.arange(right.size)
+        smooth, intercept = self._system(problem).step(every, -right, -float(push.sum()))
+        wanted = 1.0 - signs * (design.scores(smooth[:, None])[:, 0] + intercept)
+        reach = wanted + state.dual / price
+        missing = reach - np.clip(reach, 0.0, caps / price)
+        sparse = soft_threshold(smooth + state.multipliers / weight, l1_of(problem) / weight)
+        moved = replace(
+            state,
+            n_iter=state.n_iter + 1,
+            sparse=sparse,
+            intercept=intercept,
+            missing=missing,
+            dual=np.clip(state.dual + price * (wanted - missing), 0.0, caps),
+            multipliers=state.multipliers + weight * (smooth - sparse),
+        )
+        return self._compared(problem, state, moved) if state.compares else moved
+
+    def _compared(self, problem: Problem, before: Alternated, after: Alternated) -> Alternated:
+        """With the relative changes of objective and point."""
+        objective = problem.value(self.point(problem, after))
+        change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
+        size = np.linalg.norm(np.append(before.sparse, before.intercept))
+        return replace(
+            after,
+            objective=objective,
+            objective_change=(before.objective - objective) / (1.0 + abs(before.objective)),
+            point_change=float(np.linalg.norm(change) / (1.0 + size)),
+        )
+
+    def _system(self, problem: Problem) -> System:
+        """Of the step in (w, b), the same all the time; kept with the data."""
+        design, (margins, coef) = design_of(problem), self._prices(problem)
+        key = (margins, problem.penalty.l2 + coef, intercept_ridge(problem))
+
+        def system() -> System:
+            bends = np.full(design.n_samples, key[0])
+            diagonal = np.full(design.n_features, key[1])
+            return system_of(Curved(design, bends, diagonal, key[2]))
+
+        return design.remembered("alternating", system, np.array(key))
+
+    def _prices(self, problem: Problem) -> tuple[float, float]:
+        """Of margins and of coefficients, for the mean of the losses."""
+        total = problem.loss.sample_count
+        return self.rho_margin / total, self.rho_coef / total
+
+    def point(self, problem: Problem, state: Alternated) -> Point:
+        coef = state.sparse[:, None]
+        return Point(coef, np.array([state.intercept]) - centre_of(problem) @ coef)
+
+    def dual(self, problem: Problem, state: Alternated) -> Array:
+        signs, _ = samples_of(problem)
+        return (-signs * state.dual)[:, None]

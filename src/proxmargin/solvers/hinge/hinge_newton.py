@@ -1,0 +1,304 @@
+"""The proximal method of multipliers with semismooth Newton steps, for the hinge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.designs.base import Design
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.hinge.model import (
+    centre_of,
+    design_of,
+    first_multipliers,
+    hinge_objection,
+    intercept_ridge,
+    l1_of,
+    samples_of,
+    spread_of,
+)
+from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge, minimised
+from proxmargin.stopping import Stop
+
+__all__ = ["HingeNewton", "Multiplied"]
+
+# sharpness: by what share of its cap a multiplier moves where its margin is missed by one unit; for
+# cold starts, with more features than samples or fewer, and for warm ones; its growth with each
+# update of the multipliers, and the largest, at which rounding of the scores is felt
+COLD_SHARPNESS, TALL_SHARPNESS, WARM_SHARPNESS = 0.2, 1.0, 2.0
+GROWTH, LARGEST_SHARPNESS = 2.0, 3e4
+# what it is divided by where rounding of the objective has ended a search
+RETREAT = 4.0
+# proximal curvature, relative to the penalty: the first is one, and it falls as sharpness grows
+LEAST_PROXIMAL = 1e-6
+# that of the intercept, relative to the mean cap, and of coefficients without any penalty
+INTERCEPT_PROXIMAL, BARE_PROXIMAL = 1e-6, 1e-3
+# the first smoothed problem is solved to this residual, the next ones to less and less
+FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 0.1, 0.3, 1e-13
+# Newton steps on one smoothed problem
+STEPS = 60
+# features outside the working set that violate by more than this share of l1 ask for the same
+# smoothed problem again, with them; so many features are taken in at least, if as many violate
+WRONG, FEW = 0.1, 64
+# entries of the largest working set that is copied into a plain matrix
+PLAIN_ENTRIES = 1 << 21
+# steps without progress, at the largest sharpness, after which rounding is all that is left
+PATIENCE, PROGRESS = 4, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplied(State):
+    """The state of the proximal method of multipliers.
+
+    Attributes
+    ----------
+    at, centre : Centre
+        The solution of the last smoothed problem, and the point it was built around. Intercepts
+        are those of centred features, where they are (`design_of`).
+    scores : (n_samples,)
+        Of ``at``.
+    members : integers
+        Features of the working set, sorted.
+    violations : (n_features,)
+        By how much the pull of the multipliers on each feature is more than l1.
+    sharpness : float
+        Widths of the smoothing over the caps.
+    sharpest : float
+        A bound on it, lowered where a search was ended by rounding.
+    proximal : float
+        Curvature of the proximal term of the coefficients, relative to the penalty.
+    residual : float
+        What the smoothed problem is solved to.
+    solved : bool
+        Whether the last one was.
+    best : float
+        The least relative gap so far, by the solver's own account.
+    idle : int
+        Steps since then, at the largest sharpness.
+    """
+
+    at: Centre = None  # type: ignore[assignment]
+    centre: Centre = None  # type: ignore[assignment]
+    scores: Array = None  # type: ignore[assignment]
+    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    violations: Array = None  # type: ignore[assignment]
+    sharpness: float = COLD_SHARPNESS
+    sharpest: float = LARGEST_SHARPNESS
+    proximal: float = 1.0
+    residual: float = FIRST_RESIDUAL
+    solved: bool = False
+    best: float = np.inf
+    idle: int = 0
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class HingeNewton(Solver[Multiplied]):
+    """Proximal method of multipliers for ``sum_i u_i [1 - y_i z_i]_+`` plus an elastic net.
+
+    Around the multipliers a and the coefficients of the last step it minimises
+
+        sum_i max_{0 <= c <= u_i} {c (1 - y_i z_i) - (c - a_i)^2 / (2 s u_i)}
+        + l1 |w|_1 + l2/2 |w|^2 + d/2 |w - w_last|^2,
+
+    a smooth loss whose curvature is that of the samples with a maximiser c strictly inside, by
+    semismooth Newton steps on the features that are not zero (`SmoothedHinge`). The maximisers are
+    the next multipliers; the sharpness s grows and d falls from step to step. Because the smoothing
+    is around multipliers it leaves no bias, and s need not go to infinity. The multipliers price
+    the features, and only those of a working set are part of a smoothed problem.
+
+    Notes
+    -----
+    Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm in
+    convex programming"; the model is (2) of Liu, Qian, Dai and Zhang (2013). An iteration is a
+    Newton step; a step of the solver solves one smoothed problem.
+    """
+
+    name: ClassVar[str] = "hinge-newton"
+    check_every: ClassVar[int] = 1
+    prices: ClassVar[bool] = True
+    max_iter: ClassVar[int] = 3000
+
+    def objection(self, problem: Problem) -> str | None:
+        return hinge_objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
+        coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
+        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
+        scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        tall = scores.size > coef.size and unit == 1.0
+        cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
+        at = Centre(coef, intercept, first_multipliers(problem, start, scores))
+        first = Multiplied(
+            at=at,
+            centre=at,
+            scores=scores,
+            members=np.flatnonzero(coef),
+            sharpness=unit * (WARM_SHARPNESS if coef.any() else cold),
+            sharpest=unit * LARGEST_SHARPNESS,
+            stop=stop,
+        )
+        # it may be optimal, which bounds found later may prove
+        return replace(_priced(problem, first, _pulled(problem, first)), claims=True)
+
+    def step(self, problem: Problem, state: Multiplied) -> Multiplied:
+        """Solve a smoothed problem: the next one, or the same on more features."""
+        state = _prepared(problem, state)
+        smoothed = _smoothed(problem, state)
+        here = smoothed.at(state.at.coef[state.members], state.at.intercept)
+        here, end = minimised(smoothed, here, state.residual, _limit(state), state.stop.deadline)
+        coef = np.zeros_like(state.at.coef)
+        coef[state.members] = here.coef
+        failed = end.stuck and not end.solved
+        sharpness = state.sharpness / RETREAT if failed else state.sharpness
+        there = replace(
+            state,
+            n_iter=state.n_iter + max(end.steps, 1),
+            objective_change=np.inf,
+            at=Centre(coef, here.intercept, here.dual),
+            scores=here.scores,
+            sharpness=sharpness,
+            sharpest=sharpness if failed else state.sharpest,
+            solved=end.solved,
+            finished=failed and sharpness < COLD_SHARPNESS * _sharpness_unit(problem),
+        )
+        every = state.members.size == coef.size
+        return _priced(problem, there, end.pulled if every else _pulled(problem, there))
+
+    def point(self, problem: Problem, state: Multiplied) -> Point:
+        coef = state.at.coef[:, None]
+        return Point(coef, np.array([state.at.intercept]) - centre_of(problem) @ coef)
+
+    def dual(self, problem: Problem, state: Multiplied) -> Array:
+        signs, _ = samples_of(problem)
+        return (-signs * state.at.dual)[:, None]
+
+
+def _pulled(problem: Problem, state: Multiplied) -> Array:
+    """How the multipliers pull on the features."""
+    signs, _ = samples_of(problem)
+    return design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0]
+
+
+def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
+    """The violations of all features, and the gap that the multipliers prove but for rounding."""
+    l1, l2 = l1_of(problem), problem.penalty.l2
+    pull = np.abs(pulled)
+    violations = np.maximum(pull - l1, 0.0)
+    primal, bound = _value(problem, state), float(state.at.dual.sum())
+    if l2 > 0:
+        bound -= float(violations @ violations) / (2 * l2)
+    elif violations.any():
+        bound *= l1 / float(pull.max())
+    bound -= _leant(problem, state)
+    relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
+    better = relative < PROGRESS * state.best
+    idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
+    return replace(
+        state,
+        violations=violations,
+        best=min(state.best, relative),
+        idle=idle,
+        finished=state.finished or idle >= PATIENCE,
+        claims=relative <= state.stop.tol,
+    )
+
+
+def _value(problem: Problem, state: Multiplied) -> float:
+    """The objective."""
+    signs, caps = samples_of(problem)
+    coef = state.at.coef
+    hinge = float(caps @ np.maximum(1.0 - signs * state.scores, 0.0))
+    ridge = 0.5 * (intercept_ridge(problem) or 0.0) * state.at.intercept**2
+    return hinge + problem.penalty.value(coef[:, None]) + ridge
+
+
+def _leant(problem: Problem, state: Multiplied) -> float:
+    """What multipliers that lean to one class take from the bound."""
+    signs, _ = samples_of(problem)
+    ridge = intercept_ridge(problem)
+    if ridge is None:
+        return 0.0
+    lean = abs(float(signs @ state.at.dual))
+    return 0.5 * lean**2 / ridge if ridge > 0 else lean * abs(state.at.intercept)
+
+
+def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
+    """The next centre where the last problem is solved, and the working set grown."""
+    outside = state.violations.copy()
+    outside[state.members] = 0.0
+    if state.solved and float(outside.max(initial=0.0)) <= WRONG * l1_of(problem):
+        state = replace(
+            state,
+            centre=state.at,
+            sharpness=min(GROWTH * state.sharpness, state.sharpest),
+            proximal=max(state.proximal / GROWTH, LEAST_PROXIMAL),
+            residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
+        )
+    if not l1_of(problem):  # no coefficient stays at zero
+        return replace(state, members=np.arange(outside.size))
+    return replace(state, members=_grown(state, outside))
+
+
+def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
+    """The members so far, and the worst violators."""
+    total = outside.size
+    if total <= 2 * FEW:
+        return np.arange(total)
+    size = min(max(FEW, 2 * int(np.count_nonzero(state.at.coef))), total)
+    worst = np.argpartition(outside, total - size)[total - size :]
+    wanted = np.zeros(total, dtype=bool)
+    wanted[worst[outside[worst] > 0]] = True
+    wanted[state.members] = True
+    return np.flatnonzero(wanted)
+
+
+def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
+    design, members, centre = design_of(problem), state.members, state.centre
+    signs, caps = samples_of(problem)
+    l1, l2 = l1_of(problem), problem.penalty.l2
+    ridge = intercept_ridge(problem)
+    return SmoothedHinge(
+        design=_working_set(design, members),
+        signs=signs,
+        caps=caps,
+        widths=state.sharpness * caps,
+        l1=l1,
+        l2=l2,
+        centre=Centre(centre.coef[members], centre.intercept, centre.dual),
+        proximal=state.proximal * (max(l1, l2) or BARE_PROXIMAL),
+        ridge=ridge or 0.0,
+        lift=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
+    )
+
+
+def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
+    """The features of the working set; a plain matrix where they are few, read again and again."""
+
+    def plain() -> DenseDesign:
+        matrix = np.asfortranarray(design.dense_columns(members))
+        share = design.share * members.size / max(design.n_features, 1)
+        return DenseDesign(matrix, design.ledger, share)
+
+    if design.is_dense and design.n_samples * members.size <= PLAIN_ENTRIES:
+        return design.remembered("plain columns", plain, members)
+    return design if members.size == design.n_features else design.columns(members)
+
+
+def _sharpness_unit(problem: Problem) -> float:
+    """One; more where the ridge alone keeps the scores within less than one of the intercept."""
+    reach = spread_of(problem)
+    return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
+
+
+def _limit(state: Multiplied) -> int:
+    """Newton steps that are left for the next smoothed problem."""
+    if state.stop.max_iter is None:
+        return STEPS
+    return min(STEPS, state.stop.max_iter - state.n_iter)

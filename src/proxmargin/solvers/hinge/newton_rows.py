@@ -1,0 +1,160 @@
+"""Data as Newton steps on few samples and features read them: products, and small parts.
+
+Steps on small data are many and short: what a `Design` does to be ready for data of any size
+would take most of their time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.products.products import gather, scatter
+from proxmargin.compiled.solvers.hinge_newton import gathered_columns, gathered_rows
+from proxmargin.designs.base import Array, Design
+from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.sparse import SparseDesign
+from proxmargin.designs.standardized import StandardizedDesign
+
+__all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
+
+Index = NDArray[np.intp]
+# multiplications for a system up to which compiled steps on a copy of its data are the fastest
+GATHERED = 1 << 25
+# bytes of a part from which on it is not copied where weights of samples do as well
+LARGE = 32_000_000
+
+
+class NewtonRows(ABC):
+    """A design for the vectors of one column of scores."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.largest = float(design.largest().max(initial=0.0))
+
+    @abstractmethod
+    def scores(self, coef: Array) -> Array:
+        """``X @ coef``, (n_samples,)."""
+
+    @abstractmethod
+    def adjoint(self, dual: Array) -> Array:
+        """``X.T @ dual``, (n_features,)."""
+
+    def is_large(self, rows: int, columns: int) -> bool:
+        """Whether a copy of this many samples with all features is better not made.
+
+        Only where they are more than the features: systems over the features take weights of
+        samples, and do not read those of weight zero.
+        """
+        design = self.design
+        share = rows / max(design.n_samples, 1)
+        return design.n_features == columns <= rows and share * design.nbytes > LARGE
+
+    def part(self, rows: Index, columns: Index) -> Design:
+        """Some of the features of some of the samples; copied by rows where they are few."""
+        if _are_few(rows.size, columns.size):
+            matrix = self._gathered(rows, columns)
+            if matrix is not None:
+                self._charge(matrix.size / max(self.design.n_samples * self.design.n_features, 1))
+                return DenseDesign(matrix)
+        every = columns.size == self.design.n_features
+        part = self.design if rows.size == self.design.n_samples else self.design.rows(rows)
+        return part if every else part.columns(columns)
+
+    def _gathered(self, rows: Index, columns: Index) -> Array | None:
+        """A copy of them, where the data are such that it is quickly made."""
+        return None
+
+    def _charge(self, share: float = 1.0) -> None:
+        self.design.ledger.charge(share * self.design.share)
+
+
+def few_by_rows(design: Design) -> Array | None:
+    """The matrix of a small part by rows, for compiled steps; None for other data."""
+    matrix = getattr(design, "matrix", None)
+    if not isinstance(matrix, np.ndarray) or not _are_few(*matrix.shape):
+        return None
+    return matrix if matrix.dtype == np.float64 and matrix.flags.c_contiguous else None
+
+
+def _are_few(rows: int, columns: int) -> bool:
+    return rows * columns * min(rows, columns) <= GATHERED
+
+
+def newton_rows(design: Design) -> NewtonRows:
+    """The design as Newton steps read it; made once."""
+    return design.remembered("newton rows", lambda: _kind(design)(design))
+
+
+def _kind(design: Design) -> type[NewtonRows]:
+    base = design.base if isinstance(design, StandardizedDesign) else design
+    if isinstance(base, SparseDesign):
+        return _Compressed
+    matrix = getattr(design, "matrix", np.empty(0))
+    plain = matrix.ndim == 2 and matrix.dtype == np.float64 and matrix.flags.f_contiguous
+    return _Plain if plain else _AnyRows
+
+
+class _AnyRows(NewtonRows):
+    """Data of any size and kind, by their design."""
+
+    def scores(self, coef: Array) -> Array:
+        return self.design.scores(coef[:, None])[:, 0]
+
+    def adjoint(self, dual: Array) -> Array:
+        return self.design.adjoint(dual[:, None])[:, 0]
+
+
+class _Plain(NewtonRows):
+    """A matrix kept by columns."""
+
+    def __init__(self, design: DenseDesign) -> None:
+        super().__init__(design)
+        self.matrix = design.matrix
+
+    def scores(self, coef: Array) -> Array:
+        self._charge()
+        product: Array = self.matrix @ coef
+        return product
+
+    def adjoint(self, dual: Array) -> Array:
+        self._charge()
+        product: Array = dual @ self.matrix
+        return product
+
+    def _gathered(self, rows: Index, columns: Index) -> Array:
+        part: Array = gathered_columns(self.matrix, rows, columns)
+        return part
+
+
+class _Compressed(NewtonRows):
+    """Sparse data, with a centre and a scale."""
+
+    def __init__(self, design: Design) -> None:
+        super().__init__(design)
+        self.centre, self.scale = np.zeros(design.n_features), np.ones(design.n_features)
+        base = design
+        if isinstance(design, StandardizedDesign):
+            self.centre, self.scale, base = design.centre, design.scale, design.base
+        assert isinstance(base, SparseDesign)
+        matrix = base.by_rows
+        self.arrays = matrix.data, matrix.indices, matrix.indptr
+
+    def scores(self, coef: Array) -> Array:
+        self._charge()
+        raw, out = coef / self.scale, np.empty((self.design.n_samples, 1))
+        gather(*self.arrays, raw[:, None], out)
+        return out[:, 0] - self.centre @ raw
+
+    def adjoint(self, dual: Array) -> Array:
+        self._charge()
+        out = np.zeros((self.design.n_features, 1))
+        scatter(*self.arrays, dual[:, None], out)
+        pulled: Array = (out[:, 0] - dual.sum() * self.centre) / self.scale
+        return pulled
+
+    def _gathered(self, rows: Index, columns: Index) -> Array:
+        part: Array = gathered_rows(*self.arrays, self.centre, self.scale, rows, columns)
+        return part

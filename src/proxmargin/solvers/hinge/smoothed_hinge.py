@@ -1,0 +1,312 @@
+"""The smooth problems that the proximal method of multipliers for the hinge consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.clock import clock
+from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orthant, smoothed_hinge
+from proxmargin.compiled.solvers.orthant_step import orthant_step
+from proxmargin.designs.base import Design
+from proxmargin.losses.base import Array
+from proxmargin.solvers.hinge.curved_system import LIFTS, WIDE, Curved, System, system_of
+from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
+
+__all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
+
+# corrections of the features that a Newton step puts to zero, all at once or one by one
+CORRECTIONS, WALKS = 5, 50
+# Armijo's share of the slope; what rounding of the objective may hide, relative to it; the share
+# of the first slope that may be left at the end of a step where it does; halvings of a step, and
+# how often it is tried in all: where few samples are curved, steps in large units are far too long
+DESCENT, ROUNDING, FLATTER, HALVINGS, TRIALS = 1e-4, 1e-13, 0.8, 40, 60
+EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+# a problem that rounding ends is solved with a residual of at most so many times the target
+ROUGH = 1e3
+
+
+class Centre(NamedTuple):
+    """The point that a smoothed problem is built around: coefficients, intercept, multipliers."""
+
+    coef: Array
+    intercept: float
+    dual: Array
+
+
+class Here(NamedTuple):
+    """A point of a smoothed problem.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+    scores : (n_samples,)
+    dual : (n_samples,)
+        Maximisers, the multipliers of this point.
+    free : integers
+        Samples whose maximiser is strictly inside its box.
+    value : float
+    """
+
+    coef: Array
+    intercept: float
+    scores: Array
+    dual: Array
+    free: NDArray[np.intp]
+    value: float
+
+
+class Slopes(NamedTuple):
+    """Derivatives of all but the l1 part at a point, and how far from optimal they are.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+    residual : float
+        Largest violation of the optimality conditions, relative to the pull of the multipliers.
+    least : float
+        What rounding of the scores leaves of the residual.
+    pulled : (n_features,)
+        ``X'(y a)`` for the multipliers a.
+    """
+
+    coef: Array
+    intercept: float
+    residual: float
+    least: float
+    pulled: Array
+
+
+class End(NamedTuple):
+    """How a smoothed problem was left, and how its multipliers pull on the features."""
+
+    steps: int
+    solved: bool
+    stuck: bool
+    pulled: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedHinge:
+    """``F(w, b) = sum_i e_i(x_i'w + b) + l1 |w|_1 + l2/2 |w|^2 + ridge/2 b^2 + proximal terms``,
+
+        e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
+
+    the proximal terms being ``|w - centre|^2_D / 2`` and ``lift/2 (b - centre)^2``.
+
+    Attributes
+    ----------
+    design : Design
+    signs, caps, widths : (n_samples,)
+    l1, l2 : float
+    centre : Centre
+    proximal : float > 0
+        The diagonal of D.
+    ridge : float
+    lift : float > 0, or None
+        None where there is no intercept.
+    """
+
+    design: Design
+    signs: Array
+    caps: Array
+    widths: Array
+    l1: float
+    l2: float
+    centre: Centre
+    proximal: float
+    ridge: float
+    lift: float | None
+
+    @property
+    def rows(self) -> NewtonRows:
+        return newton_rows(self.design)
+
+    def at(self, coef: Array, intercept: float, scores: Array | None = None) -> Here:
+        """A point, whose scores may be known."""
+        if scores is None:
+            scores = self.rows.scores(coef) + intercept
+        dual = np.empty_like(scores)
+        value, free = smoothed_hinge(
+            scores, self.signs, self.caps, self.centre.dual, self.widths, dual
+        )
+        turn = intercept - self.centre.intercept
+        value += net_value(coef, self.centre.coef, self.l1, self.l2, self.proximal)
+        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.lift or 0.0) * turn**2
+        return Here(coef, intercept, scores, dual, free, value)
+
+    def slopes(self, here: Here) -> Slopes:
+        signed = self.signs * here.dual
+        pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
+        rest, pull = net_slopes(
+            here.coef, self.centre.coef, pulled, self.l1, self.l2, self.proximal, slope
+        )
+        lean = 0.0
+        if self.lift is not None:
+            turn = here.intercept - self.centre.intercept
+            lean = self.ridge * here.intercept + self.lift * turn - float(signed.sum())
+        unit = max(pull, self.l1) or 1.0
+        total = max(float(here.dual.sum()), TINY)
+        residual = max(rest / unit, abs(lean) / total)
+        widths = self.widths[here.free]
+        noise = 2 * EPS * float(widths @ widths) ** 0.5 * self.rows.largest
+        return Slopes(slope, lean, residual, noise / unit, pulled)
+
+    def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
+        """The curvature at a point, in the intercept and the features ``index``."""
+        part, bends = self.design, self.widths[here.free]
+        if self.rows.is_large(here.free.size, index.size):
+            bends = np.zeros_like(self.widths)
+            bends[here.free] = self.widths[here.free]
+        else:
+            part = self.rows.part(here.free, index)
+        return Curved(
+            part,
+            bends,
+            np.full(index.size, self.proximal + self.l2),
+            None if self.lift is None else self.lift + self.ridge,
+        )
+
+
+def minimised(
+    smoothed: SmoothedHinge, here: Here, target: float, limit: int, deadline: float
+) -> tuple[Here, End]:
+    """Newton steps until the residual is at most ``target``, or nothing more can be done."""
+    steps, slopes = 0, smoothed.slopes(here)
+    while True:
+        if slopes.residual <= max(target, slopes.least):
+            return here, End(steps, solved=True, stuck=False, pulled=slopes.pulled)
+        if steps >= limit or clock() >= deadline:
+            return here, End(steps, solved=False, stuck=False, pulled=slopes.pulled)
+        stepped = _stepped(smoothed, here, slopes, deadline)
+        steps += 1
+        if stepped is None:
+            solved = slopes.residual <= ROUGH * target
+            return here, End(steps, solved, stuck=True, pulled=slopes.pulled)
+        here, slopes = stepped
+
+
+class _Direction(NamedTuple):
+    """A step of some ``features``, which stay on their ``side`` of zero, and its slope."""
+
+    features: NDArray[np.intp]
+    side: Array
+    slope: Array
+    coef: Array
+    intercept: float
+
+
+def _stepped(
+    smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float
+) -> tuple[Here, Slopes] | None:
+    """A step of Newton's method, as long as the objective allows; None if it allows none.
+
+    Near the solution the objective cannot tell a good step from a bad one, but its slope along
+    the step can: by convexity a step is good that has not become much steeper at its end (Hager
+    and Zhang 2005).
+    """
+    to = _direction(smoothed, here, slopes, deadline)
+    slack = ROUNDING * abs(here.value)
+    first = here.coef[to.features]
+    whole = np.zeros_like(here.coef)
+    whole[to.features] = to.coef
+    moved = smoothed.rows.scores(whole) + to.intercept
+    fall = -float(to.slope @ to.coef) - to.intercept * slopes.intercept
+    length = 1.0
+    for trial in range(TRIALS):
+        coef = here.coef.copy()
+        coef[to.features] = first + length * to.coef
+        there = smoothed.at(
+            coef, here.intercept + length * to.intercept, here.scores + length * moved
+        )
+        if length * fall > slack and there.value <= here.value - DESCENT * length * fall:
+            return there, smoothed.slopes(there)
+        if there.value <= here.value + slack:
+            end = smoothed.slopes(there)
+            slope = end.coef[to.features] + smoothed.l1 * to.side
+            if float(slope @ to.coef) + to.intercept * end.intercept <= FLATTER * abs(fall):
+                return there, end
+        if length * fall <= slack:
+            return None
+        length *= 0.5 if trial < HALVINGS else 0.1
+    return None
+
+
+def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
+    """Newton's step in the orthant of the features that are away from zero, or want to be."""
+    index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
+    curved, coef = smoothed.curved(here, index), here.coef[index]
+    matrix = few_by_rows(curved.design)
+    if matrix is not None:
+        lift = -1.0 if curved.lift is None else curved.lift
+        parts = matrix, curved.bends, curved.diagonal, lift
+        start = coef, side, slope, slopes.intercept
+        move, turn = orthant_step(*parts, *start, WIDE, LIFTS, CORRECTIONS, WALKS)
+    else:
+        model = _Model(system_of(curved, deadline), coef, side, slope, slopes.intercept)
+        move, turn = _jumped(model)
+        if not float(slope @ move) + turn * slopes.intercept < 0:
+            move, turn = _walked(model)
+    return _Direction(index, side, slope, move, turn)
+
+
+class _Model(NamedTuple):
+    """A quadratic model: its system, the point and its orthant, and the slopes there."""
+
+    system: System
+    coef: Array
+    side: Array
+    slope: Array
+    lean: float
+
+
+def _jumped(model: _Model) -> tuple[Array, float]:
+    """The step to the minimiser of the model in the orthant, where that is found quickly.
+
+    Coefficients that would change their sign are put to zero, all at once, and the others solved
+    for again; those that still would in the end stay at zero. The step may fail to descend.
+    """
+    coef, side = model.coef, model.side
+    stays = np.ones(coef.size, dtype=bool)
+    for _ in range(CORRECTIONS):
+        index = np.flatnonzero(stays)
+        push, tilt = model.system.push(np.where(stays, 0.0, -coef), 0.0)
+        part, turn = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
+        move = -coef
+        move[index] = part
+        beyond = stays & ((coef + move) * side < 0)
+        if not beyond.any():
+            break
+        stays &= ~beyond
+    return np.where((coef + move) * side < 0, -coef, move), turn
+
+
+def _walked(model: _Model) -> tuple[Array, float]:
+    """A step into the orthant along which the model falls all the way.
+
+    It goes towards the minimiser up to the first coefficient that is zero, leaves that there,
+    and goes on to the minimiser of the others.
+    """
+    coef, side = model.coef, model.side
+    stays = np.ones(coef.size, dtype=bool)
+    move, turn = np.zeros(coef.size), 0.0
+    for _ in range(WALKS):
+        index = np.flatnonzero(stays)
+        push, tilt = model.system.push(move, turn)
+        part, shift = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
+        room, pace = (coef + move)[index] * side[index], -part * side[index]
+        reach = np.where(pace > 0, room / np.where(pace > 0, pace, 1.0), np.inf)
+        length = min(1.0, float(reach.min(initial=np.inf)))
+        move[index] += length * part
+        turn += length * shift
+        hit = index[reach <= length]
+        if length == 1.0 and hit.size == 0:
+            break
+        move[hit] = -coef[hit]
+        stays[hit] = False
+    return move, turn

@@ -1,0 +1,255 @@
+"""MM-FDA with a ridge: one decomposition of the covariance, then a scalar equation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from proxmargin.designs.base import Array, Design
+from proxmargin.losses.minimax import MinimaxFisher
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.minimax.ellipsoids import (
+    ROUNDING,
+    coordinates_of,
+    covariances,
+    ellipsoid_loss,
+    forms_covariances,
+    is_ridge,
+    spectrum,
+    variances_of,
+)
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["FisherSecular", "FisherState"]
+
+# what the difference of the means has outside the range of the covariance is rounding below this
+OUTSIDE = 1e-11
+# the secular equation converges quadratically, from the left
+SECULAR_STEPS, SECULAR = 200, 1e-15
+# iterative refinement of the one linear system
+REFINEMENTS = 2
+# vectors that a Lanczos step adds, and the loss of norm that ends it
+LANCZOS_BLOCK, BREAKDOWN = 8, 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class FisherState(State):
+    """The state of `FisherSecular`.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    dual : (n_samples,)
+        The dual point that belongs to it.
+    basis : tuple of (LANCZOS_BLOCK, n_features)
+        Orthonormal Lanczos vectors, for large data; the next one is ``following``.
+    diagonal, beside : (k,)
+        The tridiagonal matrix; the last entry of ``beside`` links to ``following``.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    dual: Array | None = None
+    basis: tuple[Array, ...] = ()
+    following: Array = None  # type: ignore[assignment]
+    diagonal: Array = None  # type: ignore[assignment]
+    beside: Array = None  # type: ignore[assignment]
+
+
+class _Secular(NamedTuple):
+    """Where ``mu`` solves the secular equation, in the basis of eigenvectors.
+
+    Attributes
+    ----------
+    direction : (k,)
+        ``mu (Lambda + mu)^-1 d``: l2 times the coefficients.
+    regression : (k,)
+        ``(Lambda + mu)^-1 d``: its scores are the free part of the dual point.
+    mu : float
+    """
+
+    direction: Array
+    regression: Array
+    mu: float
+
+    def solved(self, values: Array, right: Array) -> Array:
+        """``(Lambda + mu)^-1 right`` in the range of Lambda, (k,)."""
+        real = values > 0
+        return np.divide(right, values + self.mu, out=np.zeros_like(right), where=real)
+
+    def refined(self, step: Array) -> _Secular:
+        return _Secular(self.direction + self.mu * step, self.regression + step, self.mu)
+
+
+@dataclass(frozen=True)
+class FisherSecular(Solver[FisherState]):
+    """MM-FDA with a ridge: ridge discriminant analysis whose strength solves a scalar equation.
+
+    With the difference of the means d and the pooled within-class covariance S, the optimum is
+
+        ``l2 w = mu (S + mu I)^-1 d``,  ``d'(S + mu I)^-1 S (S + mu I)^-1 d = kappa^2``:
+
+    one eigendecomposition of S on the shorter side of the data, then Newton's method in mu. Where
+    no mu > 0 solves it, w is what d has outside the range of S, zero for most data with more
+    samples than features: kappa has reached its largest value then. Data that are large both ways
+    get a Lanczos basis of S instead, started at d, that grows until the certificate is met.
+    """
+
+    name: ClassVar[str] = "fisher-secular"
+    needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 300
+    reads_columns: ClassVar[bool] = False
+
+    def objection(self, problem: Problem) -> str | None:
+        fits = isinstance(problem.loss, MinimaxFisher) and is_ridge(problem)
+        return None if fits else "it needs the minimax loss of Fisher's criterion and a ridge"
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:
+        forms_covariances(problem, stop.deadline)
+        return FisherState(coef=start.coef[:, 0].copy(), following=_means_apart(problem))
+
+    def step(self, problem: Problem, state: FisherState) -> FisherState:
+        if forms_covariances(problem):
+            return self._decomposed(problem, state)
+        return self._extended(problem, state)
+
+    def point(self, problem: Problem, state: FisherState) -> Point:
+        return Point(state.coef[:, None], np.zeros(1))
+
+    def dual(self, problem: Problem, state: FisherState) -> Array | None:
+        return None if state.dual is None else state.dual[:, None]
+
+    def _decomposed(self, problem: Problem, state: FisherState) -> FisherState:
+        loss, coordinates = ellipsoid_loss(problem), coordinates_of(problem)
+        design = coordinates.design
+        apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
+        values, vectors = design.remembered(  # no part of it depends on kappa
+            "within-class spectrum",
+            lambda: spectrum(np.add(*covariances(loss, design)), variances_of(problem)),
+            loss.form.roots,
+            loss.form.offset,
+        )
+        found = _secular(values, vectors.T @ apart, loss.kappa)
+        regression = vectors @ found.regression
+        dual = _dual_of(problem, design, regression)
+        for _ in range(
+            REFINEMENTS if np.isfinite(found.mu) else 0
+        ):  # products with the data know more than their covariance
+            rest = -design.adjoint(dual[:, None])[:, 0] - vectors @ found.direction
+            step = found.solved(values, vectors.T @ rest)
+            regression = regression + vectors @ step
+            found = found.refined(step)
+            dual = _dual_of(problem, design, regression)
+        coef = coordinates.coef(vectors @ found.direction) / problem.penalty.l2
+        return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual, finished=True)
+
+    def _extended(self, problem: Problem, state: FisherState) -> FisherState:
+        """Some more Lanczos vectors, and the optimum among their combinations."""
+        loss, size = ellipsoid_loss(problem), float(np.linalg.norm(_means_apart(problem)))
+        if size == 0.0:
+            return replace(state, n_iter=state.n_iter + 1, finished=True)
+        state = _lanczos(problem, state)
+        found_values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
+        values: Array = np.array(found_values, np.float64)
+        values[values <= ROUNDING * values.size * values[-1]] = 0.0
+        found = _secular(values, size * vectors[0], loss.kappa)
+        coef = _combined(state.basis, vectors @ found.direction) / problem.penalty.l2
+        regression = _combined(state.basis, vectors @ found.regression)
+        dual = _dual_of(problem, problem.design, regression)
+        return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual)
+
+
+def _means_apart(problem: Problem) -> Array:
+    """Difference of the means of the classes, (n_features,)."""
+    return -problem.design.adjoint(ellipsoid_loss(problem).form.offset[:, None])[:, 0]
+
+
+def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
+    """The dual point whose free part are the scores of some coefficients, (n_samples,)."""
+    form = ellipsoid_loss(problem).form
+    scores = design.scores(regression[:, None])[:, 0]
+    dual: Array = form.offset + form.roots * form.deviations(scores)
+    return dual
+
+
+def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
+    """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
+
+    Newton's method on ``1 / kappa = 1 / root(mu)``, concave in mu: from the left it stays there.
+    Without a solution mu is zero, and what is left of d is what lies outside the range.
+
+    Parameters
+    ----------
+    values, apart : (k,)
+        Eigenvalues lambda, zero or real, and the difference of the means d in the eigenvectors.
+    """
+    real = values > 0
+    if kappa == 0 or not real.any():
+        return _Secular(apart.copy(), np.zeros_like(apart), np.inf)
+    heavy, part = values[real], apart[real]
+    mu, found = 0.0, False
+    for _ in range(SECULAR_STEPS):
+        shifted = heavy + mu
+        square = float((part**2 * heavy / shifted**2).sum())
+        if square <= kappa**2 * (1.0 + SECULAR):
+            break
+        found = True
+        fall = float((part**2 * heavy / shifted**3).sum())
+        step = (np.sqrt(square) / kappa - 1.0) * square / fall
+        if mu + step == mu:
+            break
+        mu += step
+    direction, regression = np.zeros_like(apart), np.zeros_like(apart)
+    regression[real] = part / (heavy + mu)
+    if found:
+        direction[real] = mu * regression[real]
+    if found or np.linalg.norm(apart[~real]) > OUTSIDE * np.linalg.norm(apart):
+        direction[~real] = apart[~real]
+    return _Secular(direction, regression, mu)
+
+
+def _lanczos(problem: Problem, state: FisherState) -> FisherState:
+    """`LANCZOS_BLOCK` more orthonormal vectors that make the covariance tridiagonal."""
+    design, form = problem.design, ellipsoid_loss(problem).form
+    diagonal = [] if state.diagonal is None else list(state.diagonal)
+    beside = [] if state.beside is None else list(state.beside)
+    block = np.zeros((LANCZOS_BLOCK, design.n_features))
+    following, count = state.following / np.linalg.norm(state.following), 0
+    ended = False
+    while count < LANCZOS_BLOCK and not ended:
+        block[count] = following
+        count += 1
+        scores = design.scores(following[:, None])[:, 0]
+        spread = form.roots * form.deviations(scores)
+        image = design.adjoint(spread[:, None])[:, 0]
+        diagonal.append(float(following @ image))
+        size = float(np.linalg.norm(image))
+        for _ in range(2):  # twice is enough
+            for part in (*state.basis, block[:count]):
+                image -= part.T @ (part @ image)
+        rest = float(np.linalg.norm(image))
+        beside.append(rest)
+        ended = rest <= BREAKDOWN * size
+        following = image if ended else image / rest
+    return replace(
+        state,
+        basis=(*state.basis, block[:count]),
+        following=following,
+        diagonal=np.array(diagonal),
+        beside=np.array(beside),
+        finished=ended,
+    )
+
+
+def _combined(basis: tuple[Array, ...], weights: Array) -> Array:
+    """``sum_j weights_j basis_j``."""
+    total, first = np.zeros(basis[0].shape[1]), 0
+    for block in basis:
+        total += block.T @ weights[first : first + len(block)]
+        first += len(block)
+    return total

@@ -1,0 +1,181 @@
+"""Hinge losses as rows of a linear program: one variable a hinge, one row a piece of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.losses.margins.hinge import Hinge
+from proxmargin.losses.margins.margin_sum import MarginSum
+
+__all__ = ["HingeRows", "hinge_rows"]
+
+Ids = NDArray[np.intp]
+
+
+class HingeRows(ABC):
+    """``L(Z) = sum_c costs_c [max_{rows r of c} 1 - gains_r'z_i(r)]_+``.
+
+    Row ``i K + k`` is that of sample i and output k. In the program the hinge c is a variable
+    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= 1``; the duals y of those rows make the dual point
+    ``q_i = -sum_r y_r gains_r``.
+
+    Attributes
+    ----------
+    n_outputs : int
+    costs : (n_hinges,)
+    share_hinges : bool
+        A hinge has several rows, of which few matter.
+    """
+
+    n_outputs: int
+    costs: Array
+    share_hinges: bool = False
+
+    @abstractmethod
+    def hinges(self, rows: Ids) -> Ids:
+        """The hinge that each row belongs to."""
+
+    @abstractmethod
+    def gains(self, rows: Ids) -> Array:
+        """By how much each score lowers the hinge, (n_rows, n_outputs)."""
+
+    @abstractmethod
+    def shortfalls(self, scores: Array) -> Array:
+        """``1 - gains_r'z`` of every row, (n_samples, n_outputs); -inf where there is none."""
+
+    @cached_property
+    def all_rows(self) -> Ids:
+        """The rows of all pieces that count."""
+        shape = (self.n_samples, self.n_outputs)
+        return np.flatnonzero(np.isfinite(self.shortfalls(np.zeros(shape))))
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int: ...
+
+    def violated(
+        self, shortfalls: Array, rows: Ids, slack: float, floors: Array | float = 0.0
+    ) -> Ids:
+        """Of each sample the row furthest above what ``rows`` make of its hinge, if it is.
+
+        Parameters
+        ----------
+        shortfalls : (n_samples, n_outputs)
+            Of every row; -inf for those that are not asked for.
+        floors : (n_hinges,) or number
+            What each hinge is without any row.
+        """
+        made = np.broadcast_to(floors, self.costs.shape).copy()
+        np.maximum.at(made, self.hinges(rows), shortfalls.flat[rows])
+        hinges = made[self.hinges(np.arange(shortfalls.size))].reshape(shortfalls.shape)
+        asked = np.isfinite(shortfalls)
+        above = np.subtract(shortfalls, hinges, out=np.full(shortfalls.shape, -np.inf), where=asked)
+        above.flat[rows] = -np.inf
+        worst = above.argmax(axis=1)
+        samples = np.flatnonzero(above.max(axis=1) > slack)
+        found: Ids = samples * self.n_outputs + worst[samples]
+        return found
+
+    def near(self, scores: Array, distance: float) -> Ids:
+        """The rows that are within ``distance`` of their hinge, or above it."""
+        shortfalls = self.shortfalls(scores)
+        every = np.arange(shortfalls.size)
+        sizes = np.zeros(self.costs.size)
+        np.maximum.at(sizes, self.hinges(every), shortfalls.ravel())
+        found: Ids = np.flatnonzero(shortfalls.ravel() >= sizes[self.hinges(every)] - distance)
+        return found
+
+    def dual(self, rows: Ids, duals: Array) -> Array:
+        """The dual point of duals of the rows, (n_samples, n_outputs)."""
+        pulls = -duals[:, None] * self.gains(rows)
+        return _summed(rows // self.n_outputs, pulls, self.n_samples)
+
+
+def _summed(samples: Ids, values: Array, n_samples: int) -> Array:
+    flat = samples[:, None] * values.shape[1] + np.arange(values.shape[1])
+    sums = np.bincount(flat.ravel(), values.ravel(), minlength=n_samples * values.shape[1])
+    return sums.astype(np.float64).reshape(n_samples, values.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _WorstClass(HingeRows):
+    """One hinge a sample: that of the wrong class with the largest score."""
+
+    loss: CrammerSinger
+    share_hinges = True
+
+    @property
+    def n_samples(self) -> int:
+        return self.loss.codes.size
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return self.loss.n_outputs
+
+    @property
+    def costs(self) -> Array:  # type: ignore[override]
+        return self.loss.shares
+
+    def hinges(self, rows: Ids) -> Ids:
+        return rows // self.n_outputs
+
+    def gains(self, rows: Ids) -> Array:
+        each = np.arange(rows.size)
+        gains = np.zeros((rows.size, self.n_outputs))
+        gains[each, self.loss.codes[rows // self.n_outputs]] = 1.0
+        gains[each, rows % self.n_outputs] = -1.0
+        return gains
+
+    def shortfalls(self, scores: Array) -> Array:
+        own = np.arange(self.n_samples), self.loss.codes
+        shortfalls = 1.0 + scores - scores[own][:, None]
+        shortfalls[own] = -np.inf
+        shortfalls[self.loss.shares == 0] = -np.inf
+        return shortfalls
+
+
+@dataclass(frozen=True, eq=False)
+class _EveryMargin(HingeRows):
+    """One hinge a margin, with one row each."""
+
+    loss: MarginSum
+
+    @property
+    def n_samples(self) -> int:
+        return self.loss.signs.shape[0]
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return self.loss.n_outputs
+
+    @property
+    def costs(self) -> Array:  # type: ignore[override]
+        return self.loss.weights.ravel()
+
+    def hinges(self, rows: Ids) -> Ids:
+        return rows
+
+    def gains(self, rows: Ids) -> Array:
+        gains = np.zeros((rows.size, self.n_outputs))
+        gains[np.arange(rows.size), rows % self.n_outputs] = self.loss.signs.flat[rows]
+        return gains
+
+    def shortfalls(self, scores: Array) -> Array:
+        shortfalls: Array = np.where(self.loss.weights > 0, 1.0 - self.loss.signs * scores, -np.inf)
+        return shortfalls
+
+
+def hinge_rows(loss: Loss) -> HingeRows | None:
+    """The rows of a loss that is a sum of hinges; None for another."""
+    if isinstance(loss, CrammerSinger):
+        return _WorstClass(loss)
+    if isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge):
+        return _EveryMargin(loss)
+    return None

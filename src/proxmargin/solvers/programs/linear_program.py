@@ -1,0 +1,222 @@
+"""Hinge losses with l1 and group l_inf norms by the simplex method, on some rows and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.clock import clock
+from proxmargin.losses.base import Array
+from proxmargin.losses.level_set import LevelSet
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.programs.gauge_columns import Columns, gauge_columns
+from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
+from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
+from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
+from proxmargin.stopping import Stop
+
+__all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
+
+Ids = NDArray[np.intp]
+# pieces of hinges with several up to which all are taken in at once
+FEW_ROWS = 1000
+# columns that enter in a round: this many, or this many for each sample
+COLUMNS, COLUMNS_A_SAMPLE = 20, 2
+# pivots of the simplex method in a round at most, and in the rounds between two certificates
+PIVOTS, BUDGET = 20_000, 1000
+# of a start: pieces this near to their hinge are taken in, and columns whose dual norms are this
+# large
+NEAR, NEARLY = 0.02, 0.98
+# how far a hinge may be above what the rows in the program make of it
+SLACK = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(State):
+    """The rows and columns that were generated, and the last vertex of their program.
+
+    Attributes
+    ----------
+    at : Point
+    scores, dual : (n_samples, n_outputs)
+    rows : (n_rows,)
+        Ids of the rows of the loss (`HingeRows`).
+    columns : Columns
+        Of the penalty.
+    basis : Basis, optional
+        Of the next program.
+    multiplier : float
+        Of the budget for the loss, where there is one (`LevelSet`).
+    pivots : int
+        Of the simplex method so far.
+    limit : int
+        Rounds at most.
+    deadline : float
+    """
+
+    at: Point = None  # type: ignore[assignment]
+    scores: Array | None = None
+    dual: Array | None = None
+    rows: Ids = None  # type: ignore[assignment]
+    columns: Columns = None  # type: ignore[assignment]
+    basis: Basis | None = None
+    multiplier: float = 1.0
+    pivots: int = 0
+    limit: int = 0
+    deadline: float = np.inf
+
+    @property
+    def goes_on(self) -> bool:
+        """Nothing asks for a certificate before the next round."""
+        ended = self.finished or self.exact or self.n_iter >= self.limit
+        return not ended and clock() < self.deadline
+
+
+@dataclass(frozen=True)
+class LinearProgram(Solver[Generated]):
+    """Column and row generation.
+
+    With a hinge loss and an l1 or group l_inf norm the problem is a linear program, of which an
+    optimal vertex uses few columns (coefficients) and few rows (wrong classes). Each round
+    solves the program of those generated so far, from the last basis, and takes in what the
+    solution violates: of each sample the wrong class that is furthest above its hinge, and the
+    columns whose dual constraints are violated most. Where nothing is, the vertex solves the
+    whole program, up to rounding.
+
+    With a budget for the loss (`LevelSet`) it is the same program with one more row, whose dual
+    is the multiplier. Solutions within a budget need not minimise the loss and a penalty of any
+    strength: as the strength falls, the loss of those jumps from vertex to vertex.
+
+    Notes
+    -----
+    (7) and (8) of Chierchia et al. (2015).
+    """
+
+    name: ClassVar[str] = "linear-program"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 1000
+
+    def objection(self, problem: Problem) -> str | None:
+        bare = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+        if hinge_rows(bare) is None:
+            return "it needs a hinge loss (plain, of the wrong classes, or Crammer and Singer's)"
+        gauge = gauge_columns(problem.penalty)
+        flat = gauge is not None and gauge.is_polyhedral and gauge.strength > 0
+        if not flat or problem.penalty.l2 > 0:
+            return "it needs an l1 or group l_inf penalty, without a ridge part"
+        if problem.fits_intercept and not problem.intercept.is_shift_invariant:
+            return "it needs an intercept without penalty, or none"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Generated:
+        program = _program_of(problem)
+        scores = problem.design.scores(start.coef) + start.intercept
+        columns = program.gauge.starting(start.coef)
+        rows = first_rows(program.rows, scores)
+        if columns.parts.size:
+            rows = np.union1d(rows, program.rows.near(scores, NEAR))
+        if start.dual is not None and columns.parts.size:
+            pulled = problem.design.adjoint(-start.dual) / program.gauge.strength
+            limit = columns.parts.size + columns_a_round(len(scores))
+            columns = columns.joined(program.gauge.entering(pulled / NEARLY, columns, limit))
+        return Generated(
+            at=start,
+            scores=scores,
+            rows=rows,
+            columns=columns,
+            limit=self.max_iter if stop.max_iter is None else stop.max_iter,
+            deadline=stop.deadline,
+        )
+
+    def step(self, problem: Problem, state: Generated) -> Generated:
+        """Rounds until nothing is violated, or as many as `BUDGET` pivots allow, but one."""
+        program = _program_of(problem)
+        pivots = state.pivots + BUDGET
+        state = _round(program, state)
+        while state.pivots < pivots and state.goes_on:
+            state = _round(program, state)
+        return state
+
+    def point(self, problem: Problem, state: Generated) -> Point:
+        return state.at
+
+    def scores(self, problem: Problem, state: Generated) -> Array | None:
+        return state.scores
+
+    def dual(self, problem: Problem, state: Generated) -> Array | None:
+        return state.dual
+
+
+def columns_a_round(n_samples: int) -> int:
+    """The number of columns that may enter at a time."""
+    return max(COLUMNS, COLUMNS_A_SAMPLE * n_samples)
+
+
+def _program_of(problem: Problem) -> HingeProgram:
+    program = hinge_program(problem)
+    assert program is not None
+    return program
+
+
+def first_rows(rows: HingeRows, scores: Array) -> Ids:
+    """All rows where they are few, or each a hinge; else one of each sample, of the worst."""
+    if rows.all_rows.size <= FEW_ROWS or not rows.share_hinges:
+        return rows.all_rows
+    # at the null model all wrong classes are as bad: each is to be the first of some samples
+    broken_ties = scores + SLACK * np.random.default_rng(0).random(scores.shape)
+    return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
+
+
+def _round(program: HingeProgram, state: Generated) -> Generated:
+    """Solve the restricted program, and take in what its vertex violates."""
+    vertex = _vertex(program, state)
+    point = program.point(state.columns, vertex)
+    reached = replace(
+        state,
+        n_iter=state.n_iter + 1,
+        at=point,
+        scores=program.problem.design.scores(point.coef) + point.intercept,
+        dual=program.dual(state.rows, vertex),
+        multiplier=program.multiplier(vertex),
+        basis=vertex.basis,
+        pivots=state.pivots + vertex.pivots,
+    )
+    if not vertex.optimal:
+        return replace(reached, finished=not vertex.limited)
+    return _grown(program, reached)
+
+
+def _vertex(program: HingeProgram, state: Generated) -> Vertex:
+    """The optimal vertex of the restricted program; from no basis if that of the state fails."""
+    restricted = program.restricted(state.rows, state.columns)
+    vertex = solved(restricted, state.basis, pivots=PIVOTS, deadline=state.deadline)
+    if vertex.optimal or vertex.limited or state.basis is None:
+        return vertex
+    return solved(restricted, None, pivots=PIVOTS, deadline=state.deadline)
+
+
+def _grown(program: HingeProgram, state: Generated) -> Generated:
+    """``state`` with the rows and columns that its vertex violates."""
+    assert state.dual is not None
+    assert state.scores is not None
+    assert state.basis is not None
+    design = program.problem.design
+    shortfalls = program.rows.shortfalls(state.scores)
+    rows = program.rows.violated(shortfalls, state.rows, SLACK)
+    pulled = design.adjoint(-state.dual) / program.gauge.strength
+    columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
+    new = columns.parts.size
+    ended = not (rows.size or new)
+    return replace(
+        state,
+        rows=np.concatenate([state.rows, rows]),
+        columns=state.columns.joined(columns),
+        basis=state.basis.extended(new, rows.size),
+        # once more from the last basis: its values are then free of what many pivots rounded
+        finished=ended and state.exact,
+        exact=ended,
+    )

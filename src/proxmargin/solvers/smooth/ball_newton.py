@@ -1,0 +1,271 @@
+"""Newton's method for a smooth loss over a ball: the secular equation of each quadratic model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+
+from proxmargin.certificate import Gap
+from proxmargin.designs.base import Array
+from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
+from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.pace import factor_work, gram_work
+from proxmargin.penalties.ball import Ball
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solvers.smooth.margin_model import (
+    Expansion,
+    centre_of,
+    eliminated,
+    expanded,
+    line_search,
+    next_share,
+    well_centred,
+)
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["BallNewton", "BallNewtonState"]
+
+# the most features or samples, whichever are fewer, for which a Hessian is formed
+LARGEST_SIDE = 5000
+# of which one more step after the tolerance is met costs little beside those before
+SMALL_SIDE = 400
+# factors that a step takes, about, to find the multiplier
+FACTORS = 4.0
+# a Hessian is lifted by this share of its trace, and by more while it cannot be factored
+LIFT, MORE_LIFT = 1e-15, 100.0
+# the length of the model's minimiser is the radius up to this share of it, or up to a share of the
+# relative gap, or of the root of what the last step gained, where these are more, which costs a
+# factor or two less; and before it is made that
+SECULAR, LOOSE, LOOSEST, SECULAR_STEPS = 1e-14, 0.1, 1e-2, 60
+# steps without progress after which rounding is all that is left
+PATIENCE = 6
+FALL, ROUNDING = 0.8, 1e-14
+# below this the objective is zero for all that its certificate can tell
+NOTHING = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class BallNewtonState(PricedState):
+    """The state of the ball-constrained Newton method.
+
+    Attributes
+    ----------
+    coef : (k,)
+        In the features, or in the span of the samples where these are fewer.
+    at : Expansion
+        The loss around the point, with the best intercept (of the centred features, where they
+        are).
+    gradient : (k,)
+        Of the loss in the coefficients.
+    share : float
+        How much of the curvature of reweighted least squares stands in where the loss has none.
+    multiplier : float
+        Of the ball, in the last quadratic model.
+    objective, gap : float
+        The objective, and the least duality gap so far.
+    idle : int
+        Steps without progress.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    at: Expansion = None  # type: ignore[assignment]
+    gradient: Array = None  # type: ignore[assignment]
+    share: float = 0.0
+    multiplier: float = 0.0
+    objective: float = np.inf
+    gap: float = np.inf
+    idle: int = 0
+
+
+class _InBall(NamedTuple):
+    """The step to the minimiser of a quadratic model over the ball, and its multiplier."""
+
+    step: Array
+    multiplier: float
+
+
+@dataclass(frozen=True)
+class BallNewton(Solver[BallNewtonState]):
+    """Minimise a smooth loss of margins over ``|w|_2 <= radius``.
+
+    The quadratic model of the loss, its intercept eliminated, is minimised over the ball: Newton's
+    method on the secular equation ``|x(mu)| = radius`` with
+    ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial, or at mu = 0 where
+    the ball is inactive. The segment between w and x lies in the ball, and is searched exactly.
+    Wide data are taken in the span of their samples.
+    """
+
+    name: ClassVar[str] = "ball-newton"
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
+    check_every: ClassVar[int] = 1
+    prices: ClassVar[bool] = True
+    max_iter: ClassVar[int] = 300
+
+    def objection(self, problem: Problem) -> str | None:
+        missing = super().objection(problem)
+        if missing:
+            return missing
+        if not (isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, Ball)):
+            return "it needs a loss of margins, and coefficients in a ball"
+        if problem.penalty.p != 2:
+            return f"it needs a ball of the Euclidean norm, p = 2, got p = {problem.penalty.p:g}"
+        side = short_side(problem.design)
+        if side > LARGEST_SIDE:
+            return (
+                f"it forms a matrix of {side} by {side}: at most {LARGEST_SIDE} features or"
+                " samples, whichever are fewer, are taken"
+            )
+        return None
+
+    def work(self, problem: Problem) -> float:
+        design, side = problem.design, short_side(problem.design)
+        long = max(design.n_samples, design.n_features)
+        return gram_work(long, side, design.density) + FACTORS * factor_work(side)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
+        coordinates, centre = _views(problem)
+        coef = coordinates.of(start.coef[:, 0])
+        coef = _inside(coef, _radius(problem))
+        intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
+        scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
+        state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
+        begun = self._priced(problem, state, intercept, scores)
+        # a step of many numbers costs more than its digits are worth
+        small = short_side(problem.design) <= SMALL_SIDE
+        return begun.but(unpolished=stop.polish and small, idle=0)
+
+    def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
+        design, radius, at = _views(problem)[0].design, _radius(problem), state.at
+        matrix, mean = eliminated(problem, design, at.bend)
+        # a step that is so far off loses the square of that
+        ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
+        accuracy = float(np.clip(LOOSE * ahead, SECULAR, LOOSEST))
+        found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier, accuracy)
+        move = -float(mean @ found.step)
+        moved = design.scores(found.step[:, None])[:, 0] + move
+        length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
+        change = length * float(np.linalg.norm(found.step))
+        reached = state.but(
+            n_iter=state.n_iter + 1,
+            coef=_inside(state.coef + length * found.step, radius),
+            share=next_share(state.share, length),
+            multiplier=found.multiplier,
+            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
+        )
+        intercept = at.intercept + length * move
+        priced = self._priced(problem, reached, intercept, at.scores + length * moved)
+        stuck = change == 0.0 and state.share == 0.0
+        return priced.but(finished=priced.idle >= PATIENCE or stuck)
+
+    def _priced(
+        self, problem: Problem, state: BallNewtonState, intercept: float, scores: Array
+    ) -> BallNewtonState:
+        """The best intercept, the loss around the point, its gradient and the gap."""
+        at = expanded(problem, scores, intercept, state.share)
+        gradient = _views(problem)[0].design.adjoint(at.dual[:, None])[:, 0]
+        lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
+        better = lost < FALL * state.gap
+        better |= state.objective - at.value > ROUNDING * abs(at.value) + NOTHING
+        return state.but(
+            at=at,
+            gradient=gradient,
+            objective=at.value,
+            gap=min(lost, state.gap),
+            relative_gap=lost / max(abs(at.value), problem.negligible),
+            idle=0 if better else state.idle + 1,
+            objective_change=(state.objective - at.value) / (1.0 + abs(at.value)),
+        ).claimed(final=True)
+
+    def observe(self, problem: Problem, state: BallNewtonState, gap: Gap) -> BallNewtonState:
+        return state.observed()
+
+    def point(self, problem: Problem, state: BallNewtonState) -> Point:
+        coordinates, centre = _views(problem)
+        coef = _inside(coordinates.coef(state.coef), _radius(problem))
+        return Point(coef[:, None], np.array([state.at.intercept - float(centre @ coef)]))
+
+    def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
+        # coefficients that come out of the span carry its rounding, which the scores do not
+        whole = isinstance(_views(problem)[0], AllFeatures)
+        return state.at.scores[:, None] if whole else None
+
+
+def _views(problem: Problem) -> tuple[Coordinates, Array]:
+    """The coordinates in which steps are taken, and the centre of the data."""
+
+    def views() -> tuple[Coordinates, Array]:
+        whole = well_centred(problem)
+        return in_short_coordinates(whole), centre_of(problem, whole)
+
+    return problem.remembered("ball views", views)
+
+
+def _radius(problem: Problem) -> float:
+    assert isinstance(problem.penalty, Ball)
+    return problem.penalty.radius
+
+
+def _inside(coef: Array, radius: float) -> Array:
+    """``coef``, shortened where rounding has left it outside the ball."""
+    size = float(np.linalg.norm(coef))
+    return coef * (radius / size) if size > radius else coef
+
+
+def _minimised(
+    matrix: Array,
+    gradient: Array,
+    at: Array,
+    radius: float,
+    guess: float,
+    accuracy: float = SECULAR,
+) -> _InBall:
+    """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
+
+    Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d: concave in mu, so that its steps from
+    the left stay there, and those from the right are kept in a bracket. A singular H is lifted to
+    where it can be factored, which leaves its fixed points where they are; then x(0) exists, and
+    x(mu) shrinks to zero as mu grows: there is no hard case.
+    """
+    step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
+    if slant == 0.0:
+        return _InBall(step, guess)
+    lift = LIFT * (float(np.trace(matrix)) + slant / radius)
+    low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
+    mu = min(guess, high)
+    for _ in range(SECULAR_STEPS):
+        try:
+            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
+        except LinAlgError:
+            lift *= MORE_LIFT
+            continue
+        step = -cho_solve(factor, gradient + mu * at, check_finite=False)
+        reached = at + step
+        size = float(np.linalg.norm(reached))
+        if mu == 0.0 and size <= radius:
+            break
+        if abs(size - radius) <= accuracy * radius:
+            # on the sphere the error of a loose solution is along it: the gap sees its square
+            step = reached * (radius / size) - at
+            break
+        low, high = (mu, high) if size > radius else (low, mu)
+        # d|x|/dmu = -|L^-1 x|^2 / |x|
+        slope = float(np.sum(solve_triangular(factor[0], reached, lower=True) ** 2))
+        newton = mu + (size / radius - 1.0) * size**2 / slope if slope > 0 else 0.0
+        inside = low < newton < high or (newton <= 0.0 == low)
+        wanted = max(newton, 0.0) if inside else 0.5 * (low + high)
+        if wanted == mu:
+            break
+        mu = wanted
+    return _InBall(step, mu)
+
+
+def _lifted(matrix: Array, lift: float) -> Array:
+    lifted = matrix.copy()
+    np.einsum("ii->i", lifted)[:] += lift
+    return lifted

@@ -1,0 +1,124 @@
+"""The columns of a working set, copied once, of unit mean square, for compiled steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxmargin.compiled.products.columns import Compressed, scale_lines
+from proxmargin.designs.base import CONSTANT, Array, Design
+from proxmargin.designs.sparse import SparseDesign
+from proxmargin.designs.standardized import StandardizedDesign
+from proxmargin.problem import Problem
+
+__all__ = ["ColumnSet", "readable"]
+
+
+def readable(problem: Problem) -> bool:
+    """Whether columns can be read without filling a sparse matrix."""
+    design = problem.design
+    if isinstance(design, StandardizedDesign) and not design.is_dense:
+        return problem.intercept.is_shift_invariant or not design.centre.any()
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSet:
+    """Columns ``(x_j - mean_j) / unit_j`` of some features.
+
+    Attributes
+    ----------
+    members : (k,) integers
+        The features, in the order of the columns.
+    columns : (n_samples, k) matrix in Fortran order, or sparse by columns
+    mean, unit : (k,)
+        Where the intercept is free the mean only moves it. Dense columns are centred: the Hessian
+        without the intercept is a covariance, and would lose its digits to large means. Of sparse
+        columns only those without a zero are centred, the others would be filled (and have a
+        spread as large as their mean); of standardised data ``mean`` brings back what they had.
+    """
+
+    members: NDArray[np.intp]
+    columns: Any
+    mean: Array
+    unit: Array
+
+    @classmethod
+    def of(cls, problem: Problem, members: NDArray[np.intp]) -> ColumnSet:
+        """Copy the columns of ``members``."""
+        weights = problem.loss.shares
+        raw, mean = _raw(problem.design, members)
+        if not isinstance(raw, np.ndarray):
+            counts = np.diff(raw.indptr)
+            if problem.intercept.is_shift_invariant:
+                full = np.where(counts == raw.shape[0], weights @ raw, 0.0)
+                raw.data -= np.repeat(full, counts)
+                mean = mean + full
+            unit = np.sqrt(weights @ raw.multiply(raw))
+            unit[unit == 0] = 1.0
+            raw.data /= np.repeat(unit, counts)
+        else:
+            unit, centres = np.empty(members.size), problem.intercept.is_shift_invariant
+            scale_lines(raw.T, weights, centres, CONSTANT, mean, unit)
+        return cls(members, raw, mean, unit)
+
+    def changed(self, problem: Problem, wanted: NDArray[np.bool_]) -> ColumnSet:
+        """The columns of the features that are ``wanted``: those that are here, then the others."""
+        kept = wanted[self.members]
+        absent = wanted.copy()
+        absent[self.members] = False
+        new = np.flatnonzero(absent)
+        if kept.all() and not new.size:
+            return self
+        added = ColumnSet.of(problem, new)
+        if isinstance(added.columns, np.ndarray):
+            together = np.concatenate([self.columns.T[kept], added.columns.T]).T
+        else:
+            together = sp.hstack((self.columns[:, kept], added.columns), format="csc")
+        return ColumnSet(
+            np.concatenate([self.members[kept], new]),
+            together,
+            np.concatenate([self.mean[kept], added.mean]),
+            np.concatenate([self.unit[kept], added.unit]),
+        )
+
+    @property
+    def entries(self) -> int:
+        """How many are stored."""
+        matrix = self.columns
+        return int(matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz)
+
+    @property
+    def kernel(self) -> Any:
+        """What compiled functions take for columns."""
+        matrix = self.columns
+        if isinstance(matrix, np.ndarray):
+            return matrix
+        return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
+
+    def offset(self, coef: Array) -> float:
+        """What centring adds to the intercept; ``coef`` in the units of the columns."""
+        return float(self.mean @ (coef / self.unit))
+
+
+def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
+    """A copy of the columns, float64, and the mean that they are to be read with."""
+    if isinstance(design, StandardizedDesign):
+        raw, mean = _raw(design.base, members)
+        centre, scale = design.centre[members], design.scale[members]
+        if isinstance(raw, np.ndarray):
+            raw -= centre
+            raw /= scale
+            return raw, mean
+        raw.data /= np.repeat(scale, np.diff(raw.indptr))
+        return raw, -centre / scale  # the columns are those of the data plus this
+    picked: Any = design.columns(members).matrix  # type: ignore[attr-defined]
+    if isinstance(design, SparseDesign):
+        copied = sp.csc_array(picked, dtype=np.float64, copy=True)
+        copied.sum_duplicates()
+        return copied, np.zeros(members.size)
+    return np.array(picked, dtype=np.float64, order="F"), np.zeros(members.size)

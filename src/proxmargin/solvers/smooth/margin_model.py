@@ -1,0 +1,229 @@
+"""The second-order view of a sum of margin losses that Newton methods share.
+
+The intercept is never a variable of theirs: it is minimised exactly at every point, and eliminated
+from every quadratic model.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from proxmargin.compiled.solvers import newton as compiled
+from proxmargin.designs.base import Array, Design, subtract_outer
+from proxmargin.designs.standardized import centred
+from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.problem import Problem
+
+__all__ = [
+    "Expansion",
+    "Hessian",
+    "centre_of",
+    "curvature_in_shift",
+    "eliminated",
+    "expanded",
+    "first_share",
+    "line_search",
+    "loss_of",
+    "next_share",
+    "well_centred",
+]
+
+# the search along a step ends when the slope has fallen to this share of its first value
+SEARCH_SHARE, SEARCH_STEPS = 0.05, 60
+# homotopy from the curvature of reweighted least squares to that of the loss
+SHARE_END, SHARE_FALL, SHARE_RISE = 1e-3, 0.1, 10.0
+# steps at least this long are good ones, and at least that long acceptable
+GOOD_STEP, FAIR_STEP = 0.5, 0.1
+
+
+class Expansion(NamedTuple):
+    """A point with its best intercept, and the loss around it.
+
+    Attributes
+    ----------
+    intercept : float
+    scores : (n_samples,)
+    value : float
+        The loss, and what the intercept's penalty adds.
+    dual : (n_samples,)
+        Gradient of the loss in the scores.
+    bend : (n_samples,)
+        Second derivatives in the scores, or what stands in for them.
+    """
+
+    intercept: float
+    scores: Array
+    value: float
+    dual: Array
+    bend: Array
+
+
+class Hessian(NamedTuple):
+    """The Hessian of the loss in the coefficients, the intercept eliminated.
+
+    Attributes
+    ----------
+    matrix : (k, k)
+        ``X' D X - h h' / total`` with ``h = X' D 1``.
+    mean : (k,)
+        ``h / total``: the intercept falls by ``mean' d`` along a step d.
+    """
+
+    matrix: Array
+    mean: Array
+
+
+def loss_of(problem: Problem) -> MarginSum:
+    """The loss, which the solver's ``objection`` has found to be a sum over margins."""
+    assert isinstance(problem.loss, MarginSum)
+    return problem.loss
+
+
+def well_centred(problem: Problem) -> Design:
+    """The data, centred where the intercept is free, which only moves the intercept.
+
+    A Hessian without intercept is a covariance: formed from data with large means it would have
+    lost its digits.
+    """
+    if problem.intercept.is_shift_invariant:
+        return centred(problem.design, problem.loss.shares)
+    return problem.design
+
+
+def centre_of(problem: Problem, design: Design) -> Array:
+    """The centre of what `well_centred` returned; zero for the data as they are."""
+    centre: Array = getattr(design, "centre", np.zeros(design.n_features))
+    return np.zeros(design.n_features) if design is problem.design else centre
+
+
+def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:
+    """The best intercept for these scores, and the loss around it.
+
+    Parameters
+    ----------
+    scores : (n_samples,)
+        At ``intercept``.
+    share : float
+        Of the curvature of reweighted least squares, where the loss has none (`next_share`).
+    """
+    loss, start = loss_of(problem), np.array([intercept])
+    bare = (scores - intercept)[:, None]
+    best = float(loss.best_intercept(bare, problem.intercept, start)[0])
+    scores = bare[:, 0] + best
+    value, dual = loss.value_and_gradient(scores[:, None])
+    value += problem.intercept.value(np.array([[best]]))
+    return Expansion(best, scores, value, dual[:, 0], _bends(loss, scores, share))
+
+
+def curvature_in_shift(problem: Problem, bend: Array) -> float:
+    """Curvature in the intercept, infinite where that is pinned."""
+    if isinstance(problem.intercept, Pinned):
+        return np.inf
+    return float(bend.sum()) + problem.intercept.l2
+
+
+def eliminated(problem: Problem, design: Design, bend: Array) -> Hessian:
+    """Form the Hessian of the loss for these second derivatives, (n_samples,)."""
+    total = curvature_in_shift(problem, bend)
+    if total == 0:
+        zero = np.zeros(design.n_features)
+        return Hessian(np.zeros((zero.size, zero.size)), zero)
+    cross = design.adjoint(bend[:, None])[:, 0]
+    mean = cross / total
+    if problem.intercept.is_shift_invariant:
+        return Hessian(design.gram(bend, mean), mean)
+    matrix = design.gram(bend, np.zeros(design.n_features))
+    subtract_outer(matrix, cross, mean)
+    return Hessian(matrix, mean)
+
+
+def line_search(
+    problem: Problem, at: Expansion, moved: Array, move: float, slope: float, bend: float
+) -> float:
+    """The step length at which ``loss + (l2/2) |w|^2 + intercept`` stops falling.
+
+    Parameters
+    ----------
+    moved : (n_samples,)
+        Change of the scores with a step of length one, the intercept's ``move`` included.
+    slope, bend : float
+        ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
+    """
+    loss, lift = loss_of(problem), problem.intercept.l2
+    slope += lift * at.intercept * move
+    bend += lift * move * move
+    if loss.phi.shape is None:
+        return _exact_step(loss, at.scores, moved, slope, bend)
+    nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
+    ray = (at.scores, moved, signs, weights, nothing, nothing, 0.0, 0.0, slope, bend)
+    step: float = compiled.exact_step(loss.phi.shape, *ray, SEARCH_SHARE, SEARCH_STEPS)
+    return step
+
+
+def first_share(problem: Problem) -> float:
+    """The share to start with: one for losses with a linear piece, which has no curvature."""
+    shape = loss_of(problem).phi.shape
+    return 1.0 if shape is None or np.isfinite(shape.cap) else 0.0
+
+
+def next_share(before: float, step: float) -> float:
+    """Less reweighted curvature after a good step, more after a short one."""
+    if step >= GOOD_STEP:
+        return SHARE_FALL * before if before > SHARE_END else 0.0
+    return before if step >= FAIR_STEP else min(1.0, SHARE_RISE * max(before, SHARE_END))
+
+
+def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
+    """Second derivative in each score, (n_samples,).
+
+    Where it vanishes and the loss does not, ``share`` times the curvature of the parabola that
+    touches the loss there and has its vertex at zero; for a capped quadratic that is the
+    majoriser of reweighted least squares.
+    """
+    signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
+    t = signs * scores
+    if phi.shape is None:
+        bend = weights * phi.curvature(t)
+    else:
+        bend = np.empty(scores.size)
+        compiled.curvature_weights(phi.shape, scores, signs, weights, 0.0, bend)
+    if share > 0:
+        flat = np.flatnonzero((bend == 0) & (weights > 0))
+        slope, value = phi.descent(t[flat]), phi.value(t[flat])
+        missing = np.divide(slope**2, 2.0 * value, out=np.zeros(flat.size), where=value > 0)
+        bend[flat] = share * weights[flat] * missing
+    return bend
+
+
+def _exact_step(loss: MarginSum, scores: Array, moved: Array, lift: float, bend: float) -> float:
+    """`compiled.newton.exact_step` for losses without a compiled shape."""
+    signs = loss.signs[:, 0]
+    margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
+
+    def slope(step: float) -> float:
+        t = margins + step * signs * moved
+        return lift + step * bend - float(rates @ loss.phi.descent(t))
+
+    first = slope(0.0)
+    if not first < 0.0:
+        return 0.0
+    low, high, step = 0.0, np.inf, 1.0
+    at_low, at_high = first, np.inf
+    for trial in range(SEARCH_STEPS):
+        here = slope(step)
+        if abs(here) <= SEARCH_SHARE * abs(first):
+            return step
+        if here < 0.0:
+            low, at_low = step, here
+        else:
+            high, at_high = step, here
+        if high == np.inf:
+            step = 2.0 * step
+        elif trial % 2 == 0:
+            step = low + (high - low) * at_low / (at_low - at_high)
+        else:
+            step = 0.5 * (low + high)
+    return low

@@ -1,0 +1,286 @@
+"""Proximal Newton for many samples of few features: one matrix of curvature, kept up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from proxmargin.certificate import Gap
+from proxmargin.compiled.losses.margins import settle
+from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
+from proxmargin.compiled.solvers.proximal_newton import pricing, quadratic_minimum
+from proxmargin.designs.base import Array, Design, subtract_outer
+from proxmargin.designs.standardized import centred, standardized
+from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.minimize import minimize
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["TallNewton", "TallState"]
+
+# the solver is for data with at most so many features, and at least so many samples for each
+MOST_FEATURES, SAMPLES_EACH = 1000, 20
+# a start from a part of the samples: at most this share, at least so many for each feature
+SHARE, LEAST_EACH, START_TOL = 0.02, 10, 1e-3
+# the model is solved to this share of the violation; more tightly near the end
+FORCING, TIGHT_FORCING, NEAR = 0.1, 0.003, 0.01
+# damping relative to the curvature a coordinate can have, and what a flat one gets
+LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-12, 1e-3, 1e-4, 1e-3
+SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
+# steps without a smaller violation after which rounding is all that is left
+PATIENCE, FALL = 5, 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class TallState(PricedState):
+    """The state of `TallNewton`.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+        Of the centred features, where they are.
+    scores : (n_samples,)
+    dual, slope : (n_samples,), (n_features,)
+        Gradients of the loss in the scores and in the coefficients.
+    violation, least, objective : float
+        The largest violation of optimality, and the least value of that so far.
+    bend : (n_samples,)
+        The curvature that ``matrix`` was computed with.
+    matrix : (n_features, n_features)
+        ``X' diag(bend) X``.
+    major : (n_features,)
+        Largest curvature that each coordinate can have.
+    idle : int
+        Iterations without a smaller violation.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    intercept: float = 0.0
+    scores: Array = None  # type: ignore[assignment]
+    dual: Array = None  # type: ignore[assignment]
+    slope: Array = None  # type: ignore[assignment]
+    violation: float = np.inf
+    least: float = np.inf
+    objective: float = np.inf
+    bend: Array | None = None
+    matrix: Array | None = None
+    major: Array = None  # type: ignore[assignment]
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class TallNewton(Solver[TallState]):
+    """Proximal Newton where the Hessian of all features is small.
+
+    The steps are those of `ProximalNewton`, on all features. The matrix ``X' D X`` of a piecewise
+    quadratic loss changes only with the samples that enter or leave its curved zone: after a start
+    from a small part of the samples these are few, and an iteration costs two products with the
+    data. The logistic loss has a new matrix each time, and needs few iterations.
+    """
+
+    name: ClassVar[str] = "tall-newton"
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    prices: ClassVar[bool] = True
+    max_iter: ClassVar[int] = 300
+
+    def objection(self, problem: Problem) -> str | None:
+        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
+        if not known:
+            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        n, p = problem.design.n_samples, problem.design.n_features
+        if p > MOST_FEATURES or n < SAMPLES_EACH * p:
+            return f"it is for many samples of few features, and these are {n} of {p}"
+        return super().objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> TallState:
+        loss, _ = _parts(problem)
+        if not start.coef.any():
+            start = _from_some_samples(problem, start, stop)
+        design, centre = _design(problem)
+        intercept = float((start.intercept + centre @ start.coef)[0])
+        return self._priced(
+            problem,
+            TallState(
+                coef=start.coef[:, 0].copy(),
+                intercept=intercept,
+                scores=design.scores(start.coef)[:, 0] + intercept,
+                major=loss.phi.smoothness * _squares(problem),
+                tol=SURE * stop.tol,
+            ),
+        )
+
+    def step(self, problem: Problem, state: TallState) -> TallState:
+        loss, penalty = _parts(problem)
+        design, _ = _design(problem)
+        bend = np.empty_like(state.scores)
+        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
+        curvature_weights(loss.phi.shape, state.scores, signs, weights, 0.0, bend)
+        matrix = _updated(design, state, bend)
+        cross = design.adjoint(bend[:, None])[:, 0]
+        ridge = problem.intercept.l2
+        total = float(bend.sum()) + ridge if problem.fits_intercept else 0.0
+        direction = self._direction(state, matrix, cross, total, penalty)
+        shift = -float(cross @ direction) / total if total > 0 else 0.0
+        moved = design.scores(direction[:, None])[:, 0] + shift
+        step = exact_step(
+            loss.phi.shape,
+            state.scores,
+            moved,
+            signs,
+            weights,
+            state.coef,
+            direction,
+            penalty.l1,
+            penalty.l2,
+            ridge * state.intercept * shift,
+            ridge * shift * shift,
+            SEARCH_SHARE,
+            SEARCH_STEPS,
+        )
+        coef = state.coef + step * direction
+        coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
+        change = step * float(np.linalg.norm(direction))
+        reached = state.but(
+            n_iter=state.n_iter + 1,
+            coef=coef,
+            intercept=state.intercept + step * shift,
+            scores=state.scores + step * moved,
+            bend=bend,
+            matrix=matrix,
+            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
+        )
+        priced = self._priced(problem, reached)
+        idle = 0 if priced.violation < FALL * state.least else state.idle + 1
+        least = min(state.least, priced.violation)
+        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE or change == 0.0)
+
+    def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
+        """A claim that the certificate does not confirm asks for more, from exact scores."""
+        if not state.claims:
+            return state
+        scores = _design(problem)[0].scores(state.coef[:, None])[:, 0] + state.intercept
+        return state.observed().but(scores=scores)
+
+    def point(self, problem: Problem, state: TallState) -> Point:
+        centre = _design(problem)[1]
+        coef = state.coef[:, None]
+        return Point(coef, np.array([state.intercept]) - centre @ coef)
+
+    def _direction(
+        self, state: TallState, matrix: Array, cross: Array, total: float, penalty: ElasticNet
+    ) -> Array:
+        """From the coefficients to the minimum of the model, the intercept eliminated."""
+        hessian = matrix.copy()
+        if total > 0:
+            subtract_outer(hessian, cross, cross / total)
+        diagonal = np.einsum("ii->i", hessian)
+        far = min(1.0, state.violation / penalty.l1) if penalty.l1 > 0 else 1.0
+        diagonal += (LEAST_DAMPING + DAMPING * far) * state.major
+        diagonal += np.where(diagonal < FLAT * state.major, LIFT * state.major, 0.0) + penalty.l2
+        diagonal += np.where(diagonal > 0, 0.0, 1.0)  # a feature that is zero everywhere
+        slope = state.slope + penalty.l2 * state.coef
+        target = (FORCING if far > NEAR else TIGHT_FORCING) * state.violation
+        found: Array = quadratic_minimum(hessian, slope, state.coef, penalty.l1, target)
+        return found - state.coef
+
+    def _priced(self, problem: Problem, state: TallState) -> TallState:
+        """The best intercept, gradients there, violations and gap."""
+        loss, penalty = _parts(problem)
+        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
+        scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
+        dual, free = np.empty(scores.size), problem.fits_intercept
+        intercept += settle(loss.phi.shape, scores, signs, weights, free, ridge, intercept, dual)
+        slope = _design(problem)[0].adjoint(dual[:, None])[:, 0]
+        worst, objective, gap = pricing(
+            loss.phi.shape,
+            scores,
+            signs,
+            weights,
+            slope,
+            state.coef,
+            state.major,
+            penalty.l1,
+            penalty.l2,
+            np.empty_like(slope),
+        )
+        objective += 0.5 * ridge * intercept**2
+        relative = gap / max(objective, problem.negligible)
+        return state.but(
+            scores=scores,
+            intercept=intercept,
+            dual=dual,
+            slope=slope,
+            violation=worst,
+            relative_gap=relative,
+            objective=objective,
+            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+        ).claimed(final=True)
+
+
+def _updated(design: Design, state: TallState, bend: Array) -> Array:
+    """``X' diag(bend) X``: from that of the last step where fewer samples have changed."""
+    zero = np.zeros(design.n_features)
+    if state.bend is None or state.matrix is None:
+        return design.gram(bend, zero)
+    change = bend - state.bend
+    if 2 * np.count_nonzero(change) > np.count_nonzero(bend):
+        return design.gram(bend, zero)
+    matrix = state.matrix.copy()
+    if change.any():
+        matrix += design.gram(np.maximum(change, 0.0), zero)
+        matrix -= design.gram(np.maximum(-change, 0.0), zero)
+    return matrix
+
+
+def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
+    """The solution for every so many-th sample of either class, to a loose gap."""
+    loss, _ = _parts(problem)
+    n, p = problem.design.n_samples, problem.design.n_features
+    wanted = max(LEAST_EACH * p, int(SHARE * n))
+    every = n // wanted
+    if every < 2:
+        return start
+    sides = (np.flatnonzero((loss.signs[:, 0] == s) & (loss.weights[:, 0] > 0)) for s in (-1, 1))
+    index = np.sort(np.concatenate([side[::every] for side in sides]))
+    part = MarginSum(loss.phi, loss.signs[index], loss.weights[index] / loss.weights[index].sum())
+    some = replace(problem, loss=part, design=problem.design.rows(index))
+    if ProximalNewton().objection(some) is not None:
+        return start
+    rough = replace(stop, tol=START_TOL, callbacks=(), polish=False)
+    return minimize(some, ProximalNewton(), stop=rough).point
+
+
+def _design(problem: Problem) -> tuple[Design, Array]:
+    """The data, centred where the intercept is free, which only moves the intercept.
+
+    The Hessian without the intercept is a covariance: formed from data with large means it would
+    have lost its digits.
+    """
+    if problem.intercept.is_shift_invariant:
+        design = centred(problem.design, problem.loss.shares)
+        return design, design.centre
+    return problem.design, np.zeros(problem.design.n_features)
+
+
+def _squares(problem: Problem) -> Array:
+    """Weighted mean square of each feature of `_design`."""
+    shares = problem.loss.shares
+    if problem.intercept.is_shift_invariant:
+        scale = standardized(problem.design, shares).scale  # computed with the centre already
+        return np.where(np.isfinite(scale), scale, 0.0) ** 2
+    return problem.design.column_squares(shares, np.zeros(problem.design.n_features))
+
+
+def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
+    """Loss and penalty, which `TallNewton.objection` has found to be of these types."""
+    loss, penalty = problem.loss, problem.penalty
+    assert isinstance(loss, MarginSum)
+    assert isinstance(penalty, ElasticNet)
+    return loss, penalty

@@ -1,0 +1,220 @@
+"""A budget for the loss by its multiplier: cutting planes of the concave dual function.
+
+For the multiplier lambda of the constraint ``L(XW + b) <= budget``,
+
+    phi(lambda) = min_{W, b}  G(W) + lambda (L(XW + b) - budget)
+
+is concave, and the solution at lambda gives a line above it, with slope ``L - budget``. Between
+the last line that rises and the first that falls lies the maximum, below their intersection; the
+value there is that of the convex combination of the two solutions that meets the budget. Where L
+jumps at the best multiplier no solution for any multiplier meets the budget, and that combination
+is optimal (as for the linear programs of Chierchia et al. 2015, section 2.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.losses.level_set import LevelSet
+from proxmargin.outcome import Solution, Status
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.stopping import Stop
+
+__all__ = ["Bracket", "CuttingPlanes"]
+
+# the first multiplier is this share of the price, and the next ones grow by this factor
+FIRST, GROWTH = 3e-3, 10.0
+# problems at one multiplier are solved to this share of the gap so far, or of that asked for;
+# and to a relative gap between these two
+SHARE, LOOSEST, TIGHTEST = 0.1, 1e-2, 1e-13
+# secants nearer to the end of their bracket, relative to its width, are moved to this
+INSIDE = 0.02
+# turns that leave more than this share of what was open, until which it is given up
+FALL, PATIENCE = 0.9, 8
+
+
+class Cut(NamedTuple):
+    """The line ``penalty + lambda (loss - budget)`` above phi, from the solution at one lambda."""
+
+    multiplier: float
+    penalty: float
+    excess: float
+    point: Point
+
+    def value(self, multiplier: float) -> float:
+        return self.penalty + multiplier * self.excess
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket(State):
+    """The two lines that the maximum lies between, and the best dual point.
+
+    Attributes
+    ----------
+    over : Cut
+        Of a solution above the budget; its line rises.
+    under : Cut, optional
+        Of a solution within the budget; its line falls.
+    proof : (n_samples, n_outputs), optional
+        The dual point with the highest value so far.
+    lower : float
+        That value.
+    wanted : float
+        The relative gap of problems at one multiplier that is next asked for.
+    turn, idle : int
+        Steps, and those since the last progress.
+    open : float
+        The least difference of the bounds so far.
+    stop : Stop
+    """
+
+    over: Cut = None  # type: ignore[assignment]
+    under: Cut | None = None
+    proof: Array | None = None
+    lower: float = 0.0
+    wanted: float = LOOSEST
+    turn: int = 0
+    idle: int = 0
+    open: float = np.inf
+    stop: Stop = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class CuttingPlanes(Solver[Bracket]):
+    """Solves problems without a budget, at multipliers that close in on that of the budget."""
+
+    name: ClassVar[str] = "cutting-planes"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 1_000_000
+
+    def objection(self, problem: Problem) -> str | None:
+        if not isinstance(problem.loss, LevelSet):
+            return "it needs a loss within a budget (eta)"
+        if problem.fits_intercept and not problem.intercept.is_shift_invariant:
+            return "it needs an intercept without penalty, or none"
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Bracket:
+        null = problem.null_point()
+        cut = _cut(problem, 0.0, null)
+        return Bracket(
+            over=cut,
+            under=cut if cut.excess <= 0 else None,
+            finished=cut.excess <= 0,
+            stop=stop,
+        )
+
+    def step(self, problem: Problem, state: Bracket) -> Bracket:
+        loss = _loss(problem)
+        multiplier = self._next(state, loss.price)
+        solution = _solved(problem, multiplier, state)
+        # the gradient of the loss does not depend on units: solvers of multipliers start from it
+        point = solution.point._replace(dual=solution.gap.dual_point)
+        cut = _cut(problem, multiplier, point)
+        state = _proved(problem, multiplier, solution, state)
+        state = replace(
+            state,
+            n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
+            turn=state.turn + 1,
+            interrupted=solution.status is Status.INTERRUPTED,
+        )
+        state = replace(state, over=cut) if cut.excess > 0 else replace(state, under=cut)
+        return _weighed(state, loss)
+
+    def point(self, problem: Problem, state: Bracket) -> Point:
+        """The convex combination that meets the budget; without one, the nearest to it."""
+        over, under = state.over, state.under
+        if under is None:
+            return Point(*over.point[:2])
+        share = over.excess / (over.excess - under.excess) if over.excess > 0 else 1.0
+        share = share if under.penalty > over.penalty else 1.0
+        pairs = zip(over.point[:2], under.point[:2], strict=True)
+        return Point(*(a + share * (b - a) for a, b in pairs))
+
+    def dual(self, problem: Problem, state: Bracket) -> Array | None:
+        return state.proof
+
+    def _next(self, state: Bracket, price: float) -> float:
+        """The intersection of the two lines, or, every other time, the secant of their slopes."""
+        over, under = state.over, state.under
+        if under is None:
+            return min(max(FIRST * price, GROWTH * over.multiplier), price)
+        low, high = over.multiplier, under.multiplier
+        crossing = _crossing(over, under)
+        if (state.turn % 2 and low < high) or crossing == 0:
+            margin = INSIDE * (high - low)
+            secant = low + (high - low) * over.excess / (over.excess - under.excess)
+            return float(np.clip(secant, low + margin, high - margin))
+        return crossing
+
+
+def _loss(problem: Problem) -> LevelSet:
+    assert isinstance(problem.loss, LevelSet)
+    return problem.loss
+
+
+def _cut(problem: Problem, multiplier: float, point: Point) -> Cut:
+    scores = problem.design.scores(point.coef) + point.intercept
+    excess = _loss(problem).excess(scores)
+    return Cut(multiplier, problem.penalty.value(point.coef), excess, point)
+
+
+def _solved(problem: Problem, multiplier: float, state: Bracket) -> Solution:
+    """The problem without a budget, from the solution at the multiplier that is nearest."""
+    # the table of solvers lists this one
+    from proxmargin.solvers.auto import choose, solve
+
+    free = replace(
+        problem, loss=_loss(problem).loss, penalty=problem.penalty.times(1.0 / multiplier)
+    )
+    near = state.over
+    if state.under is not None and multiplier > 0.5 * (near.multiplier + state.under.multiplier):
+        near = state.under
+    left = None if state.stop.max_iter is None else max(state.stop.max_iter - state.n_iter, 1)
+    stop = replace(state.stop, tol=state.wanted, max_iter=left, change=None, callbacks=())
+    return solve(free, choose(free), stop=stop, start=near.point)
+
+
+def _proved(problem: Problem, multiplier: float, solution: Solution, state: Bracket) -> Bracket:
+    """The state with the dual point of a solution, where its value is the highest."""
+    value = multiplier * (solution.gap.dual - _loss(problem).budget)
+    if state.proof is not None and value <= state.lower:
+        return state
+    return replace(state, proof=multiplier * solution.gap.dual_point, lower=value)
+
+
+def _crossing(over: Cut, under: Cut) -> float:
+    """Where the two lines meet: the rising one is below the falling one up to there.
+
+    Not above zero where a solution within the budget has the smaller penalty too.
+    """
+    return max(under.penalty - over.penalty, 0.0) / (over.excess - under.excess)
+
+
+def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
+    """The state with the accuracy that its bounds call for, and whether there is more to gain.
+
+    The upper bound is where the lines meet, or at the price that of the only one. Progress ends
+    where problems at one multiplier cannot be solved any better.
+    """
+    over, under = state.over, state.under
+    if under is None and over.multiplier < loss.price:
+        return state
+    at = loss.price if under is None else _crossing(over, under)
+    upper = over.value(at) if under is None or at > 0 else under.penalty
+    still_open = max(upper - state.lower, 0.0)
+    idle = 0 if still_open <= FALL * state.open else state.idle + 1
+    size = max(abs(upper) + at * loss.budget, np.finfo(float).tiny)
+    wanted = SHARE ** (1 + idle) * max(still_open, state.stop.tol * abs(upper)) / size
+    return replace(
+        state,
+        wanted=float(np.clip(wanted, TIGHTEST, LOOSEST)),
+        idle=idle,
+        open=min(still_open, state.open),
+        finished=idle > PATIENCE,
+    )

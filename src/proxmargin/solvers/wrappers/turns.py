@@ -1,0 +1,118 @@
+"""Two methods of which either may be the slow one, by turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from proxmargin.certificate import Gap
+from proxmargin.losses.base import Array
+from proxmargin.penalties.ball import Ball
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
+from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
+from proxmargin.stopping import Stop
+
+__all__ = ["Turn", "Turns"]
+
+# iterations of the first turn of the first method
+FIRST_TURN = 500
+# iterations of the first turn of the second method
+SECOND_TURN = 250
+# factor from one turn of a method to its next
+GROWTH = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Turn(State):
+    """Whose turn it is, and where both methods stand.
+
+    Attributes
+    ----------
+    inner, other : State
+        Of the method that runs, and of the one that waits; the latter has none before its turn.
+    turn : int
+        Turns that have ended: the first method runs at even numbers.
+    left : int
+        Iterations that are left of this turn.
+    """
+
+    inner: State = field(default_factory=State)
+    other: State | None = None
+    turn: int = 0
+    left: int = FIRST_TURN
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class Turns(Solver[Turn]):
+    """Accelerated steps in the coefficients and on the dual, by turns that grow.
+
+    In a ball that is not Euclidean the dual side is far quicker where the loss is curved in the
+    units of the scores, the primal side where it is flat, and which it is shows on the way only.
+    The best point and the best dual point of both make the certificate, for little more than
+    twice the work of the quicker one.
+
+    Parameters
+    ----------
+    first, second : Solver
+    """
+
+    first: Solver[Any] = field(default_factory=ProximalGradient)
+    second: Solver[Any] = field(default_factory=FastProximalGradientStar)
+
+    name: ClassVar[str] = "b-pgh-fapg-star"
+
+    def objection(self, problem: Problem) -> str | None:
+        if not isinstance(problem.penalty, Ball):
+            return "it needs coefficients in a ball"
+        return self.first.objection(problem) or self.second.objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Turn:
+        return Turn(inner=self.first.init(problem, start, stop), stop=stop)
+
+    def step(self, problem: Problem, state: Turn) -> Turn:
+        if state.left == 0 or state.inner.finished:
+            state = self._passed_on(problem, state)
+        inner = self._runner(state).step(problem, state.inner)
+        stuck = state.other is not None and state.other.finished
+        return state.but(
+            inner=inner,
+            left=state.left - 1,
+            n_iter=state.n_iter + 1,
+            objective_change=inner.objective_change,
+            point_change=inner.point_change,
+            finished=inner.finished and stuck,
+            exact=inner.exact,
+            interrupted=inner.interrupted,
+        )
+
+    def _passed_on(self, problem: Problem, state: Turn) -> Turn:
+        """The state at the beginning of the next turn."""
+        after = state.but(turn=state.turn + 1)
+        inner = state.other
+        if inner is None:
+            point = self._runner(state).point(problem, state.inner)
+            inner = self._runner(after).init(problem, point, state.stop)
+        if inner.finished:
+            return state.but(left=FIRST_TURN)
+        first = SECOND_TURN if after.turn % 2 else FIRST_TURN
+        return after.but(
+            inner=inner, other=state.inner, left=first * GROWTH ** min(after.turn // 2, 16)
+        )
+
+    def observe(self, problem: Problem, state: Turn, gap: Gap) -> Turn:
+        return state.but(inner=self._runner(state).observe(problem, state.inner, gap))
+
+    def point(self, problem: Problem, state: Turn) -> Point:
+        return self._runner(state).point(problem, state.inner)
+
+    def scores(self, problem: Problem, state: Turn) -> Array | None:
+        return self._runner(state).scores(problem, state.inner)
+
+    def dual(self, problem: Problem, state: Turn) -> Array | None:
+        return self._runner(state).dual(problem, state.inner)
+
+    def _runner(self, state: Turn) -> Solver[Any]:
+        return self.second if state.turn % 2 else self.first

@@ -1,0 +1,211 @@
+"""Solve on few features, price all of them, take in those that violate optimality, repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.losses.base import Array
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
+from proxmargin.problem import Point, Problem
+from proxmargin.rows import live_rows
+from proxmargin.sides import lives_on_the_dual
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.wrappers.screening import surely_zero
+from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
+
+__all__ = ["Restricted", "WorkingSet"]
+
+# the inner tolerance where the restricted problem was solved before and the whole one is not: a
+# factor a time, and the last one
+TIGHTER, TIGHTEST = 0.03, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Restricted(State):
+    """The state of a working-set method.
+
+    Attributes
+    ----------
+    coef, intercept : arrays
+        The point, on all features.
+    members : (n_members,) integers
+        Features of the working set, sorted.
+    violations : (n_features,) or None
+        Of the point, on all features; None when not known.
+    dual : (n_samples, n_outputs) or None
+        What proved most on the working set: gradients of the loss may prove little.
+    relative_gap : float
+        Of the point, on all features.
+    objective : float
+        Of the point.
+    tighter : float
+        What the inner tolerance is multiplied with: less where the inner solver had nothing to do.
+    """
+
+    coef: Array = None  # type: ignore[assignment]
+    intercept: Array = None  # type: ignore[assignment]
+    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    violations: Array | None = None
+    dual: Array | None = None
+    relative_gap: float = np.inf
+    objective: float = np.inf
+    tighter: float = 1.0
+    stop: Stop = field(default_factory=Stop)
+
+
+@dataclass(frozen=True)
+class WorkingSet(Solver[Restricted]):
+    """Wraps a solver for problems whose solution uses few features.
+
+    Each iteration restricts the problem to a working set (the support and the features whose
+    optimality conditions are violated most), solves it with ``inner`` to a gap well below the
+    current one, and leaves the pricing of all features to the certificate of the whole problem,
+    which needs the same product. No support is ever final: a wrong one is found and repaired.
+
+    Parameters
+    ----------
+    inner : Solver
+    smallest : int
+        Features taken in at least, if as many violate.
+    forcing : float
+        The restricted problem is solved to this share of the current relative gap.
+    label : str
+        The name to report; by default that of ``inner`` with "-ws".
+    screening : bool
+        Features leave the working set once a certificate shows them to be zero at every solution
+        (`screening`, beside this file). That happens in the last rounds, and pays where the work
+        of ``inner`` is in proportion to the features, as that of coordinate descent is.
+    """
+
+    inner: Solver[Any]
+    smallest: int = 64
+    forcing: float = 0.03
+    label: str = ""
+    screening: bool = False
+
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 1_000_000
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.label or f"{self.inner.name}-ws"
+
+    @property
+    def needs(self) -> Trait:  # type: ignore[override]
+        return self.inner.needs
+
+    def objection(self, problem: Problem) -> str | None:
+        if lives_on_the_dual(problem):
+            return "it works on a set of features, and this problem is solved from its dual side"
+        return self.inner.objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
+        members = live_rows(start.coef)
+        return Restricted(
+            coef=start.coef,
+            intercept=start.intercept,
+            members=members,
+            objective=problem.value(start),
+            stop=stop,
+        )
+
+    def step(self, problem: Problem, state: Restricted) -> Restricted:
+        state = self._priced(problem, state)
+        members = self._grown(problem, state)
+        alone = members.size == state.coef.shape[0]
+        whole = alone and not self.inner.reads_columns
+        restricted = problem if whole else problem.on_columns(members)
+        start = Point(state.coef[members], state.intercept, state.dual)
+        stop = self._inner_stop(state, alone)
+        solution = minimize(
+            restricted, self.inner, stop=stop, start=start, callbacks=stop.callbacks
+        )
+        point = solution.point
+        coef = np.zeros_like(state.coef)
+        coef[members] = point.coef
+        objective = solution.gap.primal
+        moved = np.hypot(
+            np.linalg.norm(coef - state.coef), np.linalg.norm(point.intercept - state.intercept)
+        )
+        size = np.hypot(np.linalg.norm(state.coef), np.linalg.norm(state.intercept))
+        unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
+        tighter = state.tighter * (TIGHTER if unmoved else 1.0)
+        return replace(
+            state,
+            n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
+            coef=coef,
+            intercept=point.intercept,
+            members=members,
+            violations=None,
+            dual=solution.gap.dual_point,
+            objective=objective,
+            objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
+            point_change=float(moved / (1.0 + size)),
+            tighter=tighter,
+            finished=tighter < TIGHTEST or (unmoved and alone),
+            interrupted=solution.status is Status.INTERRUPTED,
+        )
+
+    def observe(self, problem: Problem, state: Restricted, gap: Gap) -> Restricted:
+        return replace(
+            state,
+            intercept=gap.point.intercept,
+            members=self._needed(problem, state.members, gap),
+            violations=gap.violations,
+            relative_gap=gap.relative_gap,
+        )
+
+    def point(self, problem: Problem, state: Restricted) -> Point:
+        return Point(state.coef, state.intercept)
+
+    def dual(self, problem: Problem, state: Restricted) -> Array | None:
+        return state.dual
+
+    def _priced(self, problem: Problem, state: Restricted) -> Restricted:
+        if state.violations is not None:
+            return state
+        return self.observe(
+            problem, state, certify(problem, self.point(problem, state), dual=state.dual)
+        )
+
+    def _needed(self, problem: Problem, members: NDArray[np.intp], gap: Gap) -> NDArray[np.intp]:
+        """Members but those that are zero, here and at every solution."""
+        if not self.screening or members.size in (0, gap.violations.size):
+            return members
+        live = gap.point.coef[members].any(axis=1)
+        return members[live | ~surely_zero(problem.on_columns(members), gap)]
+
+    def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
+        """The members so far, and the worst violators."""
+        assert state.violations is not None
+        size = max(self.smallest, 2 * live_rows(state.coef).size)
+        total = state.violations.size
+        if total <= 2 * self.smallest:
+            return np.arange(total)
+        outside = state.violations.copy()
+        outside[state.members] = 0.0
+        worst = np.argpartition(outside, total - min(size, total))[total - min(size, total) :]
+        worst = worst[outside[worst] > 0]
+        if not (worst.size or state.members.size):
+            # the subgradient at a kink may ask for nothing: some features give a better dual point
+            return np.linspace(0, total - 1, size).astype(np.intp)
+        return np.union1d(state.members, worst).astype(np.intp)
+
+    def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
+        """Where the restricted problem is good enough; all the way if it is the whole problem."""
+        outer = state.stop
+        left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
+        # certificates of a part of the features are of no interest to the callbacks
+        told = outer.callbacks if alone else ()
+        inner = replace(outer, max_iter=left, callbacks=told, polish=alone)
+        if alone or outer.change is not None:
+            return inner
+        target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
+        return replace(inner, tol=state.tighter * target)

@@ -1,0 +1,132 @@
+"""New data in the columns of a fitted model."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from proxmargin import read_data
+from proxmargin.files.errors import DataError
+from proxmargin.files.tables.align import read_columns, read_for_model
+
+NAMES = ["size", "colour=blue", "colour=red"]
+
+
+@pytest.fixture
+def new_csv(tmp_path):
+    def write(content):
+        (tmp_path / "new.csv").write_text(content)
+        return tmp_path / "new.csv"
+
+    return write
+
+
+def test_columns_are_found_by_name_in_any_order(new_csv):
+    table = read_columns(new_csv("colour,extra,size\nred,x,1\nblue,,2\n"), NAMES, 3)
+    np.testing.assert_array_equal(table.X, [[1, 0, 1], [2, 1, 0]])
+    assert table.feature_names == NAMES
+    assert table.y is None
+
+
+def test_the_training_file_gives_the_training_matrix(new_csv):
+    path = new_csv("size,colour,y\n1,red,0\n2,blue,1\n3,red,1\n")
+    trained = read_data(path, encode=True)
+    again = read_columns(path, trained.feature_names, trained.X.shape[1])
+    np.testing.assert_array_equal(again.X, trained.X)
+    np.testing.assert_array_equal(again.y, trained.y)
+
+
+def test_an_unknown_level_gives_zeros(new_csv):
+    table = read_columns(new_csv("size,colour\n1,green\n2,red\n"), NAMES, 3)
+    np.testing.assert_array_equal(table.X, [[1, 0, 0], [2, 0, 1]])
+
+
+def test_levels_that_look_like_numbers_or_booleans_match_as_text(new_csv):
+    table = read_columns(new_csv("code\n01\n1\n"), ["code=01", "code=L"], 2)
+    np.testing.assert_array_equal(table.X, [[1, 0], [0, 0]])
+    table = read_columns(new_csv("code\ntrue\nfalse\n"), ["code=true", "code=maybe"], 2)
+    np.testing.assert_array_equal(table.X, [[1, 0], [0, 0]])
+
+
+def test_a_level_may_hold_the_equals_sign(new_csv):
+    table = read_columns(new_csv("rule\na=b\nc\n"), ["rule=a=b", "rule=c"], 2)
+    np.testing.assert_array_equal(table.X, np.eye(2))
+
+
+def test_missing_columns_are_named(new_csv):
+    with pytest.raises(
+        DataError, match=r"2 columns of the model not in the file: 'size', 'colour'"
+    ):
+        read_columns(new_csv("other\n1\n"), NAMES, 3)
+
+
+def test_text_where_the_model_has_numbers_is_refused(new_csv):
+    with pytest.raises(DataError, match=r"'size' \(row 1 holds 'big'\).*fitted on numbers"):
+        read_columns(new_csv("size,colour\nbig,red\n"), NAMES, 3)
+
+
+def test_missing_cells_count_only_in_columns_of_the_model(new_csv):
+    with pytest.raises(DataError, match="row 1, column 'size'"):
+        read_columns(new_csv("size,colour,other\n,red,\n"), NAMES, 3)
+
+
+def test_labels_come_along_where_the_file_has_them(new_csv):
+    path = new_csv("size,colour,y,answer\n1,red,u,0\n2,blue,v,1\n")
+    assert read_columns(path, NAMES, 3).y.tolist() == ["u", "v"]
+    assert read_columns(path, NAMES, 3, target="answer").y.tolist() == [0, 1]
+
+
+def test_a_feature_called_y_is_no_target(new_csv):
+    assert read_columns(new_csv("y,b\n1,2\n"), ["y", "b"], 2).y is None
+    with pytest.raises(DataError, match="feature of the model"):
+        read_columns(new_csv("y,b\n1,2\n"), ["y", "b"], 2, target="y")
+
+
+def test_without_names_the_width_must_agree(new_csv):
+    path = new_csv("a,b,y\n1,2,0\n3,4,1\n")
+    table = read_columns(path, None, 2)
+    np.testing.assert_array_equal(table.X, [[1, 2], [3, 4]])
+    with pytest.raises(DataError, match="2 feature columns and the model 5"):
+        read_columns(path, None, 5)
+
+
+def test_parquet_columns_are_found_by_name(tmp_path):
+    frame = pd.DataFrame({"colour": pd.Categorical(["red", "green"]), "size": [1, 2]})
+    frame.to_parquet(tmp_path / "new.parquet")
+    table = read_columns(tmp_path / "new.parquet", NAMES, 3)
+    np.testing.assert_array_equal(table.X, [[1, 0, 1], [2, 0, 0]])
+
+
+def test_svmlight_files_may_leave_out_trailing_zeros(tmp_path):
+    (tmp_path / "new.svm").write_text("0 1:1 2:2\n")
+    table = read_columns(tmp_path / "new.svm", None, 4)
+    assert sp.issparse(table.X)
+    np.testing.assert_array_equal(table.X.toarray(), [[1, 2, 0, 0]])
+    with pytest.raises(DataError, match="2 feature columns and the model 1"):
+        read_columns(tmp_path / "new.svm", None, 1)
+
+
+def test_npz_goes_by_name_where_it_has_names_and_by_width_otherwise(tmp_path):
+    X = np.array([[1.0, 2.0, 3.0]])
+    np.savez(tmp_path / "named.npz", X=X, feature_names=["c", "a", "b"])
+    table = read_columns(tmp_path / "named.npz", ["a", "b"], 2)
+    np.testing.assert_array_equal(table.X, [[2, 3]])
+    with pytest.raises(DataError, match="'z'"):
+        read_columns(tmp_path / "named.npz", ["a", "z"], 2)
+    np.savez(tmp_path / "bare.npz", X=X)
+    assert read_columns(tmp_path / "bare.npz", ["a", "b", "c"], 3).X.shape == (1, 3)
+    with pytest.raises(DataError, match="3 feature columns and the model 4"):
+        read_columns(tmp_path / "bare.npz", None, 4)
+
+
+def test_a_model_knows_what_it_wants():
+    model = SimpleNamespace(
+        n_features_in_=1, feature_names_in_=np.array(["petal width (cm)"], dtype=object)
+    )
+    table = read_for_model("iris", model)
+    np.testing.assert_array_equal(table.X, read_data("iris").X[:, 3:])
+    assert table.y.shape == (150,)

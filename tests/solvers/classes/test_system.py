@@ -1,0 +1,103 @@
+"""Newton systems over pairs of columns and classes: every form has the same solution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from proxmargin.solvers.classes import system as class_system
+from proxmargin.solvers.classes.block import Block, DenseBlock, Live, SparseBlock
+from proxmargin.solvers.classes.system import (
+    ConjugateGradients,
+    OverContrasts,
+    OverGram,
+    OverPairs,
+    System,
+    Tried,
+    system_of,
+)
+
+N, P, K = 9, 7, 4
+FREE = np.ones((P + 1, K), dtype=bool)
+DIAGONAL = np.linspace(0.5, 2.0, P + 1)
+BLOCKS = {"dense": DenseBlock, "sparse": lambda X: SparseBlock(sparse.csr_array(X))}
+
+
+def curved(rng: np.random.Generator) -> Live:
+    masses = rng.uniform(size=(N, K)) * (rng.uniform(size=(N, K)) < 0.7)
+    samples = np.flatnonzero(np.count_nonzero(masses, axis=1) > 1)
+    return Live(samples, masses, rng.uniform(0.5, 2.0, N))
+
+
+def data(rng: np.random.Generator) -> np.ndarray:
+    return rng.standard_normal((N, P)) * (rng.uniform(size=(N, P)) < 0.6)
+
+
+def matrix(X: np.ndarray, live: Live) -> np.ndarray:
+    """The whole of ``B'B + D``, pairs ordered by class, from its definition."""
+    rows = np.column_stack([X, np.ones(N)])
+    hessian = np.diag(np.tile(DIAGONAL, K))
+    for i in live.samples:
+        inside = (live.masses[i] > 0).astype(float)
+        bend = live.weights[i] * (np.diag(inside) - np.outer(inside, inside) / inside.sum())
+        hessian += np.kron(bend, np.outer(rows[i], rows[i]))
+    return hessian
+
+
+def tried(most: int, block: Block, live: Live) -> System:
+    return Tried(block, live, FREE, DIAGONAL, most, OverPairs)
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, ConjugateGradients, 0, 500])
+def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
+    monkeypatch.setattr(class_system, "SHARE", 1e-12)
+    X, live = data(rng), curved(rng)
+    block, slope = BLOCKS[kind](X), rng.standard_normal((P + 1, K))
+    made = tried(form, block, live) if isinstance(form, int) else form(block, live, FREE, DIAGONAL)
+    step = made.step(slope, np.ones(FREE.size, dtype=bool))
+    np.testing.assert_allclose(matrix(X, live) @ step.T.ravel(), -slope.T.ravel(), atol=1e-9)
+
+
+def test_a_matrix_is_made_only_where_conjugate_gradients_do_not_arrive(rng) -> None:
+    block, live = DenseBlock(data(rng)), curved(rng)
+    slope, every = rng.standard_normal((P + 1, K)), np.ones(FREE.size, dtype=bool)
+
+    def told(*_: object) -> System:
+        raise AssertionError("a matrix was made")
+
+    Tried(block, live, FREE, DIAGONAL, 500, told).step(slope, every)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="a matrix was made"):
+        Tried(block, live, FREE, DIAGONAL, 1, told).step(slope, every)  # type: ignore[arg-type]
+
+
+def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
+    block, live = DenseBlock(data(rng)), curved(rng)
+    assert not isinstance(system_of(block, live, FREE, DIAGONAL, selects=False), Tried)
+    assert isinstance(system_of(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
+    monkeypatch.setattr(class_system, "TRIAL", 1e6)
+    assert isinstance(system_of(block, live, FREE, DIAGONAL, selects=False), Tried)
+    monkeypatch.setattr(class_system, "LARGEST", 1)
+    found = system_of(block, live, FREE, DIAGONAL, selects=False)
+    assert isinstance(found, ConjugateGradients)
+
+
+@pytest.mark.parametrize("form", [OverPairs, OverContrasts])
+@pytest.mark.parametrize("few", [0.0, 10.0])
+def test_pairs_are_left_out_with_a_factor_of_their_own_or_without(form, few, rng, monkeypatch):
+    monkeypatch.setattr(form, "few", few)
+    X, live = data(rng), curved(rng)
+    made = form(DenseBlock(X), live, FREE, DIAGONAL)
+    slope, keep = rng.standard_normal((P + 1, K)), np.ones(FREE.size, dtype=bool)
+    made.step(slope, keep)
+    bases = [made.base]
+    for gone in ([3], [8, 11, 20], [0, 1, 2, 25]):
+        keep[gone] = False
+        step = made.step(slope, keep)
+        bases.append(made.base)
+        whole = made.pairs.gathered(step)
+        assert not whole[~keep].any()
+        rest = made.pairs.gathered((matrix(X, live) @ step.T.ravel()).reshape(K, P + 1).T + slope)
+        np.testing.assert_allclose(rest[keep], 0.0, atol=1e-9)
+    assert (bases[0] is bases[-1]) == (few > 0)

@@ -1,0 +1,52 @@
+"""The rounds of a working-set method: what one of them proves serves the next ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from proxmargin import HuberizedSVC, alpha_max
+from proxmargin.certificate import certify
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
+from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.wrappers.working_set import WorkingSet
+from proxmargin.stopping import Stop
+from tests.cases import binary_problem
+from tests.data import data_root, load_set, needs_data
+
+
+def test_the_dual_point_of_a_round_proves_as_much_for_all_features(rng) -> None:
+    problem = binary_problem(rng, p=300)
+    problem = replace(problem, penalty=problem.penalty.times(3.0))
+    solver = WorkingSet(ProximalGradient(), smallest=4)
+    solution = minimize(problem, solver, stop=Stop(tol=1e-8))
+    assert solution.status is Status.CONVERGED
+    state = solution.state
+    again = certify(problem, solver.point(problem, state), dual=solver.dual(problem, state))
+    assert again.relative_gap <= 1e-8
+
+
+@needs_data("data/srbct.npz")
+def test_rounds_end_where_gradients_of_the_loss_prove_little() -> None:
+    """A dual point that is no gradient proves 1e-3 at coefficients whose gradient proves 1e-2."""
+    X, y = load_set("srbct")
+    with np.load(data_root() / "data" / "srbct.npz", allow_pickle=False) as file:
+        X, y = X[~file["test"]], y[~file["test"]]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = HuberizedSVC(l1_ratio=0.99, delta=0.1, solver="fapg-ssnal-ws", max_iter=1000)
+    model.set_params(alpha=0.01 * float(alpha_max(model, X, y))).fit(X, y)
+    assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("screening", [True, False])
+def test_screening_is_an_option_by_name(screening: bool) -> None:
+    for name in ("gcd", "fapg-ws", "fapg-ssnal-ws", "ssnal-ws"):
+        assert SOLVERS[name](screening=screening).screening is screening  # type: ignore[attr-defined]
+    assert np.array_equal(
+        [SOLVERS[name]().screening for name in ("gcd", "fapg-ws")],  # type: ignore[attr-defined]
+        [True, False],
+    )
