@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of, unmet
 from proxmargin.estimators.multiclass import MulticlassSVC
-from proxmargin.estimators.validation import check_number
+from proxmargin.inputs.validation import check_number
 from proxmargin.interrupts import interrupts
 from proxmargin.limits.critical import critical_strength
 from proxmargin.outcome import Solution, Status

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -22,27 +23,21 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    (
-        "traits",
-        "rows",
-        "rounding",
-        "pace",
-        "compressed",
-        "atomic",
-        "interrupts",
-        "compiled",
-        "projections",
-    ),
-    ("losses", "penalties", "designs", "samples", "kernels"),
+    ("traits", "rows", "rounding", "pace", "atomic", "interrupts", "compiled", "projections"),
+    ("losses", "penalties", "designs", "kernels"),
     ("problem", "sides"),
     ("certificate", "representer"),
-    ("outcome", "stopping", "solvers.base"),
+    ("outcome", "stopping", "solver"),
     ("minimize",),
     ("solvers", "callbacks", "resuming"),
-    ("targets", "estimators", "admissible", "reduced_hulls", "budgets", "paths"),
-    ("comparing", "compare", "files"),
+    ("inputs",),
+    ("limits",),
+    ("estimators", "paths"),
+    ("comparing", "files"),
     ("cli", "__main__"),
 )
+# families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
+FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")
 
@@ -98,6 +93,35 @@ def test_a_module_imports_only_from_its_own_layer_or_below(module: str) -> None:
     assert upward == []
 
 
+def targets_of(module: str) -> set[str]:
+    own = {t for t in imports(MODULES[module], module) if t.startswith("proxmargin.")}
+    return {target.removesuffix(".__init__") for target in own} - {module.removesuffix(".__init__")}
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    graph = {module.removesuffix(".__init__"): targets_of(module) for module in MODULES}
+    TopologicalSorter(graph).prepare()
+
+
+def test_a_family_of_solvers_imports_no_other() -> None:
+    own = [f"proxmargin.solvers.{family}." for family in FAMILIES]
+    guilty = {
+        module: others
+        for home in own
+        for module in MODULES
+        if module.startswith(home)
+        if (
+            others := [
+                t
+                for t in targets_of(module)
+                if t.startswith("proxmargin.solvers.")
+                and not t.startswith((home, "proxmargin.solvers.linear_algebra"))
+            ]
+        )
+    }
+    assert guilty == {}
+
+
 def test_the_package_itself_imports_nothing_of_its_own() -> None:
     assert [t for t in imports(MODULES["proxmargin.__init__"], "proxmargin.__init__")
             if t.startswith("proxmargin")] == []  # fmt: skip
@@ -130,7 +154,7 @@ def test_losses_and_penalties_and_solvers_see_no_scikit_learn() -> None:
         module
         for module, path in MODULES.items()
         if module != "proxmargin.__init__"
-        and layer_of(module.removesuffix(".__init__")) < layer_of("proxmargin.targets")
+        and layer_of(module.removesuffix(".__init__")) < layer_of("proxmargin.inputs.targets")
         and any(target.split(".")[0] == "sklearn" for target in imports(path, module))
     ]
     assert guilty == []

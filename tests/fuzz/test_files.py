@@ -25,7 +25,7 @@ from proxmargin.files.errors import DataError, ModelFileError
 from proxmargin.kernels import Rbf
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import Ball
-from tests.files.models import assert_same, learned
+from tests.files.model_files import assert_same, learned
 from tests.fuzz import mutations
 
 CASES = int(os.environ.get("PROXMARGIN_FUZZ", "150"))

@@ -21,7 +21,12 @@ from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.stopping import Stop
 from tests.cases import binary_problem
 from tests.data import load_set, needs_data
-from tests.solvers.test_linear_program import every_wrong_class, sample, two_classes, worst_class
+from tests.solvers.programs.test_linear_program import (
+    every_wrong_class,
+    sample,
+    two_classes,
+    worst_class,
+)
 
 
 def with_strength(problem: Problem, strength: float) -> Problem:

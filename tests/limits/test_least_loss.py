@@ -15,7 +15,12 @@ from proxmargin.losses import LevelSet, Logistic, Multinomial, PairwiseSquaredHi
 from proxmargin.penalties import ElasticNet, Pinned, SumToZero
 from tests.cases import binary_problem
 from tests.oracles.programs import whole_program
-from tests.solvers.test_linear_program import every_wrong_class, sample, two_classes, worst_class
+from tests.solvers.programs.test_linear_program import (
+    every_wrong_class,
+    sample,
+    two_classes,
+    worst_class,
+)
 
 # a penalty that costs nothing to eight digits
 FAINT = 1e-10

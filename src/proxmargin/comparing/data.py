@@ -39,7 +39,7 @@ class Data:
         ValueError
             They are no data for classification; the message says why.
         """
-        from proxmargin.estimators.validation import validated, validated_weights
+        from proxmargin.inputs.validation import validated, validated_weights
 
         X, y = validated(estimator, X, y)
         weights = validated_weights(sample_weight, X)

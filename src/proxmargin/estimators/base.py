@@ -23,7 +23,8 @@ from proxmargin.certificate import Certificate, CertificateList, certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, StandardizedDesign, as_design, standardized, uncentred
 from proxmargin.estimators.frames import users_level
-from proxmargin.estimators.validation import (
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import (
     check_choice,
     check_flag,
     check_number,
@@ -51,7 +52,6 @@ from proxmargin.solver import Solver, State
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
-from proxmargin.targets import Targets
 
 __all__ = [
     "Assembly",

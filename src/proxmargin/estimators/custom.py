@@ -7,10 +7,10 @@ from typing import Any
 
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator, margin_sums
+from proxmargin.inputs.targets import Targets
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
-from proxmargin.targets import Targets
 
 __all__ = ["MarginClassifier"]
 

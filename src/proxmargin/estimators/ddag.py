@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.regularized import SVC
-from proxmargin.estimators.validation import validated, validated_features
+from proxmargin.inputs.validation import validated, validated_features
 
 __all__ = ["DDAGClassifier"]
 

@@ -13,11 +13,11 @@ from proxmargin.estimators.documented import (
     SPARSE_PARAMETERS,
     documented,
 )
-from proxmargin.estimators.validation import check_number
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_number
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.minimize import Report
 from proxmargin.penalties import ElasticNet, Penalty
-from proxmargin.targets import Targets
 
 __all__ = [
     "BINARY",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.estimators.validation import check_number
+from proxmargin.inputs.validation import check_number
 
 __all__ = ["OfMax", "number_or_fraction"]
 

@@ -19,7 +19,8 @@ from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETER
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import no_margin
-from proxmargin.estimators.validation import check_number
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_number
 from proxmargin.limits.admissible import KERNEL_RANK, largest_nu, smallest_nu
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
@@ -28,7 +29,6 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rows import evenly_taken
 from proxmargin.stopping import Stop
-from proxmargin.targets import Targets
 
 __all__ = ["DWD", "NuSVC"]
 

@@ -43,7 +43,8 @@ from proxmargin.estimators.kernel_rounds import (
     with_work,
     work_of,
 )
-from proxmargin.estimators.validation import (
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import (
     check_number,
     validated_features,
 )
@@ -58,7 +59,6 @@ from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
 from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
 from proxmargin.stopping import Stop
-from proxmargin.targets import Targets
 
 __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 

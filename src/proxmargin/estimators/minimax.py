@@ -17,13 +17,13 @@ from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import no_margin
-from proxmargin.estimators.validation import check_choice
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.admissible import largest_kappa, with_features
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.minimize import Report
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
-from proxmargin.targets import Targets
 
 __all__ = ["MarginFDA", "MarginMPM"]
 

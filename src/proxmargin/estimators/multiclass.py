@@ -13,7 +13,8 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.base import Assembly, MarginEstimator, joined
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
-from proxmargin.estimators.validation import check_choice, check_number
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_choice, check_number
 from proxmargin.limits.budgets import UnattainableError, at_sufficient_price, budgeted, overspent
 from proxmargin.limits.least_loss import least_loss
 from proxmargin.losses import (
@@ -30,7 +31,6 @@ from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import State
 from proxmargin.stopping import Stop
-from proxmargin.targets import Targets
 
 __all__ = ["MulticlassSVC"]
 

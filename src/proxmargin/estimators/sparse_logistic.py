@@ -14,9 +14,9 @@ from proxmargin.estimators.documented import (
 )
 from proxmargin.estimators.elastic_net import EVERY, ElasticNetEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
+from proxmargin.inputs.targets import Targets
 from proxmargin.losses import Logistic, Loss, MarginLoss, Multinomial
 from proxmargin.minimize import Report
-from proxmargin.targets import Targets
 
 __all__ = ["SparseLogisticRegression"]
 

@@ -28,12 +28,12 @@ from proxmargin.designs import (
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.designs.standardized import rescaled
-from proxmargin.estimators.validation import check_choice, validated, validated_weights
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_choice, validated, validated_weights
 from proxmargin.limits.reduced_hulls import FEASIBLE, meeting_nu
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.pace import affordable, eigen_work, gram_work
-from proxmargin.targets import Targets
 
 __all__ = [
     "KERNEL_RANK",

@@ -27,7 +27,7 @@ from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.wrappers.working_set import WorkingSet
-from tests.files.models import CERTIFICATE, assert_same, learned, there_and_back
+from tests.files.model_files import CERTIFICATE, assert_same, learned, there_and_back
 
 
 class TestRoundTrip:

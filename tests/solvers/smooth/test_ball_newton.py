@@ -20,7 +20,7 @@ from proxmargin.solvers.smooth.ball_newton import BallNewton, _minimised
 from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
-from tests.solvers.test_ridge_newton import cancer, margin_sum, two_classes
+from tests.solvers.smooth.test_ridge_newton import cancer, margin_sum, two_classes
 
 LOSSES = {
     "distance weighted": DistanceWeighted(0.7),

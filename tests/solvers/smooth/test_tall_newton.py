@@ -14,7 +14,7 @@ from proxmargin.solvers.auto import choose
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
 from proxmargin.stopping import Stop
-from tests.solvers.test_newton import LOSSES, clouds, problem_of
+from tests.solvers.smooth.test_newton import LOSSES, clouds, problem_of
 
 
 @pytest.mark.parametrize("kind", [kind for kind in LOSSES if kind != "nearly a hinge"])

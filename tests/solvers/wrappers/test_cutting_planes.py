@@ -16,7 +16,7 @@ from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
 from proxmargin.stopping import Stop
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
-from tests.solvers.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
+from tests.solvers.first_order.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
 
 
 def within(loss, budget: float, penalty, price: float = 1e3) -> Problem:

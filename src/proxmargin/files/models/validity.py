@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from proxmargin.estimators.validation import check_number
 from proxmargin.files.errors import ModelFileError
+from proxmargin.inputs.validation import check_number
 from proxmargin.kernels import Kernel, named_kernel
 
 __all__ = ["refuse_invalid"]

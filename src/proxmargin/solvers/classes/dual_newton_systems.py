@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.solvers.smooth.ridge_newton import cholesky, conjugate_gradients
+from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 

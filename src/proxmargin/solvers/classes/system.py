@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 from proxmargin.compiled.solvers.multiplier_newton import curved_scores
 from proxmargin.losses.base import Array
 from proxmargin.solvers.classes.block import Block, DenseBlock, Live, Pairs
-from proxmargin.solvers.smooth.ridge_newton import conjugate_gradients
+from proxmargin.solvers.linear_algebra import conjugate_gradients
 
 __all__ = ["System", "system_of"]
 

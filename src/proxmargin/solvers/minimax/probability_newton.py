@@ -14,6 +14,7 @@ from proxmargin.designs.base import Array, subtract_outer
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
+from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
 from proxmargin.solvers.minimax.ellipsoids import (
     coordinates_of,
     covariances,
@@ -23,7 +24,6 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
-from proxmargin.solvers.smooth.ridge_newton import cholesky, conjugate_gradients
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.certificate import Gap
-from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Design
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import affordable, factor_work, gram_work
@@ -20,6 +17,7 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
     centre_of,
@@ -35,12 +33,10 @@ from proxmargin.solvers.smooth.margin_model import (
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["RidgeNewton", "RidgeNewtonState", "cholesky", "conjugate_gradients"]
+__all__ = ["RidgeNewton", "RidgeNewtonState"]
 
 # sides up to which Hessians are formed and factored; sparse products are cheap, factors are not
 LARGEST_DENSE, LARGEST_SPARSE = 3000, 1500
-# a Hessian is lifted by this share of its diagonal, and by more while it cannot be factored
-LIFT, MORE_LIFT, LIFTS = 1e-15, 1e3, 5
 # a factor takes as long as a product for each so many samples; to this share of the right-hand side
 # products have to solve: multipliers that are less precise are no descent
 FACTOR_PRODUCTS, PRECISE = 30, 1e-6
@@ -212,22 +208,6 @@ def _priced(
         exact=proved <= EXACT * least,
         relative_gap=proved / least,
     ).claimed(final=True)  # what is proved is proved of the final ridge
-
-
-def cholesky(matrix: Array) -> Callable[[Array], Array]:
-    """Solve with a positive definite matrix, lifted in place as little as it takes to factor it."""
-    diagonal = np.einsum("ii->i", matrix)
-    scale = diagonal + np.where(diagonal > 0, 0.0, 1.0)
-    lift = LIFT
-    for _ in range(LIFTS):
-        diagonal += lift * scale
-        try:
-            factor = cho_factor(matrix, lower=True, check_finite=False)
-        except LinAlgError:
-            lift *= MORE_LIFT
-            continue
-        return lambda right: cho_solve(factor, right, check_finite=False)
-    return lambda right: (right.T / scale).T
 
 
 class _Form(ABC):
@@ -453,47 +433,3 @@ def _first_ridge(problem: Problem, design: Design) -> float:
         return l2
     spread = design.column_squares(loss.weights[:, 0], np.zeros(design.n_features)).sum()
     return max(l2, WEAK * loss.phi.smoothness * float(spread))
-
-
-def conjugate_gradients(
-    product: Callable[[Array], Array],
-    inverse: Array,
-    right: Array,
-    share: float,
-    limit: int,
-    deadline: float = np.inf,
-) -> Array:
-    """Solve ``A d = right`` until the residual has fallen to ``share`` of ``|right|``.
-
-    Parameters
-    ----------
-    product : callable
-        ``d -> A d`` for a positive definite A, (k,) -> (k,).
-    inverse : (k,)
-        The preconditioner.
-    limit : int
-        Iterations at most.
-    deadline : float
-        Ends them too, but not the first one; on the clock of `proxmargin.compiled.clock`.
-    """
-    solution, residual = np.zeros_like(right), right.copy()
-    steep = inverse * residual
-    direction, slope = steep.copy(), float(residual @ steep)
-    target = share * float(np.linalg.norm(right))
-    for _ in range(limit):
-        if float(np.linalg.norm(residual)) <= target:
-            break
-        curved = product(direction)
-        bend = float(direction @ curved)
-        if not bend > 0.0:
-            break
-        length = slope / bend
-        solution += length * direction
-        residual -= length * curved
-        steep = inverse * residual
-        before, slope = slope, float(residual @ steep)
-        direction *= slope / before
-        direction += steep
-        if clock() >= deadline:
-            break
-    return solution

@@ -25,7 +25,7 @@ from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
-from tests.solvers.test_ridge_newton import cancer, two_classes
+from tests.solvers.smooth.test_ridge_newton import cancer, two_classes
 
 LOSS = {"fisher": MinimaxFisher, "probability": MinimaxProbability}
 SOLVER: dict[str, Any] = {"fisher": FisherSecular(), "probability": ProbabilityNewton()}

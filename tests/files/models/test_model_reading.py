@@ -16,7 +16,7 @@ from proxmargin import load_model, save_model
 from proxmargin.files.errors import ModelFileError
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import Ridge
-from tests.files.models import assert_same, forged_file, learned, npy
+from tests.files.model_files import assert_same, forged_file, learned, npy
 
 
 @pytest.fixture

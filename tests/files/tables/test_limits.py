@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from proxmargin import load_model, read_data
 from proxmargin.files import memory
 from proxmargin.files.errors import DataError, ModelFileError
-from tests.files.models import forged_file, learned
+from tests.files.model_files import forged_file, learned
 
 # free memory that most of these tests pretend, bytes
 LITTLE = 2**24

@@ -1,0 +1,1 @@
+"""What comes from outside: data, labels, weights and parameters, checked and encoded once."""
