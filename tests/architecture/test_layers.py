@@ -23,11 +23,22 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    ("traits", "rows", "rounding", "pace", "atomic", "interrupts", "compiled", "projections"),
+    (
+        "traits",
+        "rows",
+        "rounding",
+        "pace",
+        "atomic",
+        "interrupts",
+        "threads",
+        "compiled",
+        "projections",
+    ),
     ("losses", "penalties", "designs", "kernels"),
     ("problem", "sides"),
     ("certificate", "representer"),
     ("outcome", "stopping", "solver"),
+    ("incumbent",),
     ("minimize",),
     ("solvers", "callbacks", "resuming"),
     ("inputs",),
