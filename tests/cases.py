@@ -47,6 +47,7 @@ from proxmargin.penalties import (
     Ridge,
     SumToZero,
     SumToZeroGroups,
+    WeightedElasticNet,
 )
 from proxmargin.problem import Problem
 from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
@@ -167,6 +168,7 @@ JOINT: dict[str, Callable[..., CrammerSinger]] = {
 # -- penalties --------------------------------------------------------------------------------
 
 WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0])
+LOWER, UPPER = np.array([-1.0, 0.0, -np.inf, -0.5]), np.array([np.inf, 2.0, 0.0, 0.5])
 # those of groups are of four features
 PENALTIES: dict[str, Penalty] = {
     "nothing": Ridge(0.0),
@@ -174,6 +176,14 @@ PENALTIES: dict[str, Penalty] = {
     "elastic net": ElasticNet(0.3, 0.5),
     "l1": ElasticNet(0.3, 0.0),
     "elastic net without l1": ElasticNet(0.0, 0.5),
+    "weighted elastic net": WeightedElasticNet(ElasticNet(0.3, 0.5), WEIGHTS),
+    "weighted l1": WeightedElasticNet(ElasticNet(0.3), WEIGHTS),
+    "bounded elastic net": WeightedElasticNet(ElasticNet(0.3, 0.5), WEIGHTS, LOWER, UPPER),
+    "bounded l1": WeightedElasticNet(ElasticNet(0.3), WEIGHTS, LOWER, UPPER),
+    "non-negative": WeightedElasticNet(ElasticNet(0.3, 0.5), lower=0.0),
+    "some without a penalty": WeightedElasticNet(
+        ElasticNet(0.3, 0.5), [0.0, 2.0, 0.0, 1.0], LOWER, UPPER
+    ),
     "pinned": Pinned(),
     "ball": Ball(2.0, 1.5),
     "ball, p small": Ball(1.5, 1.5),
@@ -211,6 +221,8 @@ def into_domain(penalty: Penalty, coef: np.ndarray) -> np.ndarray:
     """The nearest coefficients at which the penalty is finite."""
     if isinstance(penalty, Pinned):
         return np.zeros_like(coef)
+    if isinstance(penalty, WeightedElasticNet):
+        return penalty.into_domain(coef)
     if isinstance(penalty, Ball):
         return penalty.prox(coef, 1.0)
     if penalty.sums_to_zero:

@@ -23,6 +23,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma, weighed
 from proxmargin.traits import Trait
+from proxmargin.unshrunk import settled, unshrunk_columns
 
 __all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
 
@@ -30,6 +31,8 @@ __all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
 FEATURE_BLOCK = 1 << 14
 # share of the negligible objective that rounding can make of zero
 ROUNDED_MARGIN = 1e-10
+# slopes of features without a penalty, in units of these, from which on they are not rounding
+RELEASED = 1e-9
 # share of a gap from which on its allowance for rounding is to be refined
 COARSE = 0.1
 # a gap of so many times the rounding in it is all but rounding
@@ -147,7 +150,11 @@ def certify(
     scores = design.scores(coef) if scores is None else scores - point.intercept
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
-    point, enclosed = Point(coef, intercept), design.enclosed(coef, intercept, scores)
+    point = Point(coef, intercept)
+    if problem.unshrunk.size:
+        point, scores = settled(problem, point, scores)
+        coef, intercept = point.coef, point.intercept
+    enclosed = design.enclosed(coef, intercept, scores)
     face = _loss_face(problem, enclosed, dual)
     if loss.is_homogeneous:
         multiple = problem.best_multiple(point, face.value)
@@ -229,12 +236,13 @@ def _gap(
     coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
+    released = _released(problem, point, scores, pulled, back.error)
     scale = penalty.domain_scale(pulled)
     b, c = point.intercept[None, :], -scale * sums.values[None, :]
     parts = _in_blocks(penalty, coef, pulled)
     violations = np.concatenate([part.violations(w, v) for part, w, v in parts])
     primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
-    rounding = face.growth + weighed(np.abs(dual), scores.error)
+    rounding = face.growth + weighed(np.abs(dual), scores.error) + released
     proof = np.multiply(dual, scale, out=dual)
     apart = (
         problem.loss.fenchel_young(scores.values, proof)
@@ -267,6 +275,31 @@ def _gap(
     )
 
 
+def _released(
+    problem: Problem, point: Point, scores: Enclosed, pulled: Array, error: Array
+) -> float:
+    """Make the pulled-back dual zero where features have no penalty, and say what that may cost.
+
+    At their best coefficients it is zero but for rounding, as the sums of the dual are for a free
+    intercept, and costs that times how far a best coefficient may be from zero. Where it is more
+    than rounding it stays as it is, outside the domain of the conjugate.
+    """
+    index = problem.unshrunk
+    if not index.size:
+        return 0.0
+    net, v = problem.net, pulled[index, 0]
+    off = np.where(v > 0, np.where(net.upper[index] == np.inf, v, 0.0), 0.0)
+    off = np.where(v < 0, np.where(net.lower[index] == -np.inf, v, 0.0), off)
+    unit = unshrunk_columns(problem).unit
+    if np.any(np.abs(off) > RELEASED * unit):
+        return 0.0
+    pulled[index, 0] -= off
+    errors = np.broadcast_to(error, pulled.shape)[index, 0]
+    furthest = 1.0 + float(np.max(np.abs(scores.values)))
+    reach = 2.0 * np.abs(point.coef[index, 0]) + furthest / unit
+    return float(reach @ (np.abs(off) + errors))
+
+
 def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty, Array, Array]]:
     """Penalty, coefficients and dual of some features after the other: temporaries stay small.
 
@@ -289,6 +322,9 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     error : (n_features, n_outputs)
         Of the pulled-back dual.
     """
+    if problem.unshrunk.size:  # these have been seen to
+        error = np.array(np.broadcast_to(error, point.coef.shape))
+        error[problem.unshrunk] = 0.0
     if problem.loss.is_homogeneous:  # the penalty of the optimum is as large as its margin
         level = 2.0 * max(level, problem.penalty.value(point.coef))
     return 2.0 * problem.penalty.largest_product(error, level) if error.any() else 0.0

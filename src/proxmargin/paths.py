@@ -23,7 +23,6 @@ from proxmargin.inputs.validation import check_number
 from proxmargin.interrupts import interrupts
 from proxmargin.limits.critical import critical_strength
 from proxmargin.outcome import Solution, Status
-from proxmargin.penalties import ElasticNet
 
 __all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "fitted_grid", "margin_path"]
 
@@ -31,7 +30,10 @@ Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
 # parameters of the loss and the penalty: models that differ in nothing else share their data
-OF_THE_PROBLEM = {"C", "alpha", "delta", "intercept_ridge", "kappa", "l1_ratio", "nu", "tol"}
+OF_THE_PROBLEM = {"C", "alpha", "delta", "intercept_ridge", "kappa", "l1_ratio", "nu", "tol"} | {
+    "penalty_factor",
+    "bounds",
+}
 # a pure ridge penalty has no strength at which the coefficients vanish; its grid starts where
 # the grid of this share of l1 would, as is customary for elastic nets
 RIDGE_L1_RATIO = 1e-3
@@ -276,21 +278,22 @@ def _unfitted(estimator: Estimator) -> Estimator:
     return type(estimator)(**parameters)
 
 
-def _critical_strength(assembly: Assembly) -> float:
+def _critical_strength(template: Any, assembly: Assembly) -> float:
     """The least l1 strength without coefficients; it does not depend on the ridge part."""
-    return max(critical_strength(p) for p in assembly.with_penalty(ElasticNet(1.0)).problems)
+    unit = template._unit_penalty(assembly.targets, assembly.problems[0].design)
+    return max(critical_strength(p) for p in assembly.with_penalty(unit).problems)
 
 
 def _alpha_max(template: Any, assembly: Assembly) -> float:
     if template.l1_ratio == 0:
         return np.inf
-    return float(_critical_strength(assembly) / template.l1_ratio)
+    return float(_critical_strength(template, assembly) / template.l1_ratio)
 
 
 def _default_grid(template: Any, assembly: Assembly, n_alphas: int, eps: float) -> Array:
     check_number("n_alphas", n_alphas, low=1, integer=True)
     check_number("eps", eps, low=0.0, low_open=True, high=1.0)
-    start = _critical_strength(assembly) / (template.l1_ratio or RIDGE_L1_RATIO)
+    start = _critical_strength(template, assembly) / (template.l1_ratio or RIDGE_L1_RATIO)
     start = start if start > 0 else 1.0
     return np.geomspace(start, eps * start, n_alphas)
 
@@ -308,7 +311,7 @@ def _descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> li
     solved: dict[int, list[Solution]] = {}
     for index in np.argsort(-grid, kind="stable").tolist():
         template.alpha = float(grid[index])
-        penalty = template._penalty(assembly.targets)
+        penalty = template._penalty(assembly.targets, assembly.problems[0].design)
         solutions = template._solve(assembly.with_penalty(penalty), starts)
         if any(solution.status is Status.INTERRUPTED for solution in solutions):
             raise KeyboardInterrupt(f"after {len(solved)} of {grid.size} fits of a path")

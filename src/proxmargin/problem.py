@@ -10,10 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
+from proxmargin.unshrunk import settled
 
 __all__ = ["Point", "Problem"]
 
@@ -64,6 +66,26 @@ class Problem:
         """What solvers can rely on: properties of the loss, and of the penalty."""
         return self.loss.traits | self.penalty.traits
 
+    @cached_property
+    def net(self) -> Net:
+        """The penalty feature by feature, where it is an elastic net (`Trait.NET`)."""
+        return self.penalty.net(self.design.n_features)
+
+    @cached_property
+    def unshrunk(self) -> NDArray[np.intp]:
+        """Features that the penalty leaves as free as an intercept, where there are fewer of them
+        than samples and the loss lets their best coefficients be found (`proxmargin.unshrunk`)."""
+        found = self.penalty.unshrunk(self.design.n_features)
+        wanted = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
+        known = wanted in self.loss.traits and found.size < self.design.n_samples
+        return found if known else found[:0]
+
+    @cached_property
+    def level(self) -> float:
+        """A typical l1 strength of a feature: the median of those that are not zero."""
+        live = self.net.l1[self.net.l1 > 0]
+        return float(np.median(live)) if live.size else 0.0
+
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` returns, made once: what solvers, which hold no data, need at every step.
 
@@ -83,6 +105,16 @@ class Problem:
         return not self.intercept.is_pinned
 
     @property
+    def has_ridge_alone(self) -> bool:
+        """The penalty is a ridge, the same for all features, and nothing else."""
+        return Trait.UNIFORM_NET in self.penalty.traits and self.penalty.l1 == 0 < self.penalty.l2
+
+    @property
+    def has_plain_intercept(self) -> bool:
+        """The intercept is free, with a ridge, or none: its outputs are not coupled."""
+        return Trait.NET in self.intercept.traits
+
+    @property
     def slope_size(self) -> float:
         """The size of ``X'q`` for dual points q as large as the shares: for what is rounding."""
         return float(np.sqrt(self.loss.shares @ self.design.row_norms()))
@@ -93,11 +125,15 @@ class Problem:
         return Point(np.zeros((self.design.n_features, outputs)), np.zeros(outputs))
 
     def null_point(self) -> Point:
-        """Zero coefficients with the best intercept: where a regularisation path starts."""
+        """Zero coefficients with the best intercept: where a regularisation path starts.
+
+        Features without a penalty have their best coefficients.
+        """
         origin = self.origin()
         scores = np.zeros((self.design.n_samples, self.loss.n_outputs))
         best = self.loss.best_intercept(scores, self.intercept, origin.intercept)
-        return Point(origin.coef, best)
+        null = Point(origin.coef, best)
+        return settled(self, null, scores + best)[0] if self.unshrunk.size else null
 
     def projected(self, point: Point) -> Point:
         """The nearest point on which penalty and intercept are finite."""
@@ -153,10 +189,10 @@ class Problem:
 
     def critical_strength(self) -> float:
         """The least l1 strength for which zero coefficients are optimal."""
-        scores = np.broadcast_to(
-            self.null_point().intercept, (self.design.n_samples, self.loss.n_outputs)
-        )
-        _, dual = self.loss.value_and_gradient(np.ascontiguousarray(scores))
+        null = self.null_point()
+        shape = self.design.n_samples, self.loss.n_outputs
+        bare = self.design.scores(null.coef) if null.coef.any() else np.zeros(shape)
+        _, dual = self.loss.value_and_gradient(bare + null.intercept)
         return self.penalty.critical_strength(self.design.adjoint(dual))
 
     def on_columns(self, index: NDArray[np.intp]) -> Problem:

@@ -21,6 +21,7 @@ from proxmargin.penalties import (
     Pinned,
     SumToZero,
     SumToZeroGroups,
+    WeightedElasticNet,
 )
 from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
@@ -29,6 +30,9 @@ every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENAL
 SPARSE = [
     "elastic net",
     "l1",
+    "weighted elastic net",
+    "weighted l1",
+    "non-negative",
     "group l2",
     "group l2, weighted",
     "group l2 of features",
@@ -191,6 +195,8 @@ def test_conjugate_is_the_supremum(penalty: Penalty, rng) -> None:
 @given(dual=points)
 def test_critical_strength_is_where_zero_stops_being_the_prox(penalty: Penalty, dual) -> None:
     def at(l1: float) -> Penalty:
+        if isinstance(penalty, WeightedElasticNet):
+            return replace(penalty, inner=replace(penalty.inner, l1=l1))
         if isinstance(penalty, SumToZero):
             return SumToZero(replace(penalty.inner, l1=l1))
         if isinstance(penalty, GroupNorm):
@@ -228,12 +234,41 @@ def test_declared_traits_are_true(penalty: Penalty, v) -> None:
         assert Trait.SEPARABLE not in penalty.traits
         return
     whole = penalty.prox(v, 0.7)
-    single = np.vectorize(lambda x: penalty.prox(np.array([[x]]), 0.7)[0, 0])(v)
+    one_by_one = [(penalty.restricted(np.arange(j, j + 1)), v[j : j + 1]) for j in range(len(v))]
     if Trait.SEPARABLE in penalty.traits:
+        single = [[p.prox(np.array([[x]]), 0.7)[0, 0] for x in row[0]] for p, row in one_by_one]
         np.testing.assert_array_equal(whole, single)
     else:  # rows stay independent
-        rows = np.vstack([penalty.prox(row[None, :], 0.7) for row in v])
+        rows = np.vstack([p.prox(row, 0.7) for p, row in one_by_one])
         np.testing.assert_array_equal(whole, rows)
+
+
+@every_penalty
+@given(v=points, step=steps)
+def test_a_net_is_the_penalty_feature_by_feature(penalty: Penalty, v, step: float) -> None:
+    if Trait.NET not in penalty.traits:
+        with pytest.raises(TypeError, match="no elastic net"):
+            penalty.net(4)
+        return
+    net = penalty.net(4)
+    l1, l2, lower, upper = (each[:, None] for each in net)
+    soft = np.sign(v) * np.maximum(np.abs(v) - step * l1, 0.0) / (1.0 + step * l2)
+    np.testing.assert_allclose(penalty.prox(v, step), np.clip(soft, lower, upper), atol=1e-13)
+    coef = into_domain(penalty, v)
+    value = float((l1 * np.abs(coef) + 0.5 * l2 * coef**2).sum())
+    assert penalty.value(coef) == pytest.approx(value, rel=1e-13)
+    if Trait.UNIFORM_NET in penalty.traits:
+        assert [each.tolist() for each in net] == [[x] * 4 for x in (
+            penalty.l1, penalty.l2, -np.inf, np.inf)]  # fmt: skip
+
+
+@every_penalty
+def test_a_declared_jacobian_is_known(penalty: Penalty) -> None:
+    if Trait.PROX_JACOBIAN in penalty.traits:
+        penalty.prox_jacobian(np.ones((4, 3)), 1.0)
+    else:
+        with pytest.raises(TypeError):
+            penalty.prox_jacobian(np.ones((4, 3)), 1.0)
 
 
 @every_penalty

@@ -190,7 +190,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The loss of each problem: one for all classes together, or one a class (or pair)."""
 
     @abstractmethod
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         """The penalty of the coefficients of one problem."""
 
     def _intercept_strength(self) -> float:
@@ -315,7 +315,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         joint = targets.classes.size > 2 and self.multi_class == "joint"
-        penalty, intercept = self._penalty(targets), self._intercept(joint)
+        penalty, intercept = self._penalty(targets, design), self._intercept(joint)
         return tuple(
             Problem(loss, joined(penalty, loss), design, intercept)
             for loss in self._losses(targets, design, joint)

@@ -10,9 +10,12 @@ from proxmargin.estimators.base import MarginEstimator, margin_sums
 from proxmargin.inputs.targets import Targets
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
 from proxmargin.minimize import Report
-from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
+from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge, WeightedElasticNet
 
 __all__ = ["MarginClassifier"]
+
+# penalties of the classifier
+KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball)
 
 
 class MarginClassifier(MarginEstimator):
@@ -22,9 +25,10 @@ class MarginClassifier(MarginEstimator):
     ----------
     loss : MarginLoss, optional
         From `proxmargin.losses`; default ``HuberizedHinge()``.
-    penalty : ElasticNet, Ridge or Ball, optional
+    penalty : ElasticNet, WeightedElasticNet, Ridge or Ball, optional
         From `proxmargin.penalties`; default ``ElasticNet(l1=0.005, l2=0.005)``. More than two
-        classes are fitted together with an elastic net only.
+        classes are fitted together with an elastic net or a ridge only. With ``standardize`` the
+        bounds of a `WeightedElasticNet` are those of the standardised coefficients.
     multi_class : {'joint', 'ovr'}
         More than two classes: the loss summed over the wrong classes with coefficients that sum
         to zero, or one problem a class.
@@ -80,10 +84,9 @@ time_limit, warm_start, callbacks, verbose, random_state
     def _check_model(self) -> None:
         if not isinstance(self._margin_loss(), MarginLoss):
             raise ValueError(f"loss must be a MarginLoss object or None, got {self.loss!r}")
-        if not isinstance(self._given_penalty(), ElasticNet | Ridge | Ball):
-            raise ValueError(
-                f"penalty must be an ElasticNet, Ridge or Ball object or None, got {self.penalty!r}"
-            )
+        if not isinstance(self._given_penalty(), KNOWN):
+            names = ", ".join(kind.__name__ for kind in KNOWN)
+            raise ValueError(f"penalty must be one of {names} or None, got {self.penalty!r}")
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge() if self.loss is None else self.loss
@@ -94,5 +97,5 @@ time_limit, warm_start, callbacks, verbose, random_state
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return self._given_penalty()

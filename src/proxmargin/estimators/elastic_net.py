@@ -6,18 +6,23 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from proxmargin.designs import Design
-from proxmargin.estimators.base import MarginEstimator, margin_sums
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.designs import Design, StandardizedDesign
+from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,
     documented,
 )
+from proxmargin.estimators.factors import checked_bounds, checked_factors, scaled_bounds
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.minimize import Report
-from proxmargin.penalties import ElasticNet, Penalty
+from proxmargin.outcome import Solution
+from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
 
 __all__ = [
     "BINARY",
@@ -27,6 +32,8 @@ __all__ = [
     "HuberizedSVC",
     "SquaredHingeSVC",
 ]
+
+Array = NDArray[np.float64]
 
 # the solvers that take binary problems, and those of every one with an elastic net
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
@@ -38,10 +45,15 @@ EVERY = (
 
 
 class ElasticNetEstimator(MarginEstimator):
-    """What the estimators with an elastic net share: ``alpha`` and ``l1_ratio``."""
+    """What the estimators with an elastic net share: its strengths, factors and bounds."""
 
     alpha: float
     l1_ratio: float
+    penalty_factor: Any
+    bounds: Any
+
+    _sums_to_zero = True
+    """Coefficients of classes that are fitted together sum to zero."""
 
     @abstractmethod
     def _margin_loss(self) -> MarginLoss:
@@ -54,8 +66,55 @@ class ElasticNetEstimator(MarginEstimator):
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
-    def _penalty(self, targets: Targets) -> Penalty:
-        return ElasticNet.from_mixture(float(self.alpha), float(self.l1_ratio))
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
+        return self._weighted(float(self.alpha), float(self.l1_ratio), targets, design)
+
+    def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
+        return self._weighted(1.0, 1.0, targets, design)
+
+    def _weighted(self, alpha: float, l1_ratio: float, targets: Targets, design: Design) -> Penalty:
+        """The elastic net, with factors and bounds of the features where they are given."""
+        net = ElasticNet.from_mixture(alpha, l1_ratio)
+        factors = checked_factors(self.penalty_factor, design.n_features)
+        bounds = checked_bounds(self.bounds, design.n_features)
+        if factors is None and bounds is None:
+            return net
+        self._check_factors(factors, bounds, targets)
+        lower, upper = (-np.inf, np.inf) if bounds is None else bounds
+        if bounds is not None and isinstance(design, StandardizedDesign):
+            lower, upper = scaled_bounds(bounds, design.scale)
+        return WeightedElasticNet(net, 1.0 if factors is None else factors, lower, upper)
+
+    def _check_factors(self, factors: Array | None, bounds: Any, targets: Targets) -> None:
+        """Raise where the model has no place for these factors and bounds."""
+        joint = targets.classes.size > 2 and self.multi_class == "joint"
+        free = 0 if factors is None else int(np.count_nonzero(factors == 0))
+        if joint and bounds is not None and self._sums_to_zero:
+            raise ValueError(
+                "bounds are of no use to classes that are fitted together with coefficients that "
+                "sum to zero over the classes: use multi_class='ovr'"
+            )
+        if joint and free:
+            raise ValueError(
+                "penalty_factor must be > 0 where classes are fitted together: for features "
+                "without a penalty use multi_class='ovr'"
+            )
+        if free and not np.isfinite(self._margin_loss().smoothness):
+            raise ValueError(
+                "penalty_factor must be > 0 for the hinge loss, which is not smooth: for features "
+                "without a penalty use HuberizedSVC with a small delta"
+            )
+        if free >= targets.codes.size:
+            raise ValueError(
+                f"penalty_factor is zero for {free} features, which must be fewer than the "
+                f"{targets.codes.size} samples"
+            )
+
+    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        super()._publish(assembly, solutions)
+        bounds = checked_bounds(self.bounds, self.coef_.shape[1])
+        if bounds is not None:  # a change of scale may have rounded a coefficient beyond
+            self.coef_ = np.clip(self.coef_, *bounds)
 
 
 @documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
@@ -99,6 +158,8 @@ class HuberizedSVC(ElasticNetEstimator):
         intercept_ridge: float = 0.0,
         multi_class: str = "joint",
         *,
+        penalty_factor: Any = None,
+        bounds: Any = None,
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: Any = None,
@@ -118,6 +179,8 @@ class HuberizedSVC(ElasticNetEstimator):
         self.delta = delta
         self.intercept_ridge = intercept_ridge
         self.multi_class = multi_class
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
@@ -155,6 +218,8 @@ class _OneVsRestEstimator(ElasticNetEstimator):
         l1_ratio: float = 0.5,
         multi_class: str = "ovr",
         *,
+        penalty_factor: Any = None,
+        bounds: Any = None,
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: Any = None,
@@ -172,6 +237,8 @@ class _OneVsRestEstimator(ElasticNetEstimator):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.multi_class = multi_class
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight

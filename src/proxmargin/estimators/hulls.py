@@ -195,7 +195,7 @@ class NuSVC(_NuMachine):
             losses.append(loss)
         return losses
 
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
 
     def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
@@ -283,7 +283,7 @@ class DWD(_NuMachine):
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(DistanceWeighted(1.0), targets, joint=False)
 
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ball(float(self.norm), 1.0)
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:

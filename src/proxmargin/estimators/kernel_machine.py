@@ -541,7 +541,7 @@ class RegularizedMachine(KernelMachine):
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0 / (float(self.C) * targets.total))
 
     def _objective_scale(self, problem: Problem) -> float:

@@ -125,7 +125,7 @@ class _MinimaxMachine(KernelMachine):
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
         return losses
 
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0)
 
     def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:

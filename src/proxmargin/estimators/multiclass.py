@@ -189,7 +189,7 @@ class MulticlassSVC(MarginEstimator):
         shares = {"l2": 0.0, "elasticnet": float(self.l1_ratio)}
         return shares.get(self.penalty, 1.0)
 
-    def _penalty(self, targets: Targets) -> Penalty:
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
         strength = 1.0 if self.C is None else 1.0 / (float(self.C) * targets.total)
         if self.penalty in GROUP_NORMS:
             return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), strength)
@@ -197,7 +197,7 @@ class MulticlassSVC(MarginEstimator):
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         (loss,) = self._losses(targets, design, joint=True)
-        penalty = joined(self._penalty(targets), loss)
+        penalty = joined(self._penalty(targets, design), loss)
         problem = Problem(loss, penalty, design, self._intercept(joint=True))
         if self.eta is None:
             return (problem,)

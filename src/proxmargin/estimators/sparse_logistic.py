@@ -50,6 +50,8 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
         l1_ratio: float = 0.5,
         multi_class: str = "joint",
         *,
+        penalty_factor: Any = None,
+        bounds: Any = None,
         fit_intercept: bool = True,
         standardize: bool = False,
         class_weight: Any = None,
@@ -67,6 +69,8 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.multi_class = multi_class
+        self.penalty_factor = penalty_factor
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
@@ -80,6 +84,8 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+
+    _sums_to_zero = False
 
     def _margin_loss(self) -> MarginLoss:
         return Logistic()

@@ -75,6 +75,11 @@ class Loss(ABC):
         """
         return np.full(self.shares.shape, np.inf)
 
+    def curvatures(self, scores: Array) -> Array:
+        """Second derivative in each score, (n_samples, n_outputs), of smooth losses that are sums
+        over the outputs (`Trait.OUTPUTWISE`)."""
+        raise TypeError(f"the curvature of {self!r} is not one number a score")
+
     @abstractmethod
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``L(scores) + L*(dual) - <scores, dual> >= 0``, computed without cancellation."""

@@ -14,7 +14,7 @@ import numpy as np
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 
-__all__ = ["coupled_direction", "minimise_hinge_shift", "minimise_shift"]
+__all__ = ["Slope", "coupled_direction", "halved_slope", "minimise_hinge_shift", "minimise_shift"]
 
 # relative to sample weights that sum to one: the rounding of the sum of n terms of that size
 RESIDUAL = 1e-15
@@ -104,7 +104,7 @@ def minimise_shift(
             return Slope(slope, point, gradient, curvature)
 
         start_slope = float((gradient + intercept.l2 * at) @ direction)
-        found = _search(along, start_slope, TINY_SLOPE * size)
+        found = halved_slope(along, start_slope, TINY_SLOPE * size)
         reached = _residual(intercept, found.point, found.gradient)
         if residual <= NEARLY * size and reached > 0.5 * residual:
             break  # what is left is the rounding of the sums over the samples
@@ -117,7 +117,7 @@ def _residual(intercept: Penalty, at: Array, gradient: Array) -> float:
     return float(intercept.violations(at[None, :], -gradient[None, :])[0])
 
 
-def _search(along: Callable[[float], Slope], start_slope: float, tiny: float) -> Slope:
+def halved_slope(along: Callable[[float], Slope], start_slope: float, tiny: float) -> Slope:
     """A step along which the (increasing) slope has at least halved: doubling, then bisection."""
     low, high, step = 0.0, np.inf, 1.0
     found = along(step)

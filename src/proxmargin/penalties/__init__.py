@@ -10,6 +10,7 @@ from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
+from proxmargin.penalties.weighted import WeightedElasticNet
 
 __all__ = [
     "Ball",
@@ -24,4 +25,5 @@ __all__ = [
     "Ridge",
     "SumToZero",
     "SumToZeroGroups",
+    "WeightedElasticNet",
 ]

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
@@ -134,6 +135,10 @@ class Penalty(ABC):
         """The penalty ``factor * G``, for ``factor >= 0``."""
         raise TypeError(f"no multiples of {self!r} are known")
 
+    def with_l1_times(self, factor: float) -> Penalty:
+        """The penalty with its l1 part ``factor`` times as strong, for those with `Trait.NET`."""
+        raise TypeError(f"{self!r} has no l1 part")
+
     def conjugate_divergence(self, dual: Array, coef: Array) -> float:
         """``G*(dual) - G*(v) - <coef, dual - v>``, coef being the `conjugate_gradient` at v.
 
@@ -148,6 +153,21 @@ class Penalty(ABC):
         ridge of an intercept costs.
         """
         raise TypeError(f"no best multiple is known for {self!r}")
+
+    def net(self, n_features: int) -> Net:
+        """Strengths and bounds feature by feature, for penalties with `Trait.NET`."""
+        if Trait.UNIFORM_NET not in self.traits:
+            raise TypeError(f"{self!r} is no elastic net")
+        full = (np.full(n_features, each) for each in (self.l1, self.l2, -np.inf, np.inf))
+        return Net(*full)
+
+    def unshrunk(self, n_features: int) -> NDArray[np.intp]:
+        """Features that can grow without end at no price, where others cannot.
+
+        Their coefficients are free as an intercept is, and the dual has to vanish there:
+        certificates find the best ones (`proxmargin.unshrunk`).
+        """
+        return np.zeros(0, dtype=np.intp)
 
     def restricted(self, index: NDArray[np.intp]) -> Penalty:
         """The penalty of some of the features, where the coefficients of the others are zero.

@@ -119,6 +119,9 @@ class ElasticNet(Penalty):
     def times(self, factor: float) -> ElasticNet:
         return ElasticNet(factor * self.l1, factor * self.l2)
 
+    def with_l1_times(self, factor: float) -> ElasticNet:
+        return ElasticNet(factor * self.l1, self.l2)
+
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         square = self.l2 * float(np.vdot(coef, coef)) + bend
         if square == 0:

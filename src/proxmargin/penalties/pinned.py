@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
@@ -19,6 +20,9 @@ class Pinned(Penalty):
 
     traits = Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET
     is_pinned = True
+
+    def net(self, n_features: int) -> Net:
+        return Net(*(np.zeros(n_features) for _ in range(4)))
 
     def value(self, coef: Array) -> float:
         return np.inf if np.any(coef) else 0.0

@@ -82,6 +82,9 @@ class Ridge(Penalty):
     def times(self, factor: float) -> Ridge:
         return Ridge(factor * self.l2)
 
+    def with_l1_times(self, factor: float) -> Ridge:
+        return self
+
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
         square = self.l2 * float(np.vdot(coef, coef)) + bend
         return max(-slope / square, 0.0) if square > 0 else 0.0

@@ -13,7 +13,9 @@ from proxmargin.compiled.losses import margins
 from proxmargin.compiled.products import products
 from proxmargin.compiled.projections.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.compiled.solvers import newton, sweeps
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.losses import MarginLoss
+from proxmargin.penalties import ElasticNet
 from tests.cases import COMPILED_LOSSES, kinks, small_matrix
 
 every_smooth_loss = pytest.mark.parametrize(
@@ -194,6 +196,10 @@ def plain_sweep(phi, X, signs, weights, coef, scores, major, l1, l2):
     return coef, scores
 
 
+def net(p: int, l1: float, l2: float) -> Net:
+    return ElasticNet(l1, l2).net(p)
+
+
 def sweeping(phi, rng, l1: float, l2: float):
     matrix = small_matrix(rng)
     signs, weights = np.where(np.arange(14) % 2, 1.0, -1.0), rng.random(14) / 7
@@ -214,7 +220,7 @@ def test_a_dense_sweep_is_the_plain_sweep(phi, dtype, order, l1, l2, rng) -> Non
     expected = plain_sweep(phi, X, signs, weights, coef, scores, major, l1, l2)
     data = np.asarray(matrix, dtype=dtype, order=order)
     got = coef.copy(), scores.copy()
-    sweeps.sweep_dense(phi.shape, data, centre, scale, signs, weights, *got, major, l1, l2)
+    sweeps.sweep_dense(phi.shape, data, centre, scale, signs, weights, *got, major, net(6, l1, l2))
     np.testing.assert_allclose(got[0], expected[0], rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(got[1], expected[1], rtol=1e-11, atol=1e-12)
 
@@ -230,11 +236,11 @@ def test_a_sparse_sweep_is_the_dense_sweep(phi, dtype, index_type, l1, l2, rng) 
     major = phi.smoothness * (weights @ X**2)
     dense, sparse = (coef.copy(), scores.copy()), (coef.copy(), scores.copy())
     columns = compressed(matrix.T, dtype, index_type)
-    sweeps.sweep_dense(phi.shape, X, np.zeros(6), np.ones(6), signs, weights, *dense, major, l1, l2)
+    same = major, net(6, l1, l2)
+    sweeps.sweep_dense(phi.shape, X, np.zeros(6), np.ones(6), signs, weights, *dense, *same)
     sweeps.sweep_sparse(
-        phi.shape, columns.data, columns.indices, columns.indptr, signs, weights, *sparse,
-        major, l1, l2,
-    )  # fmt: skip
+        phi.shape, columns.data, columns.indices, columns.indptr, signs, weights, *sparse, *same
+    )
     np.testing.assert_allclose(sparse[0], dense[0], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(sparse[1], dense[1], rtol=1e-12, atol=1e-13)
 
@@ -246,7 +252,7 @@ def test_a_sweep_zeroes_the_coefficient_of_a_feature_that_is_zero(kind: str, rng
     X = np.zeros((4, 1))
     signs, weights = np.array([1.0, -1, 1, -1]), np.full(4, 0.25)
     coef, scores = np.array([2.0]), np.zeros(4)
-    rest = signs, weights, coef, scores, np.zeros(1), 0.1, 0.0
+    rest = signs, weights, coef, scores, np.zeros(1), net(1, 0.1, 0.0)
     if kind == "dense":
         sweeps.sweep_dense(phi.shape, X, np.zeros(1), np.ones(1), *rest)
     else:
@@ -328,7 +334,17 @@ def test_the_search_along_a_ray_ends_where_its_slope_has_fallen(phi: MarginLoss,
     moved, coef = rng.standard_normal(scores.size), rng.standard_normal(6)
     coef[:2] = 0.0
     direction, l2, lift, bend = rng.standard_normal(6), 0.1, -6.0, 0.5
-    ray = (phi.shape, scores, moved, signs, weights, coef, direction, l1, l2)
+    ray = (
+        phi.shape,
+        scores,
+        moved,
+        signs,
+        weights,
+        coef,
+        direction,
+        np.full(6, l1),
+        np.full(6, l2),
+    )
 
     def value(step: float) -> float:
         at = coef + step * direction
@@ -352,7 +368,19 @@ def test_the_search_meets_a_jump_of_the_slope_exactly_and_soon(phi: MarginLoss, 
     moved = 0.01 * rng.standard_normal(scores.size)
     coef, direction = np.array([1.0, -0.6, 0.3]), np.array([-1.0, 0.3, 0.1])
     step = newton.exact_step(
-        phi.shape, scores, moved, signs, weights, coef, direction, 5.0, 0.0, 0.0, 0.0, 1e-6, 6
+        phi.shape,
+        scores,
+        moved,
+        signs,
+        weights,
+        coef,
+        direction,
+        np.full(3, 5.0),
+        np.zeros(3),
+        0.0,
+        0.0,
+        1e-6,
+        6,
     )
     assert step in (1.0, 2.0)  # where one of the first two coefficients is zero
     assert np.count_nonzero(coef + step * direction) == 2

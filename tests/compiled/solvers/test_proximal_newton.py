@@ -94,7 +94,7 @@ def test_pricing_agrees_with_the_certificate(phi, l1, l2, size, rng) -> None:
     slope, out = (Z * unit).T @ dual[:, 0], np.empty(7)
     curvature = phi.smoothness * weights @ (Z * unit) ** 2
     worst, objective, found = pricing(
-        phi.shape, scores, signs, weights, slope, coef, curvature, l1, l2, out
+        phi.shape, scores, signs, weights, slope, coef, curvature, penalty.net(7), False, out
     )
     assert objective == pytest.approx(gap.primal, rel=1e-12)
     assert found == pytest.approx(gap.gap - gap.rounding, rel=1e-9, abs=1e-15)
@@ -117,7 +117,7 @@ def test_steps_end_at_the_optimum(phi, form, intercept, rng) -> None:
     coef, scores = np.zeros(7), np.zeros(40)
     free, ridge = intercept
     b, _, steps, violation = newton_steps(
-        form(Z), unit, phi.shape, signs, weights, 0.02, 0.01, free, ridge,
+        form(Z), unit, phi.shape, signs, weights, ElasticNet(0.02, 0.01).net(7), 0.02, free, ridge,
         coef, scores, 0.0, 1.0, 1e-11, 200,
     )  # fmt: skip
     assert violation <= 1e-11
@@ -138,7 +138,7 @@ def test_no_step_without_curvature_or_descent(rng) -> None:
     Z, unit, signs, weights = data(rng)
     coef, scores = np.zeros(7), np.zeros(40)
     *_, steps, violation = newton_steps(
-        Z, unit, Shape(False, 2.0, 0.5), signs, weights, 1e3, 0.0, True, 0.0,
+        Z, unit, Shape(False, 2.0, 0.5), signs, weights, ElasticNet(1e3).net(7), 1e3, True, 0.0,
         coef, scores, 0.0, 1.0, 0.0, 50,
     )  # fmt: skip
     assert steps == 0

@@ -50,6 +50,7 @@ def exact_step(  # type: ignore[no-untyped-def]
         The scores are ``scores + step * moved``.
     coef, direction : (n_features,)
         The coefficients are ``coef + step * direction``.
+    l1, l2 : (n_features,)
     lift, bend : float
         ``lift + step * bend`` is added to the slope, for what else is quadratic along the ray.
 
@@ -58,8 +59,9 @@ def exact_step(  # type: ignore[no-untyped-def]
     step : float
         0 where the ray does not descend.
     """
-    lift += l2 * np.dot(coef, direction)
-    bend += l2 * np.dot(direction, direction)
+    for j in range(coef.size):
+        lift += l2[j] * coef[j] * direction[j]
+        bend += l2[j] * direction[j] * direction[j]
     at_low, at_high = lift + _loss_slope(shape, scores, moved, signs, weights, 0.0), np.inf
     first = at_low + _l1_slopes(coef, direction, l1, 0.0)[1]
     if first >= 0.0:
@@ -109,17 +111,17 @@ def _rise(  # type: ignore[no-untyped-def]
             t = signs[i] * scores[i]
             total += weights[i] * (_value(shape, t + signs[i] * step * moved[i]) - _value(shape, t))
     for j in range(coef.size):
-        total += l1 * (abs(coef[j] + step * direction[j]) - abs(coef[j]))
+        total += l1[j] * (abs(coef[j] + step * direction[j]) - abs(coef[j]))
     return total
 
 
 @njit(cache=True, nogil=True)
 def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
-    """Left and right derivative of ``l1 |coef + step * direction|_1`` in the step."""
+    """Left and right derivative of ``sum_j l1_j |coef_j + step * direction_j|`` in the step."""
     left, right = 0.0, 0.0
     for j in range(coef.size):
         move = step * direction[j]
-        at, size = coef[j] + move, l1 * abs(direction[j])
+        at, size = coef[j] + move, l1[j] * abs(direction[j])
         if abs(at) <= ROUNDED * abs(move):
             left, right = left - size, right + size
         elif (at > 0.0) == (direction[j] > 0.0):
@@ -136,7 +138,7 @@ def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[
     jumps = np.empty(coef.size)
     places = np.full(coef.size, np.inf)
     for j in range(coef.size):
-        jumps[j] = 2.0 * l1 * abs(direction[j])
+        jumps[j] = 2.0 * l1[j] * abs(direction[j])
         if coef[j] * direction[j] < 0.0 and low < -coef[j] / direction[j] < high:
             places[j] = -coef[j] / direction[j]
     slope = at_low + _l1_slopes(coef, direction, l1, low)[1] - rate * low  # at a step of zero

@@ -27,9 +27,10 @@ from proxmargin.compiled.products.columns import (
     height,
     pull,
 )
+from proxmargin.compiled.solvers.nets import Net, gap_term, is_unshrunk, minimiser, violation
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
 
-__all__ = ["newton_steps", "pricing", "quadratic_minimum"]
+__all__ = ["landed", "newton_steps", "pricing", "quadratic_minimum"]
 
 # the model is solved to this share of the violation; more tightly near the end
 FORCING, TIGHT_FORCING, NEAR = 0.3, 0.01, 0.01
@@ -45,11 +46,13 @@ PATIENCE, NEARLY = 25, 1e-9
 # a violation of the model that has not fallen to this share is rounding in single precision
 FALLING = 0.5
 SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
+# a coefficient is at zero, or at a bound, that a move has brought to within this share of itself
+LANDED = 1e-9
 
 
 @njit(cache=True, nogil=True)
 def pricing(  # type: ignore[no-untyped-def]
-    shape, scores, signs, weights, slope, coef, curvature, l1, l2, out
+    shape, scores, signs, weights, slope, coef, curvature, net, settles, out
 ):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
@@ -64,6 +67,10 @@ def pricing(  # type: ignore[no-untyped-def]
     coef, out : (n_features,)
     curvature : (n_features,)
         A bound on that of the loss, where coefficients are not zero.
+    net : Net
+    settles : bool
+        Certificates find the best coefficients of features that nothing shrinks: what is missing
+        is a parabola's. Otherwise the gap is finite only where their slopes are exactly zero.
 
     Returns
     -------
@@ -72,13 +79,15 @@ def pricing(  # type: ignore[no-untyped-def]
     objective, gap : float
         Without the penalty of the intercept.
     """
-    worst, largest = 0.0, 0.0
+    worst, scale = 0.0, 1.0
     for j in range(coef.size):
-        largest = max(largest, abs(slope[j]))
-        off = _violation(slope[j] + l2 * coef[j], coef[j], curvature[j] + l2, l1)
+        l1, l2, low, high = net.l1[j], net.l2[j], net.lower[j], net.upper[j]
+        off = violation(slope[j] + l2 * coef[j], coef[j], curvature[j] + l2, l1, low, high)
         out[j] = off
         worst = max(worst, off)
-    scale = 1.0 if l2 > 0.0 or largest <= l1 else l1 / largest
+        counts = l2 == 0.0 and not (settles and is_unshrunk(l1, l2, low, high))
+        if counts and abs(slope[j]) > l1 and abs(high if slope[j] < 0.0 else low) == math.inf:
+            scale = min(scale, l1 / abs(slope[j]))
     objective, gap = 0.0, 0.0
     if scale < 1.0:
         near_scale = scale * log_excess(1.0 / scale - 1.0) if scale > 0.0 else 1.0
@@ -90,13 +99,13 @@ def pricing(  # type: ignore[no-untyped-def]
         for i in range(scores.size):
             objective += weights[i] * _value(shape, signs[i] * scores[i])
     for j in range(coef.size):
-        v, w = -scale * slope[j], coef[j]
+        v, w, l1, l2 = -scale * slope[j], coef[j], net.l1[j], net.l2[j]
         objective += l1 * abs(w) + 0.5 * l2 * w * w
-        excess = v - min(max(v, -l1), l1)
-        term = l1 * abs(w) - (v - excess) * w
-        if l2 > 0.0:
-            term += (l2 * w - excess) ** 2 / (2.0 * l2)
-        gap += max(term, 0.0)
+        if settles and is_unshrunk(l1, l2, net.lower[j], net.upper[j]):
+            missing = max(out[j], 0.0)
+            gap += 0.5 * missing**2 / curvature[j] if curvature[j] > 0.0 else missing
+        else:
+            gap += gap_term(v, w, l1, l2, net.lower[j], net.upper[j])
     return worst, objective, gap
 
 
@@ -107,8 +116,8 @@ def newton_steps(  # type: ignore[no-untyped-def]
     shape,
     signs,
     weights,
-    l1,
-    l2,
+    net,
+    level,
     has_intercept,
     intercept_l2,
     coef,
@@ -126,8 +135,10 @@ def newton_steps(  # type: ignore[no-untyped-def]
         (n_samples, k), of unit weighted mean square.
     unit : (k,)
         What the columns of the data were divided by.
-    l1, l2 : float
-        Of the penalty in the units of the data.
+    net : Net
+        Of the k features, in the units of the data.
+    level : float
+        What violations are small in comparison to: a typical l1 strength, or zero.
     coef : (k,)
         Of the columns as they are here.
     scores : (n_samples,), intercept included
@@ -143,7 +154,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     n, k = scores.size, coef.size
     dual, bend, moved = np.empty(n), np.empty(n), np.empty(n)
     slope, cross = np.empty(k), np.empty(k)
-    thresholds, ridge = l1 / unit, l2 / unit**2
+    own = Net(net.l1 / unit, net.l2 / unit**2, net.lower * unit, net.upper * unit)
     capped = not shape.logistic and shape.cap < np.inf
     largest = 0.25 if shape.logistic else shape.curvature
     least, idle, steps = np.inf, 0, 0
@@ -152,25 +163,26 @@ def newton_steps(  # type: ignore[no-untyped-def]
             shape, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
         )
         pull(columns, dual, slope)
-        violation = 0.0
+        worst = 0.0
         for j in range(k):
-            slope[j] += ridge[j] * coef[j]
-            off = _violation(slope[j], coef[j], largest + ridge[j], thresholds[j])
-            violation = max(violation, unit[j] * off)
-        idle = 0 if violation < least else idle + 1
-        least = min(least, violation)
-        if idle > 0 and violation <= NEARLY * l1:
+            slope[j] += own.l2[j] * coef[j]
+            bound = largest + own.l2[j]
+            off = violation(slope[j], coef[j], bound, own.l1[j], own.lower[j], own.upper[j])
+            worst = max(worst, unit[j] * off)
+        idle = 0 if worst < least else idle + 1
+        least = min(least, worst)
+        if idle > 0 and worst <= NEARLY * level:
             idle = PATIENCE
-        if violation <= target or idle >= PATIENCE or steps >= limit:
-            return intercept, theta, steps, violation
-        far = min(1.0, violation / l1) if l1 > 0.0 else 1.0
+        if worst <= target or idle >= PATIENCE or steps >= limit:
+            return intercept, theta, steps, worst
+        far = min(1.0, worst / level) if level > 0.0 else 1.0
         used = _share_used(theta, far) if capped else 0.0
         curvature_weights(shape, scores, signs, weights, used, bend)
         total = bend.sum() + intercept_l2 if has_intercept else 0.0
-        aim = (FORCING if far > NEAR else TIGHT_FORCING) * violation
+        aim = (FORCING if far > NEAR else TIGHT_FORCING) * worst
         pull(columns, bend, cross)
         direction = _model_minimum(
-            columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, aim
+            columns, bend, cross, total, largest, far, slope, coef, own, unit, aim
         )
         direction -= coef
         shift = -np.dot(cross, direction) / total if total > 0.0 else 0.0
@@ -184,17 +196,14 @@ def newton_steps(  # type: ignore[no-untyped-def]
             weights,
             coef / unit,
             direction / unit,
-            l1,
-            l2,
+            net.l1,
+            net.l2,
             intercept_l2 * intercept * shift,
             intercept_l2 * shift * shift,
             SEARCH_SHARE,
             SEARCH_STEPS,
         )
-        for j in range(k):
-            coef[j] += step * direction[j]
-            if abs(coef[j]) <= 1e-9 * step * abs(direction[j]):
-                coef[j] = 0.0
+        step, coef[:] = landed(coef, direction, step, own)
         intercept += step * shift
         scores += step * moved
         steps += 1
@@ -202,6 +211,36 @@ def newton_steps(  # type: ignore[no-untyped-def]
             theta = _next_theta(theta, used, step)
         if step == 0.0 and (not capped or used == _share_used(theta, far)):
             idle = PATIENCE  # the next step would be this one
+
+
+@njit(cache=True, nogil=True)
+def landed(coef, direction, step, net):  # type: ignore[no-untyped-def]
+    """The step, or as much of it as the bounds allow, and where it ends.
+
+    A coefficient that only rounding keeps from zero, or from a bound, is put there.
+    """
+    step = min(step, _room(coef, direction, net))
+    ends = coef + step * direction
+    for j in range(coef.size):
+        near = LANDED * abs(step * direction[j])
+        if abs(ends[j]) <= near:
+            ends[j] = 0.0
+        elif ends[j] >= net.upper[j] - near:
+            ends[j] = net.upper[j]
+        elif ends[j] <= net.lower[j] + near:
+            ends[j] = net.lower[j]
+    return step, ends
+
+
+@njit(cache=True, nogil=True)
+def _room(coef, direction, net):  # type: ignore[no-untyped-def]
+    """How often the direction can be taken between the bounds."""
+    room = math.inf
+    for j in range(coef.size):
+        bound = net.upper[j] if direction[j] > 0.0 else net.lower[j]
+        if direction[j] != 0.0 and abs(bound) < math.inf:
+            room = min(room, (bound - coef[j]) / direction[j])
+    return max(room, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -232,29 +271,8 @@ def _lifted(square, largest, far, ridge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shrunk(reach, threshold):  # type: ignore[no-untyped-def]
-    if reach > threshold:
-        return reach - threshold
-    return reach + threshold if reach < -threshold else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _violation(slope, coef, curvature, threshold):  # type: ignore[no-untyped-def]
-    """How far a coordinate is from optimal, in units of the slope: what its prox step moves it.
-
-    Next to zero the slope alone would not tell: a coefficient that has just crossed it is up to
-    twice the threshold off, however little is to be gained there.
-    """
-    if coef == 0.0:
-        return abs(slope) - threshold
-    if curvature == 0.0:
-        return abs(slope + math.copysign(threshold, coef))
-    return abs(curvature * coef - _shrunk(curvature * coef - slope, threshold))
-
-
-@njit(cache=True, nogil=True)
 def _model_minimum(  # type: ignore[no-untyped-def]
-    columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, target
+    columns, bend, cross, total, largest, far, slope, coef, net, unit, target
 ):
     """The minimum of model and penalty by coordinate descent on the change of the scores."""
     rows = active(columns, np.sqrt(bend))
@@ -264,7 +282,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
         square[j] = np.float64(column_square(rows, j))
         if total > 0.0:
             square[j] = max(square[j] - cross[j] * cross[j] / total, 0.0)
-    lift = _lifted(square, largest, far, ridge)
+    lift = _lifted(square, largest, far, net.l2)
     square += lift
     value, q, rho, drift = coef.copy(), slope.copy(), np.zeros(n_rows, np.float32), 0.0
     sweeps, last = 0, np.inf
@@ -280,7 +298,8 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                 q[j] = slope[j] + dot(rows, j, rho) + lift[j] * (old - coef[j])
                 if total > 0.0:
                     q[j] -= cross[j] * drift / total
-                new = _shrunk(square[j] * old - q[j], thresholds[j]) / square[j]
+                reach = square[j] * old - q[j]
+                new = minimiser(reach, square[j], net.l1[j], net.lower[j], net.upper[j])
                 change = new - old
                 if change != 0.0:
                     worst = max(worst, unit[j] * abs(change) * square[j])
@@ -299,7 +318,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                     square,
                     slope,
                     coef,
-                    thresholds,
+                    net,
                     unit,
                     value,
                 )
@@ -311,11 +330,11 @@ def _model_minimum(  # type: ignore[no-untyped-def]
         sweeps += since
         if sweeps >= SWEEPS:
             break
-        support = np.flatnonzero(value)
+        support = _inside(value, net)
         if support.size == 0:
             continue
         before = value.copy()
-        for j in support:  # type: ignore[assignment]
+        for j in support:
             q[j] = slope[j] + dot(rows, j, rho) + lift[j] * (value[j] - coef[j])
             if total > 0.0:
                 q[j] -= cross[j] * drift / total
@@ -325,8 +344,8 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                 for b in range(support.size):
                     inner[a, b] -= cross[support[a]] * cross[support[b]] / total
             inner[a, a] += lift[support[a]]
-        if _step_on_support(inner, q, support, value, thresholds):
-            for j in support:  # type: ignore[assignment]
+        if _step_on_support(inner, q, support, value, net):
+            for j in support:
                 change = value[j] - before[j]
                 if change != 0.0:
                     add(rows, j, change, rho)
@@ -336,7 +355,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _model_violation(  # type: ignore[no-untyped-def]
-    rows, rho, drift, cross, total, lift, square, slope, coef, thresholds, unit, value
+    rows, rho, drift, cross, total, lift, square, slope, coef, net, unit, value
 ):
     """The largest violation of optimality in the model at ``value``, in the units of the data."""
     worst = 0.0
@@ -344,27 +363,29 @@ def _model_violation(  # type: ignore[no-untyped-def]
         q = slope[j] + dot(rows, j, rho) + lift[j] * (value[j] - coef[j])
         if total > 0.0:
             q -= cross[j] * drift / total
-        worst = max(worst, unit[j] * _violation(q, value[j], square[j], thresholds[j]))
+        off = violation(q, value[j], square[j], net.l1[j], net.lower[j], net.upper[j])
+        worst = max(worst, unit[j] * off)
     return worst
 
 
 @njit(cache=True, nogil=True)
-def quadratic_minimum(hessian, slope, start, l1, target):  # type: ignore[no-untyped-def]
-    """``argmin_v  slope'(v - start) + (v - start)' hessian (v - start) / 2 + l1 |v|_1``.
+def quadratic_minimum(hessian, slope, start, net, target):  # type: ignore[no-untyped-def]
+    """``argmin_v  slope'(v - start) + (v - start)' hessian (v - start) / 2 + sum_j l1_j |v_j|``.
 
-    By coordinate descent and steps on the support, until no violation is above ``target``.
+    Between the bounds; the ridge is part of the Hessian. By coordinate descent and steps on the
+    support, until no violation is above ``target``.
     """
     k = start.size
-    thresholds = np.full(k, l1)
     value, q = start.copy(), slope.copy()
     for _ in range(CYCLES):
         for _ in range(MOST):
             worst = 0.0
             for j in range(k):
                 old = value[j]
-                if old == 0.0 and abs(q[j]) <= l1:
+                if old == 0.0 and abs(q[j]) <= net.l1[j]:
                     continue
-                new = _shrunk(hessian[j, j] * old - q[j], l1) / hessian[j, j]
+                reach = hessian[j, j] * old - q[j]
+                new = minimiser(reach, hessian[j, j], net.l1[j], net.lower[j], net.upper[j])
                 change = new - old
                 if change != 0.0:
                     worst = max(worst, abs(change) * hessian[j, j])
@@ -373,25 +394,36 @@ def quadratic_minimum(hessian, slope, start, l1, target):  # type: ignore[no-unt
             if worst <= target:
                 left = 0.0
                 for j in range(k):
-                    left = max(left, _violation(q[j], value[j], hessian[j, j], l1))
+                    off = violation(
+                        q[j], value[j], hessian[j, j], net.l1[j], net.lower[j], net.upper[j]
+                    )
+                    left = max(left, off)
                 if left <= target:
                     return value
                 break  # changes that are small one by one add up: a step of all of them
-        support = np.flatnonzero(value)
+        support = _inside(value, net)
         if support.size == 0:
             continue
         inner = np.empty((support.size, support.size))
         for a in range(support.size):
             inner[a] = hessian[support[a]][support]
         before = value.copy()
-        if _step_on_support(inner, q, support, value, thresholds):
+        if _step_on_support(inner, q, support, value, net):
             q += np.dot(hessian, value - before)
     return value
 
 
 @njit(cache=True, nogil=True)
-def _step_on_support(inner, q, support, value, thresholds):  # type: ignore[no-untyped-def]
+def _inside(value, net):  # type: ignore[no-untyped-def]
+    """The coordinates away from zero and from their bounds."""
+    return np.flatnonzero((value != 0.0) & (value > net.lower) & (value < net.upper))
+
+
+@njit(cache=True, nogil=True)
+def _step_on_support(inner, q, support, value, net):  # type: ignore[no-untyped-def]
     """Newton's step of the model on the support, to the minimum along it; whether it moved.
+
+    A step that meets a bound ends there.
 
     Along the step the model is quadratic between the points where a coordinate changes its sign,
     and its slope jumps up there by twice the threshold times the speed of that coordinate.
@@ -400,7 +432,7 @@ def _step_on_support(inner, q, support, value, thresholds):  # type: ignore[no-u
     right = np.empty(size)
     for a in range(size):
         j = support[a]
-        right[a] = -(q[j] + math.copysign(thresholds[j], value[j]))
+        right[a] = -(q[j] + math.copysign(net.l1[j], value[j]))
     try:
         factor = np.linalg.cholesky(inner)
     except Exception:
@@ -423,7 +455,7 @@ def _step_on_support(inner, q, support, value, thresholds):  # type: ignore[no-u
         before = first * (1.0 - at) + slope_jump
         if at == np.inf or before >= 0.0:
             break
-        jump = 2.0 * thresholds[support[a]] * abs(direction[a])
+        jump = 2.0 * net.l1[support[a]] * abs(direction[a])
         if before + jump >= 0.0:
             step, stopper = at, a
             break
@@ -431,9 +463,18 @@ def _step_on_support(inner, q, support, value, thresholds):  # type: ignore[no-u
         crossings[a] = np.inf
     if stopper < 0:
         step = 1.0 + slope_jump / first
+    walled = -1
+    for a in range(size):
+        j = support[a]
+        bound = net.upper[j] if direction[a] > 0.0 else net.lower[j]
+        if abs(bound) < math.inf and abs(step * direction[a]) > abs(bound - value[j]):
+            step, walled = (bound - value[j]) / direction[a], a
     for a in range(size):
         value[support[a]] += step * direction[a]
-    if stopper >= 0:
+    if walled >= 0:
+        j = support[walled]
+        value[j] = net.upper[j] if direction[walled] > 0.0 else net.lower[j]
+    elif stopper >= 0:
         value[support[stopper]] = 0.0
     return True
 

@@ -7,27 +7,23 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.margins import _descent
+from proxmargin.compiled.solvers.nets import minimiser
 
 __all__ = ["sweep_dense", "sweep_sparse"]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _moved(old, slope, major, l1, l2):  # type: ignore[no-untyped-def]
+def _moved(old, slope, major, net, j):  # type: ignore[no-untyped-def]
     """The minimiser along one coordinate of majorant and penalty."""
-    curvature = major + l2
+    curvature = major[j] + net.l2[j]
     if curvature <= 0.0:  # a feature without entries, and no ridge: only l1 has a say
-        return 0.0 if l1 > 0.0 else old
-    target = major * old - slope
-    if target > l1:
-        return (target - l1) / curvature
-    if target < -l1:
-        return (target + l1) / curvature
-    return 0.0
+        return 0.0 if net.l1[j] > 0.0 else old
+    return minimiser(major[j] * old - slope, curvature, net.l1[j], net.lower[j], net.upper[j])
 
 
 @njit(cache=True, nogil=True)
 def sweep_dense(  # type: ignore[no-untyped-def]
-    shape, matrix, centre, scale, signs, weights, coef, scores, major, l1, l2
+    shape, matrix, centre, scale, signs, weights, coef, scores, major, net
 ):
     """One sweep over all features of a dense matrix, in order.
 
@@ -41,7 +37,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
     coef : (n_features,)
     major : (n_features,)
         Majorant of the curvature along each coordinate.
-    l1, l2 : float
+    net : Net
 
     Changes ``coef`` and ``scores`` in place.
     """
@@ -51,7 +47,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
             value = (matrix[i, j] - centre[j]) / scale[j]
             slope -= weights[i] * signs[i] * value * _descent(shape, signs[i] * scores[i])
         old = coef[j]
-        new = _moved(old, slope, major[j], l1, l2)
+        new = _moved(old, slope, major, net, j)
         if new != old:
             coef[j] = new
             change = (new - old) / scale[j]
@@ -61,7 +57,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sweep_sparse(  # type: ignore[no-untyped-def]
-    shape, data, indices, indptr, signs, weights, coef, scores, major, l1, l2
+    shape, data, indices, indptr, signs, weights, coef, scores, major, net
 ):
     """One sweep over all features of a matrix compressed by columns; see `sweep_dense`."""
     for j in range(coef.size):
@@ -70,7 +66,7 @@ def sweep_sparse(  # type: ignore[no-untyped-def]
             i = indices[entry]
             slope -= weights[i] * signs[i] * data[entry] * _descent(shape, signs[i] * scores[i])
         old = coef[j]
-        new = _moved(old, slope, major[j], l1, l2)
+        new = _moved(old, slope, major, net, j)
         if new != old:
             coef[j] = new
             for entry in range(indptr[j], indptr[j + 1]):

@@ -14,7 +14,6 @@ from proxmargin.losses.classes.comparison import compare_pessimistically
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
-from proxmargin.penalties.pinned import Pinned
 from proxmargin.projections.simplex import column_shift, simplex_rows, transport
 from proxmargin.traits import Trait
 
@@ -172,7 +171,7 @@ class CrammerSinger(Loss):
         masses: each is a projection whose multipliers are the intercept. They end when the
         masses prove the intercept optimal, or after `PROXIMAL_STEPS`.
         """
-        if isinstance(intercept, Pinned):
+        if intercept.is_pinned:
             return np.zeros_like(start)
         free = intercept.is_shift_invariant
         if free and not scores.any():

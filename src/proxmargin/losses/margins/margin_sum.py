@@ -18,9 +18,6 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
-from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
@@ -91,6 +88,10 @@ class MarginSum(Loss):
             return super().row_curvatures
         return self.phi.smoothness * self.weights.max(axis=1)
 
+    def curvatures(self, scores: Array) -> Array:
+        bends: Array = self.weights * self.phi.curvature(self.signs * scores)
+        return bends
+
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         if self.phi.shape is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
@@ -133,13 +134,13 @@ class MarginSum(Loss):
         return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
-        if isinstance(intercept, Pinned):
+        if intercept.is_pinned:
             return np.zeros_like(start)
-        single = self.n_outputs == 1 and isinstance(intercept, Ridge)
+        single = self.n_outputs == 1 and Trait.NET in intercept.traits
         if single and isinstance(self.phi, Hinge):
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
-        if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
+        if isinstance(self.phi, Hinge) and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.phi.shape is not None:
             return start + compiled.best_shift(

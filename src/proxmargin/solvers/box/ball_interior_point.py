@@ -12,7 +12,6 @@ from proxmargin.certificate import Gap
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
 from proxmargin.penalties.ball import Ball
-from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
@@ -168,7 +167,7 @@ class BallInteriorPoint(Solver[BallCentral]):
     def objection(self, problem: Problem) -> str | None:
         if not has_box(problem):
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
-        plain = isinstance(problem.intercept, Ridge | Pinned)
+        plain = problem.has_plain_intercept
         if not (isinstance(problem.penalty, Ball) and plain):
             return "it needs coefficients in a ball, and an intercept with a ridge or none"
         size = min(problem.design.n_samples, problem.design.n_features)

@@ -17,9 +17,6 @@ from proxmargin.losses.margins.margin import CappedQuadratic
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.pace import factor_work, gram_work
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
 
 __all__ = [
@@ -214,9 +211,7 @@ def has_box(problem: Problem) -> bool:
 
 
 def has_ridge(problem: Problem) -> bool:
-    penalty = problem.penalty
-    plain = isinstance(penalty, Ridge) or (isinstance(penalty, ElasticNet) and penalty.l1 == 0)
-    return plain and penalty.l2 > 0 and isinstance(problem.intercept, Ridge | Pinned)
+    return problem.has_ridge_alone and problem.has_plain_intercept
 
 
 def box_of(problem: Problem) -> Box:

@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from proxmargin.certificate import Gap, certify
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.classes.block import coordinates_of
 from proxmargin.solvers.classes.smoothing import Smoothed, minimised
 from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
 
 __all__ = ["ClassMultipliers", "MultiplierNewton"]
 
@@ -114,8 +112,8 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         loss, penalty = problem.loss, problem.penalty
         if not isinstance(loss, CrammerSinger):
             return "it needs the multiclass hinge of Crammer and Singer"
-        if not isinstance(penalty, ElasticNet | Ridge) or problem.penalty.l2 + _l1(problem) <= 0:
-            return "it needs an elastic net penalty"
+        if Trait.UNIFORM_NET not in penalty.traits or penalty.l2 + penalty.l1 <= 0:
+            return f"it needs {Trait.UNIFORM_NET.sentence()}"
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ClassMultipliers:
@@ -125,7 +123,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
             start = problem.null_point()
         whole = coordinates.stacked(start)
         members = np.arange(len(whole) - 1)
-        if _l1(problem) > 0 and members.size > 2 * FEW:
+        if problem.penalty.l1 > 0 and members.size > 2 * FEW:
             members = np.flatnonzero(whole[:-1].any(axis=1))
         stacked = np.vstack([whole[members], whole[-1:]])
         scores = coordinates.block(members).scores(stacked)
@@ -191,11 +189,11 @@ class MultiplierNewton(Solver[ClassMultipliers]):
             point, dual = self.point(problem, state), self.dual(problem, state)
             state = self.observe(problem, state, certify(problem, point, dual=dual))
         assert state.violations is not None
-        selects = _l1(problem) > 0
+        selects = problem.penalty.l1 > 0
         outside = state.violations.copy() if selects else np.zeros(1)
         if selects:
             outside[state.members] = 0.0
-        complete = float(outside.max(initial=0.0)) <= WRONG * _l1(problem)
+        complete = float(outside.max(initial=0.0)) <= WRONG * problem.penalty.l1
         if state.n_iter > 0 and state.solved and complete:
             growth = min(max(EFFORT / max(state.steps, 1), GROWTH), FAST_GROWTH)
             state = replace(
@@ -231,13 +229,13 @@ class MultiplierNewton(Solver[ClassMultipliers]):
 
 def _smoothed(problem: Problem, state: ClassMultipliers) -> Smoothed:
     coordinates, members = coordinates_of(problem), state.members
-    l1, l2 = _l1(problem), problem.penalty.l2
+    l1, l2 = problem.penalty.l1, problem.penalty.l2
     spreads = coordinates.spreads
     proximal = np.zeros(members.size)
     if l1 > 0:
         mean = float(np.sqrt((spreads**2).mean()))
         proximal = state.proximal * l1 * np.maximum(spreads[members], 1e-3 * mean)
-    fits = not isinstance(problem.intercept, Pinned)
+    fits = problem.fits_intercept
     return Smoothed(
         block=coordinates.block(members),
         loss=_loss(problem),
@@ -254,7 +252,3 @@ def _smoothed(problem: Problem, state: ClassMultipliers) -> Smoothed:
 def _loss(problem: Problem) -> CrammerSinger:
     assert isinstance(problem.loss, CrammerSinger)
     return problem.loss
-
-
-def _l1(problem: Problem) -> float:
-    return float(getattr(problem.penalty, "l1", 0.0))

@@ -10,7 +10,6 @@ import numpy as np
 from proxmargin.compiled.solvers import sweeps
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.stopping import Stop
@@ -49,13 +48,12 @@ class CoordinateDescent(Solver[Sweeping]):
     """
 
     name: ClassVar[str] = "gcd"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     reads_columns: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
-        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        if not known:
-            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not isinstance(problem.loss, MarginSum):
+            return super().objection(problem) or "it needs a loss of margins"
         if not problem.design.has_columns:
             return "it reads single columns, and standardised sparse data have none that are sparse"
         return super().objection(problem)
@@ -75,16 +73,13 @@ class CoordinateDescent(Solver[Sweeping]):
         )
 
     def step(self, problem: Problem, state: Sweeping) -> Sweeping:
-        loss, penalty = _margins(problem), problem.penalty
-        assert isinstance(penalty, ElasticNet)
+        loss = _margins(problem)
         coef, scores = state.coef.copy(), state.scores.copy()
         data = problem.design.sweep_data()
         assert data is not None
         sweep: Any = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        sweep(
-            loss.phi.shape, *data, signs, weights, coef, scores, state.major, penalty.l1, penalty.l2
-        )
+        sweep(loss.phi.shape, *data, signs, weights, coef, scores, state.major, problem.net)
         problem.design.ledger.charge(2.0 * problem.design.share)
         intercept = self._moved_intercept(problem, scores, state.intercept)
         scores += intercept - state.intercept

@@ -9,10 +9,8 @@ from proxmargin.designs.standardized import centred, standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 
 __all__ = [
     "centre_of",
@@ -36,9 +34,9 @@ def hinge_objection(problem: Problem) -> str | None:
         return "it needs the hinge loss"
     if loss.n_outputs > 1:
         return "it needs a binary problem (or multi_class='ovr')"
-    if not isinstance(problem.penalty, ElasticNet | Ridge):
-        return "it needs an elastic net or a ridge"
-    if not isinstance(problem.intercept, Ridge | Pinned):
+    if Trait.UNIFORM_NET not in problem.penalty.traits:
+        return f"it needs {Trait.UNIFORM_NET.sentence()}"
+    if not problem.has_plain_intercept:
         return "it needs an intercept with a ridge, a free one or none"
     return None
 
@@ -50,12 +48,12 @@ def samples_of(problem: Problem) -> tuple[Array, Array]:
 
 
 def l1_of(problem: Problem) -> float:
-    return problem.penalty.l1 if isinstance(problem.penalty, ElasticNet) else 0.0
+    return problem.penalty.l1
 
 
 def intercept_ridge(problem: Problem) -> float | None:
     """Strength of the ridge of the intercept, zero for a free one; None without intercept."""
-    return None if isinstance(problem.intercept, Pinned) else problem.intercept.l2
+    return problem.intercept.l2 if problem.fits_intercept else None
 
 
 def design_of(problem: Problem) -> Design:

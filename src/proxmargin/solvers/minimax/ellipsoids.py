@@ -11,7 +11,6 @@ from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coord
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.minimax import EllipsoidLoss
 from proxmargin.pace import affordable, eigen_work, gram_work
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
 
 __all__ = [
@@ -42,7 +41,7 @@ def ellipsoid_loss(problem: Problem) -> EllipsoidLoss:
 
 
 def is_ridge(problem: Problem) -> bool:
-    return isinstance(problem.penalty, Ridge) and problem.penalty.l2 > 0
+    return problem.has_ridge_alone
 
 
 def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:

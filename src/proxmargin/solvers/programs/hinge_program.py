@@ -14,7 +14,6 @@ from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
@@ -75,7 +74,7 @@ class HingeProgram:
     @property
     def sums(self) -> int:
         """Number of rows for the sum of the intercepts."""
-        return int(isinstance(self.problem.intercept, SumToZero))
+        return int(self.problem.intercept.sums_to_zero)
 
     @property
     def limits(self) -> int:

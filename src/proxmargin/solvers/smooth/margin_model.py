@@ -14,7 +14,6 @@ from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.penalties.pinned import Pinned
 from proxmargin.problem import Problem
 
 __all__ = [
@@ -120,7 +119,7 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
 
 def curvature_in_shift(problem: Problem, bend: Array) -> float:
     """Curvature in the intercept, infinite where that is pinned."""
-    if isinstance(problem.intercept, Pinned):
+    if not problem.fits_intercept:
         return np.inf
     return float(bend.sum()) + problem.intercept.l2
 
@@ -158,7 +157,7 @@ def line_search(
     if loss.phi.shape is None:
         return _exact_step(loss, at.scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
-    ray = (at.scores, moved, signs, weights, nothing, nothing, 0.0, 0.0, slope, bend)
+    ray = (at.scores, moved, signs, weights, *(nothing,) * 4, slope, bend)
     step: float = compiled.exact_step(loss.phi.shape, *ray, SEARCH_SHARE, SEARCH_STEPS)
     return step
 

@@ -13,11 +13,11 @@ from proxmargin.certificate import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.losses.margins import Shape, settle
 from proxmargin.compiled.products.columns import forward
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.minimize import minimize
-from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver, require
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
@@ -110,7 +110,7 @@ class ProximalNewton(Solver[Pursuit]):
     forcing: float = 0.1
 
     name: ClassVar[str] = "newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 2000
 
@@ -119,18 +119,17 @@ class ProximalNewton(Solver[Pursuit]):
         require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
 
     def objection(self, problem: Problem) -> str | None:
-        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        if not known:
-            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not isinstance(problem.loss, MarginSum):
+            return super().objection(problem) or "it needs a loss of margins"
         if not readable(problem):
             return "it reads columns, and centring would fill those of sparse data"
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         state = self._begun(problem, start, stop)
-        loss, penalty = _parts(problem)
+        loss = _loss(problem)
         pieces = loss.phi.shape is not None and not loss.phi.shape.logistic
-        far = 0.0 < FAR * penalty.l1 < state.violation
+        far = 0.0 < FAR * problem.level < state.violation
         if start.coef.any() or not pieces or not far:
             return state
         steps, point = self._from_stronger(problem, state, stop)
@@ -142,21 +141,21 @@ class ProximalNewton(Solver[Pursuit]):
         With nearly no penalty the curved zones of the samples decide, and Newton's method gets to
         the right ones by trial: from one strength to the next few of them change.
         """
-        penalty, most = _parts(problem)[1], state.limit
+        level, most = problem.level, state.limit
         steps, point = 0, self.point(problem, state)
-        strength = WEAKER * (state.violation + penalty.l1)
-        while strength > penalty.l1 and steps < most and clock() < stop.deadline:
+        strength = WEAKER * (state.violation + level)
+        while strength > level and steps < most and clock() < stop.deadline:
             rough = replace(
                 stop, tol=ROUGH, max_iter=min(ROUGH_STEPS, most - steps), callbacks=(), polish=False
             )
-            stronger = replace(problem, penalty=ElasticNet(strength, penalty.l2))
+            stronger = replace(problem, penalty=problem.penalty.with_l1_times(strength / level))
             found = minimize(stronger, self, stop=rough, start=point)
             steps, point = steps + found.certificate.n_iter, found.point
             strength *= WEAKER
         return steps, point
 
     def _begun(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
-        loss = _parts(problem)[0]
+        loss = _loss(problem)
         members = np.flatnonzero(start.coef[:, 0])
         state = Pursuit(
             coef=start.coef[:, 0],
@@ -170,15 +169,15 @@ class ProximalNewton(Solver[Pursuit]):
         return self._priced(problem, state).but(unpolished=stop.polish)
 
     def step(self, problem: Problem, state: Pursuit) -> Pursuit:
-        loss, penalty = _parts(problem)
-        wanted, new = self._members(state, penalty.l1)
+        loss, level = _loss(problem), problem.level
+        wanted, new = self._members(state, problem.net.l1)
         working = state.working.changed(problem, wanted)
         last = _cap(loss) >= state.width
-        target = self._target(state, penalty.l1, new)
+        target = self._target(state, level, new)
         most = max(min(STEPS, READ // max(working.entries, 1)), 1)
         alone = last and working.members.size == state.coef.size
         if alone or state.relative_gap <= state.tol:  # solved, and to be polished
-            target, most = POLISHED * penalty.l1, most if alone else min(most, POLISHING)
+            target, most = POLISHED * level, most if alone else min(most, POLISHING)
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
         intercept, theta, steps, left = newton_steps(
             working.kernel,
@@ -186,8 +185,8 @@ class ProximalNewton(Solver[Pursuit]):
             _shape(loss, state.width),
             loss.signs[:, 0],
             loss.weights[:, 0],
-            penalty.l1,
-            penalty.l2,
+            Net(*(each[working.members] for each in problem.net)),
+            problem.level,
             problem.fits_intercept,
             problem.intercept.l2,
             coef,
@@ -216,7 +215,7 @@ class ProximalNewton(Solver[Pursuit]):
             scores=scores,
             working=working,
             theta=theta,
-            exact=alone and left <= SOLVED * penalty.l1,
+            exact=alone and left <= SOLVED * level,
             point_change=change / (1.0 + _norm(state.coef)),
         )
         priced = self._priced(problem, reached)
@@ -231,12 +230,12 @@ class ProximalNewton(Solver[Pursuit]):
     def point(self, problem: Problem, state: Pursuit) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
 
-    def _target(self, state: Pursuit, l1: float, new: int) -> float:
+    def _target(self, state: Pursuit, level: float, new: int) -> float:
         """The violation at which the restricted problem is good enough."""
         share = self.forcing if new else EXHAUSTED
-        return max(share * state.violation, 0.1 * state.tol * l1)
+        return max(share * state.violation, 0.1 * state.tol * level)
 
-    def _members(self, state: Pursuit, l1: float) -> tuple[NDArray[np.bool_], int]:
+    def _members(self, state: Pursuit, l1: Array) -> tuple[NDArray[np.bool_], int]:
         """The support, members near the threshold, the worst violators; how many are new."""
         p, inside = state.coef.size, state.working.members
         outside = state.violations.copy()
@@ -249,7 +248,7 @@ class ProximalNewton(Solver[Pursuit]):
         if worst.size > room:
             worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
         wanted = state.coef != 0
-        wanted[inside] |= state.violations[inside] > (KEPT - 1.0) * l1
+        wanted[inside] |= state.violations[inside] > (KEPT - 1.0) * l1[inside]
         wanted[worst] = True
         if np.count_nonzero(wanted) == 1:  # one column has two orders: kernels of the other would
             wanted[np.flatnonzero(wanted)[0] - 1] = True  # have to be compiled for it
@@ -257,7 +256,7 @@ class ProximalNewton(Solver[Pursuit]):
 
     def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
         """One product with all of the data: violations and gap, and on to the stage they allow."""
-        loss, penalty = _parts(problem)
+        loss = _loss(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         shape = _shape(loss, state.width)
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
@@ -277,8 +276,8 @@ class ProximalNewton(Solver[Pursuit]):
             slope,
             state.coef,
             curvature,
-            penalty.l1,
-            penalty.l2,
+            problem.net,
+            problem.unshrunk.size > 0,
             violations,
         )
         objective += 0.5 * ridge * intercept**2
@@ -298,12 +297,10 @@ class ProximalNewton(Solver[Pursuit]):
         return priced.claimed(final=cap >= state.width)
 
 
-def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
-    """Loss and penalty, which `ProximalNewton.objection` has found to be of these types."""
-    loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, MarginSum)
-    assert isinstance(penalty, ElasticNet)
-    return loss, penalty
+def _loss(problem: Problem) -> MarginSum:
+    """The loss, which `ProximalNewton.objection` has found to be a sum over margins."""
+    assert isinstance(problem.loss, MarginSum)
+    return problem.loss
 
 
 def _norm(vector: Array) -> float:

@@ -13,8 +13,6 @@ from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array, Design
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import affordable, factor_work, gram_work
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver
 from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
@@ -130,9 +128,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     max_iter: ClassVar[int] = 500
 
     def objection(self, problem: Problem) -> str | None:
-        penalty = problem.penalty
-        plain = isinstance(penalty, Ridge) or (isinstance(penalty, ElasticNet) and penalty.l1 == 0)
-        known = isinstance(problem.loss, MarginSum) and plain and penalty.l2 > 0
+        known = isinstance(problem.loss, MarginSum) and problem.has_ridge_alone
         readable = None if known else "it needs a loss of margins and a ridge penalty (no l1 part)"
         return super().objection(problem) or readable
 

@@ -10,12 +10,11 @@ import numpy as np
 from proxmargin.certificate import Gap
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
-from proxmargin.compiled.solvers.proximal_newton import pricing, quadratic_minimum
+from proxmargin.compiled.solvers.proximal_newton import landed, pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import centred, standardized
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.minimize import minimize
-from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver
 from proxmargin.solvers.smooth.newton import ProximalNewton
@@ -86,21 +85,20 @@ class TallNewton(Solver[TallState]):
     """
 
     name: ClassVar[str] = "tall-newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
     def objection(self, problem: Problem) -> str | None:
-        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        if not known:
-            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not isinstance(problem.loss, MarginSum):
+            return super().objection(problem) or "it needs a loss of margins"
         n, p = problem.design.n_samples, problem.design.n_features
         if p > MOST_FEATURES or n < SAMPLES_EACH * p:
             return f"it is for many samples of few features, and these are {n} of {p}"
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> TallState:
-        loss, _ = _parts(problem)
+        loss = _loss(problem)
         if not start.coef.any():
             start = _from_some_samples(problem, start, stop)
         design, centre = _design(problem)
@@ -117,7 +115,7 @@ class TallNewton(Solver[TallState]):
         )
 
     def step(self, problem: Problem, state: TallState) -> TallState:
-        loss, penalty = _parts(problem)
+        loss, net = _loss(problem), problem.net
         design, _ = _design(problem)
         bend = np.empty_like(state.scores)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
@@ -126,7 +124,7 @@ class TallNewton(Solver[TallState]):
         cross = design.adjoint(bend[:, None])[:, 0]
         ridge = problem.intercept.l2
         total = float(bend.sum()) + ridge if problem.fits_intercept else 0.0
-        direction = self._direction(state, matrix, cross, total, penalty)
+        direction = self._direction(problem, state, matrix, cross, total)
         shift = -float(cross @ direction) / total if total > 0 else 0.0
         moved = design.scores(direction[:, None])[:, 0] + shift
         step = exact_step(
@@ -137,15 +135,14 @@ class TallNewton(Solver[TallState]):
             weights,
             state.coef,
             direction,
-            penalty.l1,
-            penalty.l2,
+            net.l1,
+            net.l2,
             ridge * state.intercept * shift,
             ridge * shift * shift,
             SEARCH_SHARE,
             SEARCH_STEPS,
         )
-        coef = state.coef + step * direction
-        coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
+        step, coef = landed(state.coef, direction, step, net)
         change = step * float(np.linalg.norm(direction))
         reached = state.but(
             n_iter=state.n_iter + 1,
@@ -174,25 +171,26 @@ class TallNewton(Solver[TallState]):
         return Point(coef, np.array([state.intercept]) - centre @ coef)
 
     def _direction(
-        self, state: TallState, matrix: Array, cross: Array, total: float, penalty: ElasticNet
+        self, problem: Problem, state: TallState, matrix: Array, cross: Array, total: float
     ) -> Array:
         """From the coefficients to the minimum of the model, the intercept eliminated."""
         hessian = matrix.copy()
         if total > 0:
             subtract_outer(hessian, cross, cross / total)
         diagonal = np.einsum("ii->i", hessian)
-        far = min(1.0, state.violation / penalty.l1) if penalty.l1 > 0 else 1.0
+        net, level = problem.net, problem.level
+        far = min(1.0, state.violation / level) if level > 0 else 1.0
         diagonal += (LEAST_DAMPING + DAMPING * far) * state.major
-        diagonal += np.where(diagonal < FLAT * state.major, LIFT * state.major, 0.0) + penalty.l2
+        diagonal += np.where(diagonal < FLAT * state.major, LIFT * state.major, 0.0) + net.l2
         diagonal += np.where(diagonal > 0, 0.0, 1.0)  # a feature that is zero everywhere
-        slope = state.slope + penalty.l2 * state.coef
+        slope = state.slope + net.l2 * state.coef
         target = (FORCING if far > NEAR else TIGHT_FORCING) * state.violation
-        found: Array = quadratic_minimum(hessian, slope, state.coef, penalty.l1, target)
+        found: Array = quadratic_minimum(hessian, slope, state.coef, net, target)
         return found - state.coef
 
     def _priced(self, problem: Problem, state: TallState) -> TallState:
         """The best intercept, gradients there, violations and gap."""
-        loss, penalty = _parts(problem)
+        loss = _loss(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual, free = np.empty(scores.size), problem.fits_intercept
@@ -206,8 +204,8 @@ class TallNewton(Solver[TallState]):
             slope,
             state.coef,
             state.major,
-            penalty.l1,
-            penalty.l2,
+            problem.net,
+            problem.unshrunk.size > 0,
             np.empty_like(slope),
         )
         objective += 0.5 * ridge * intercept**2
@@ -241,7 +239,7 @@ def _updated(design: Design, state: TallState, bend: Array) -> Array:
 
 def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     """The solution for every so many-th sample of either class, to a loose gap."""
-    loss, _ = _parts(problem)
+    loss = _loss(problem)
     n, p = problem.design.n_samples, problem.design.n_features
     wanted = max(LEAST_EACH * p, int(SHARE * n))
     every = n // wanted
@@ -278,9 +276,7 @@ def _squares(problem: Problem) -> Array:
     return problem.design.column_squares(shares, np.zeros(problem.design.n_features))
 
 
-def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
-    """Loss and penalty, which `TallNewton.objection` has found to be of these types."""
-    loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, MarginSum)
-    assert isinstance(penalty, ElasticNet)
-    return loss, penalty
+def _loss(problem: Problem) -> MarginSum:
+    """The loss, which `TallNewton.objection` has found to be a sum over margins."""
+    assert isinstance(problem.loss, MarginSum)
+    return problem.loss

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.problem import Problem
 
 __all__ = ["sensitivities", "surely_zero"]
@@ -73,7 +71,7 @@ def _ridge(problem: Problem) -> float:
     which matters unless coefficients sum to zero too, or rows of dual points do.
     """
     intercept = problem.intercept
-    common = isinstance(intercept, SumToZero) and not (
+    common = intercept.sums_to_zero and not (
         problem.penalty.sums_to_zero or problem.loss.compares_classes
     )
-    return np.inf if common or isinstance(intercept, Pinned) else intercept.l2
+    return np.inf if common or intercept.is_pinned else intercept.l2

@@ -1,0 +1,98 @@
+"""Factors and bounds of single features, as users give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["checked_bounds", "checked_factors", "scaled_bounds"]
+
+Array = NDArray[np.float64]
+Bounds = tuple[Array, Array]
+
+
+def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
+    """One factor >= 0 a feature, or None where there are none.
+
+    Raises
+    ------
+    ValueError
+        A message that names ``penalty_factor``.
+    """
+    if penalty_factor is None:
+        return None
+    factors = _numbers("penalty_factor", penalty_factor)
+    if factors.shape != (n_features,):
+        raise ValueError(
+            f"penalty_factor must be one number a feature, ({n_features},), got an array of shape "
+            f"{factors.shape}"
+        )
+    if not np.all(np.isfinite(factors) & (factors >= 0)):
+        raise ValueError(
+            "penalty_factor must be finite numbers >= 0, got "
+            f"{_first(factors, ~(np.isfinite(factors) & (factors >= 0)))}; to leave a feature out, "
+            "give it the bounds (0, 0)"
+        )
+    if not factors.any():
+        raise ValueError("penalty_factor is zero for all features: for no penalty use alpha=0")
+    return factors
+
+
+def checked_bounds(bounds: Any, n_features: int) -> Bounds | None:
+    """Lower and upper bounds, one a feature, infinite where there are none; None for no bounds.
+
+    Raises
+    ------
+    ValueError
+        A message that names ``bounds``.
+    """
+    if bounds is None:
+        return None
+    if not (isinstance(bounds, list | tuple) and len(bounds) == 2):
+        raise ValueError(
+            "bounds must be a pair (lower, upper) of numbers, arrays with one number a feature or "
+            f"None, got {bounds!r}"
+        )
+    lower = _one_side("bounds: lower", bounds[0], -np.inf, n_features)
+    upper = _one_side("bounds: upper", bounds[1], np.inf, n_features)
+    if not np.all(lower <= 0):
+        raise ValueError(f"bounds: lower must be <= 0, got {_first(lower, ~(lower <= 0))}")
+    if not np.all(upper >= 0):
+        raise ValueError(f"bounds: upper must be >= 0, got {_first(upper, ~(upper >= 0))}")
+    return lower, upper
+
+
+def scaled_bounds(bounds: Bounds, scale: Array) -> Bounds:
+    """Bounds of the coefficients of features that were divided by ``scale``.
+
+    A constant feature has an infinite scale, and no coefficient in the units of the data.
+    """
+    finite = np.where(np.isfinite(scale), scale, 1.0)
+    return bounds[0] * finite, bounds[1] * finite
+
+
+def _one_side(name: str, given: Any, default: float, n_features: int) -> Array:
+    side = _numbers(name, default if given is None else given)
+    if side.ndim > 0 and side.shape != (n_features,):
+        raise ValueError(
+            f"{name} must be a number or one a feature, ({n_features},), got an array of shape "
+            f"{side.shape}"
+        )
+    if np.isnan(side).any():
+        raise ValueError(f"{name} must be numbers, got nan")
+    return np.array(np.broadcast_to(side, n_features), dtype=np.float64)
+
+
+def _numbers(name: str, given: Any) -> Array:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, got {given!r}") from error
+
+
+def _first(values: Array, bad: NDArray[np.bool_]) -> str:
+    """The first bad number and its feature."""
+    index = int(np.argmax(bad))
+    return f"{values[index]:g} for feature {index} (counted from 0)"

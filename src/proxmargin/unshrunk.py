@@ -1,0 +1,161 @@
+"""Features without a penalty: their best coefficients, found with the intercept.
+
+Where nothing shrinks a feature, the conjugate of its penalty is finite at zero only: a dual point q
+is feasible if ``x_j'q = 0``, as ``1'q = 0`` for a free intercept. The gradient of the loss at the
+best coefficients of these few features is such a point, whatever the other coefficients are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.losses.base import Array
+from proxmargin.losses.intercept import Slope, halved_slope
+
+if TYPE_CHECKING:
+    from proxmargin.problem import Point, Problem
+
+__all__ = ["Unshrunk", "settled", "unshrunk_columns"]
+
+# Newton steps, after which the loss falls without end or the columns are dependent
+STEPS = 60
+# slopes of this share of the sums they are, in absolute values, are rounding
+ROUNDING = 2e-16
+# slopes that no step halves are rounding from this share on
+NEARLY = 1e-12
+# the least curvature of a sample relative to the largest that the loss has; the last of these lets
+# a step leave linear pieces, where there is none
+FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
+# added to the diagonal, relative to its mean: dependent columns share their coefficient
+LIFT = 1e-13
+
+
+class Unshrunk(NamedTuple):
+    """The columns without a penalty, ``(x_j - mean_j) / unit_j``.
+
+    Attributes
+    ----------
+    matrix : (n_samples, k)
+        Centred where the intercept is free, which only moves it; of unit weighted mean square.
+    unit : (k,)
+    lower, upper : (k,)
+        Bounds of the coefficients of these columns.
+    """
+
+    matrix: Array
+    unit: Array
+    lower: Array
+    upper: Array
+
+
+def unshrunk_columns(problem: Problem) -> Unshrunk:
+    """Copied once a problem."""
+    return problem.remembered("unshrunk columns", lambda: _columns(problem))
+
+
+def _columns(problem: Problem) -> Unshrunk:
+    index, shares, net = problem.unshrunk, problem.loss.shares, problem.net
+    matrix = problem.design.columns(index).scores(np.eye(index.size))
+    if problem.intercept.is_shift_invariant:
+        matrix = matrix - shares @ matrix
+    unit = np.sqrt(shares @ matrix**2)
+    unit[unit == 0] = 1.0
+    return Unshrunk(matrix / unit, unit, net.lower[index] * unit, net.upper[index] * unit)
+
+
+def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
+    """The point with the best coefficients of the features without a penalty, and its scores.
+
+    By Newton's method in these and the intercept, between the bounds.
+
+    Parameters
+    ----------
+    scores : (n_samples, 1)
+        Of ``point``, with the best intercept.
+    """
+    columns, index, loss = unshrunk_columns(problem), problem.unshrunk, problem.loss
+    start = point.coef[index, 0] * columns.unit
+    at, here, intercept, last = start, scores, point.intercept, np.inf
+    for step in range(STEPS):
+        _, dual = loss.value_and_gradient(here)
+        slope = columns.matrix.T @ dual[:, 0]
+        outward = ((at <= columns.lower) & (slope > 0)) | ((at >= columns.upper) & (slope < 0))
+        free = np.flatnonzero(~outward)
+        size = float((np.abs(columns.matrix).T @ np.abs(dual[:, 0])).max(initial=0.0))
+        residual = float(np.abs(slope[free]).max(initial=0.0))
+        if residual <= ROUNDING * size or (residual <= NEARLY * size and residual > 0.5 * last):
+            break
+        last = residual
+        floor = FLOORS[min(step // 4, len(FLOORS) - 1) if step % 4 else 0]
+        direction, shift = _newton(problem, columns, here, intercept, slope, free, floor)
+        moved = (columns.matrix[:, free] @ direction + shift)[:, None]
+        length = min(
+            _length(problem, here, moved, intercept, shift),
+            _room(at[free], direction, columns.lower[free], columns.upper[free]),
+        )
+        at = at.copy()
+        at[free] = np.clip(at[free] + length * direction, columns.lower[free], columns.upper[free])
+        bare = here + length * moved - (intercept + length * shift)
+        intercept = loss.best_intercept(bare, problem.intercept, intercept + length * shift)
+        here = bare + intercept
+    if np.array_equal(at, start):
+        return point, scores
+    return _moved(problem, point, at / columns.unit, intercept)
+
+
+def _moved(problem: Problem, point: Point, best: Array, intercept: Array) -> tuple[Point, Array]:
+    """The point with these coefficients; scores as the design computes them."""
+    coef = point.coef.copy()
+    coef[problem.unshrunk, 0] = best
+    bare = problem.design.scores(coef)
+    intercept = problem.loss.best_intercept(bare, problem.intercept, point.intercept)
+    return point._replace(coef=coef, intercept=intercept), bare + intercept
+
+
+def _newton(
+    problem: Problem,
+    columns: Unshrunk,
+    scores: Array,
+    intercept: Array,
+    slope: Array,
+    free: NDArray[np.intp],
+    floor: float,
+) -> tuple[Array, Array]:
+    """The step of the free coefficients, (k,), and of the intercept, (1,)."""
+    bend = problem.loss.curvatures(scores)[:, 0]
+    bend = np.maximum(bend, floor * problem.loss.row_curvatures)
+    matrix = columns.matrix[:, free]
+    hessian = matrix.T @ (bend[:, None] * matrix)
+    total = float(bend.sum()) + problem.intercept.l2 if problem.fits_intercept else 0.0
+    cross = bend @ matrix
+    mean = cross / total if total > 0 else np.zeros_like(cross)
+    hessian -= np.outer(cross, mean)
+    lift = LIFT * float(np.trace(hessian)) / max(free.size, 1)
+    hessian[np.diag_indices_from(hessian)] += max(lift, np.finfo(float).tiny)
+    direction = -np.asarray(np.linalg.lstsq(hessian, slope[free], rcond=None)[0], np.float64)
+    return direction, np.array([-float(mean @ direction)])
+
+
+def _length(problem: Problem, scores: Array, moved: Array, intercept: Array, shift: Array) -> float:
+    """How far to go along a direction: to where its slope has halved at least."""
+    ridge = problem.intercept.l2
+
+    def along(step: float) -> Slope:
+        _, dual = problem.loss.value_and_gradient(scores + step * moved)
+        bend = ridge * float((intercept + step * shift) @ shift)
+        return Slope(float(np.vdot(dual, moved)) + bend, np.array([step]), dual, dual)
+
+    first = along(0.0).slope
+    if not first < 0.0:
+        return 0.0
+    return float(halved_slope(along, first, 0.0).point[0])
+
+
+def _room(at: Array, direction: Array, lower: Array, upper: Array) -> float:
+    """How often the direction can be taken between the bounds."""
+    bound = np.where(direction > 0, upper, lower)
+    limited = (direction != 0) & np.isfinite(bound)
+    return float(((bound - at)[limited] / direction[limited]).min(initial=np.inf))
