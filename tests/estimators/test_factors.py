@@ -1,0 +1,329 @@
+"""Penalty factors and bounds of single features: optima of other solvers, and equivalences."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import proxmargin
+from proxmargin import (
+    ElasticNetSVC,
+    HuberizedSVC,
+    MarginClassifier,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+    alpha_max,
+    margin_path,
+)
+from proxmargin.penalties import ElasticNet, WeightedElasticNet
+
+pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+
+SAMPLES, FEATURES = 60, 10
+LOSSES = {
+    "huberized": (HuberizedSVC, lambda t: cp.huber(cp.pos(1 - t), 1.0) / 2),
+    "squared hinge": (SquaredHingeSVC, lambda t: cp.square(cp.pos(1 - t))),
+    "logistic": (SparseLogisticRegression, lambda t: cp.logistic(-t)),
+}
+every_loss = pytest.mark.parametrize("loss", LOSSES)
+NO_BOUND = np.full(FEATURES, np.inf)
+SOME = np.arange(FEATURES) % 3 == 0
+HALF = np.where(np.arange(FEATURES) % 2, -0.02, -np.inf)
+FACTORS = np.linspace(0.3, 2.0, FEATURES)
+FREE = np.where(SOME, 0.0, FACTORS)
+# factors, lower and upper bounds
+MODELS = {
+    "factors": (FACTORS, -NO_BOUND, NO_BOUND),
+    "some without a penalty": (FREE, -NO_BOUND, NO_BOUND),
+    "non-negative": (np.ones(FEATURES), np.zeros(FEATURES), NO_BOUND),
+    "all of it": (FREE, HALF, np.where(np.arange(FEATURES) % 4, 0.05, np.inf)),
+}
+every_model = pytest.mark.parametrize("model", MODELS)
+
+
+def two_classes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Features of different scales and means, about half of the entries zero."""
+    X = rng.standard_normal((SAMPLES, FEATURES)) * np.geomspace(0.5, 3.0, FEATURES) + 0.4
+    X[rng.random(X.shape) < 0.4] = 0.0
+    y = X[:, 0] - X[:, 1] + 0.7 * X[:, 3] + 1.5 * rng.standard_normal(SAMPLES) > 0.3
+    return X, np.where(y, 1, -1)
+
+
+def optimum(
+    loss: Any,
+    X: np.ndarray,
+    signs: np.ndarray,
+    shares: np.ndarray,
+    strengths: tuple[float, float],
+    model: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> float:
+    """By an interior-point method."""
+    factors, lower, upper = model
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    penalty = strengths[0] * factors @ cp.abs(w) + strengths[1] / 2 * factors @ cp.square(w)
+    below, above = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
+    within = [w[below] >= lower[below], w[above] <= upper[above]]
+    objective = shares @ loss(cp.multiply(signs, X @ w + b)) + penalty
+    found = cp.Problem(cp.Minimize(objective), within)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the last digits
+        found.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    return float(found.value)
+
+
+@every_loss
+@every_model
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.6])
+@pytest.mark.parametrize("standardize", [False, True], ids=["as it is", "standardised"])
+def test_the_optimum_is_that_of_an_interior_point_method(
+    loss: str, model: str, l1_ratio: float, standardize: bool, rng
+) -> None:
+    X, y = two_classes(rng)
+    weights = rng.uniform(0.2, 2.0, SAMPLES) if l1_ratio < 1 else np.ones(SAMPLES)
+    shares = weights / weights.sum()
+    factors, lower, upper = MODELS[model]
+    estimator, formula = LOSSES[loss]
+    mean, scale = np.zeros(FEATURES), np.ones(FEATURES)
+    if standardize:
+        mean = shares @ X
+        scale = np.sqrt(shares @ (X - mean) ** 2)
+    strengths = 0.03 * l1_ratio, 0.03 * (1 - l1_ratio)
+    bounds = factors, lower * scale, upper * scale
+    best = optimum(formula, (X - mean) / scale, y, shares, strengths, bounds)
+    for data in (X, sp.csr_array(X)):
+        fitted = estimator(
+            0.03, l1_ratio, penalty_factor=factors, bounds=(lower, upper), tol=1e-9,
+            standardize=standardize,
+        ).fit(data, y, sample_weight=weights)  # fmt: skip
+        assert fitted.certificate_.primal == pytest.approx(best, rel=2e-7)
+        assert fitted.certificate_.dual <= best * (1 + 1e-7)
+        assert np.all((fitted.coef_ >= lower) & (fitted.coef_ <= upper))
+
+
+@every_model
+@pytest.mark.parametrize(
+    "solver", ["newton", "tall-newton", "gcd", "fapg", "fapg-ws", "b-pgh", "apg"]
+)
+def test_every_solver_finds_the_same_model(model: str, solver: str, rng) -> None:
+    factors, lower, upper = MODELS[model]
+    X, y = two_classes(rng)
+    X, y = np.tile(X, (4, 1)) + 0.1 * rng.standard_normal((4 * SAMPLES, FEATURES)), np.tile(y, 4)
+    plain = HuberizedSVC(0.02, 0.8, penalty_factor=factors, bounds=(lower, upper), tol=1e-8)
+    fitted = clone(plain).set_params(solver=solver).fit(X, y)
+    expected = plain.fit(X, y).certificate_
+    assert fitted.certificate_.primal == pytest.approx(expected.primal, rel=3e-8)
+
+
+@every_loss
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_factors_of_one_and_infinite_bounds_are_the_plain_model(loss, l1_ratio, rng) -> None:
+    X, y = two_classes(rng)
+    plain = LOSSES[loss][0](0.02, l1_ratio, tol=1e-10).fit(X, y)
+    for given in (
+        {"penalty_factor": np.ones(FEATURES)},
+        {"bounds": (None, None)},
+        {"bounds": (-np.inf, NO_BOUND)},
+    ):
+        same = clone(plain).set_params(**given).fit(X, y)
+        np.testing.assert_allclose(same.coef_, plain.coef_, atol=1e-7)
+        assert same.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-12)
+
+
+@every_loss
+def test_under_l1_a_factor_is_a_change_of_scale(loss: str, rng) -> None:
+    X, y = two_classes(rng)
+    weighted = LOSSES[loss][0](0.02, 1.0, penalty_factor=FACTORS, tol=1e-10).fit(X, y)
+    scaled = LOSSES[loss][0](0.02, 1.0, tol=1e-10).fit(X / FACTORS, y)
+    np.testing.assert_allclose(weighted.coef_, scaled.coef_ / FACTORS, atol=1e-6)
+    assert weighted.certificate_.primal == pytest.approx(scaled.certificate_.primal, rel=1e-9)
+
+
+def test_the_adaptive_lasso_selects_fewer_features(rng) -> None:
+    X = rng.standard_normal((150, 40))
+    y = X[:, :3] @ [2.0, -2.0, 1.5] + rng.standard_normal(150) > 0
+    first = SparseLogisticRegression(0.02, 1.0).fit(X, y)
+    weights = 1.0 / (np.abs(first.coef_[0]) + 0.02)
+    weights *= weights.size / weights.sum()
+    adaptive = SparseLogisticRegression(0.02, 1.0, penalty_factor=weights).fit(X, y)
+    live = np.flatnonzero(adaptive.coef_[0])
+    assert set(live) >= {0, 1, 2}
+    assert live.size < np.count_nonzero(first.coef_)
+
+
+def test_bounds_of_zero_leave_a_feature_out(rng) -> None:
+    X, y = two_classes(rng)
+    upper = np.where(SOME, 0.0, np.inf)
+    bounded = HuberizedSVC(0.02, bounds=(-upper, upper), tol=1e-9).fit(X, y)
+    without = HuberizedSVC(0.02, tol=1e-9).fit(X[:, ~SOME], y)
+    assert not bounded.coef_[0, SOME].any()
+    np.testing.assert_allclose(bounded.coef_[0, ~SOME], without.coef_[0], atol=1e-5)
+
+
+def test_a_constant_feature_may_have_bounds(rng) -> None:
+    X, y = two_classes(rng)
+    X[:, 4] = 2.0
+    fitted = HuberizedSVC(0.02, bounds=(0, 0.1), standardize=True).fit(X, y)
+    assert fitted.coef_[0, 4] == 0.0
+    assert np.all((fitted.coef_ >= 0) & (fitted.coef_ <= 0.1))
+
+
+def test_more_features_than_samples_and_than_a_certificate_works_on_at_a_time(rng) -> None:
+    X = rng.standard_normal((50, 5000))
+    X = np.concatenate([X, X[:, :2000], X, X[:, :5500]], axis=1)
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(50) > 0
+    factors = rng.uniform(0.5, 2.0, X.shape[1])
+    factors[:2] = 0.0
+    fitted = HuberizedSVC(0.05, 0.9, penalty_factor=factors, bounds=(-1.0, None), tol=1e-8).fit(
+        X, y
+    )
+    assert fitted.certificate_.relative_gap <= 1e-8
+    assert fitted.coef_[0, :2].all()
+
+
+@pytest.mark.parametrize("model", ["factors", "all of it"])
+def test_one_problem_a_class_against_the_rest_has_them_in_each(model: str, rng) -> None:
+    X, _ = two_classes(rng)
+    y = rng.integers(0, 3, SAMPLES)
+    factors, lower, upper = MODELS[model]
+    given = {"penalty_factor": factors, "bounds": (lower, upper), "tol": 1e-9}
+    fitted = HuberizedSVC(0.02, multi_class="ovr", **given).fit(X, y)
+    for k in range(3):
+        one = HuberizedSVC(0.02, **given).fit(X, y == k)
+        np.testing.assert_allclose(fitted.coef_[k], one.coef_[0], atol=1e-8)
+
+
+def test_the_multinomial_model_has_factors_and_bounds(rng) -> None:
+    X, _ = two_classes(rng)
+    y = (X[:, 0] + rng.standard_normal(SAMPLES) > 0).astype(int) + (X[:, 1] > 0.5)
+    lower = np.full(FEATURES, -0.1)
+    fitted = SparseLogisticRegression(
+        0.02, 0.7, penalty_factor=FACTORS, bounds=(lower, None), tol=1e-8
+    ).fit(X, y)
+    W, b = cp.Variable((FEATURES, 3)), cp.Variable(3)
+    scores = X @ W + np.ones((SAMPLES, 1)) @ cp.reshape(b, (1, 3), order="C")
+    own = cp.sum(cp.multiply(scores, np.eye(3)[y]), axis=1)
+    penalty = 0.014 * FACTORS @ cp.sum(cp.abs(W), axis=1)
+    penalty += 0.003 * FACTORS @ cp.sum(cp.square(W), axis=1)
+    objective = cp.sum(cp.log_sum_exp(scores, axis=1) - own) / SAMPLES + penalty
+    best = cp.Problem(cp.Minimize(objective), [W >= -0.1]).solve(solver=cp.CLARABEL)
+    assert fitted.certificate_.primal == pytest.approx(best, rel=1e-6)
+
+
+# -- paths --------------------------------------------------------------------------------------
+
+
+@every_loss
+@every_model
+def test_the_path_starts_where_penalised_coefficients_are_zero(loss: str, model: str, rng) -> None:
+    X, y = two_classes(rng)
+    factors, lower, upper = MODELS[model]
+    estimator = LOSSES[loss][0](
+        l1_ratio=0.7, penalty_factor=factors, bounds=(lower, upper), tol=1e-11
+    )
+    start = alpha_max(estimator, X, y)
+    penalised = factors > 0
+    above = clone(estimator).set_params(alpha=start * (1 + 1e-6)).fit(X, y)
+    below = clone(estimator).set_params(alpha=start * 0.99).fit(X, y)
+    assert not above.coef_[0, penalised].any()
+    assert below.coef_[0, penalised].any()
+
+
+@every_model
+def test_every_model_of_a_path_is_certified_and_keeps_its_bounds(model: str, rng) -> None:
+    X, y = two_classes(rng)
+    factors, lower, upper = MODELS[model]
+    estimator = HuberizedSVC(
+        l1_ratio=0.9, penalty_factor=factors, bounds=(lower, upper), standardize=True
+    )
+    path = margin_path(estimator, X, y, n_alphas=8, eps=0.01)
+    assert all(certificate.converged for certificate in path.certificates)
+    assert path.n_nonzero[0] == np.count_nonzero(path.coefs[0])
+    assert np.all((path.coefs >= lower) & (path.coefs <= upper))
+    single = clone(estimator).set_params(alpha=path.alphas[4]).fit(X, y)
+    assert single.certificate_.primal == pytest.approx(path.certificates[4].primal, rel=3e-6)
+
+
+# -- the hinge ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("model", ["factors", "non-negative"])
+def test_the_hinge_has_factors_and_bounds(model: str, l1_ratio: float, rng) -> None:
+    X, y = two_classes(rng)
+    factors, lower, upper = MODELS[model]
+    best = optimum(
+        lambda t: cp.pos(1 - t), X, y, np.full(SAMPLES, 1 / SAMPLES),
+        (0.05 * l1_ratio, 0.05 * (1 - l1_ratio)), MODELS[model],
+    )  # fmt: skip
+    fitted = ElasticNetSVC(
+        0.05, l1_ratio, penalty_factor=factors, bounds=(lower, upper), tol=1e-4
+    ).fit(X, y)
+    assert fitted.certificate_.primal == pytest.approx(best, rel=1e-4)
+    assert fitted.certificate_.dual <= best * (1 + 1e-7)
+
+
+# -- objects and bad input ----------------------------------------------------------------------
+
+
+def test_the_penalty_is_an_object_for_any_loss(rng) -> None:
+    X, y = two_classes(rng)
+    penalty = WeightedElasticNet(ElasticNet(0.014, 0.006), FACTORS, 0.0)
+    given = MarginClassifier(penalty=penalty, tol=1e-9).fit(X, y)
+    same = HuberizedSVC(0.02, 0.7, penalty_factor=FACTORS, bounds=(0, None), tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(given.coef_, same.coef_, atol=1e-8)
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "negative": ({"penalty_factor": -FACTORS}, "penalty_factor must be finite numbers >= 0"),
+    "too few": ({"penalty_factor": FACTORS[:3]}, r"penalty_factor must be one number a feature"),
+    "a number": ({"penalty_factor": 2.0}, r"penalty_factor must be one number a feature"),
+    "all zero": ({"penalty_factor": 0 * FACTORS}, "penalty_factor is zero for all features"),
+    "NaN": ({"penalty_factor": FACTORS + np.nan}, "penalty_factor must be finite"),
+    "infinite": ({"penalty_factor": NO_BOUND}, r"penalty_factor must be finite.*bounds \(0, 0\)"),
+    "words": ({"penalty_factor": ["a"] * FEATURES}, "penalty_factor must be numbers"),
+    "no pair": ({"bounds": 0.0}, r"bounds must be a pair \(lower, upper\)"),
+    "lower above zero": ({"bounds": (0.1, 1.0)}, "bounds: lower must be <= 0, got 0.1"),
+    "upper below zero": ({"bounds": (None, -FACTORS)}, "bounds: upper must be >= 0"),
+    "NaN bound": ({"bounds": (np.nan, 1.0)}, "bounds: lower must be numbers, got nan"),
+    "bounds of others": ({"bounds": (np.zeros(3), 1.0)}, r"bounds: lower must be a number or one"),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize("name", ["HuberizedSVC", "ElasticNetSVC"])
+def test_bad_factors_and_bounds_are_named(given: Any, message: str, name: str, rng) -> None:
+    X, y = two_classes(rng)
+    with pytest.raises(ValueError, match=message):
+        getattr(proxmargin, name)(**given).fit(X, y)
+
+
+def test_what_has_no_place_in_a_model_is_refused_in_a_sentence(rng) -> None:
+    X, y = two_classes(rng)
+    classes = np.arange(SAMPLES) % 3
+    with pytest.raises(ValueError, match=r"bounds .* multi_class='ovr'"):
+        HuberizedSVC(bounds=(0, None)).fit(X, classes)
+    for model in (HuberizedSVC, SparseLogisticRegression):
+        with pytest.raises(ValueError, match=r"penalty_factor must be > 0 .* multi_class='ovr'"):
+            model(penalty_factor=FREE).fit(X, classes)
+    with pytest.raises(ValueError, match="penalty_factor must be > 0 for the hinge"):
+        ElasticNetSVC(penalty_factor=FREE).fit(X, y)
+    few = np.array([0, 1, 2, 3])
+    with pytest.raises(ValueError, match="penalty_factor is zero for 4 features.* 4 samples"):
+        HuberizedSVC(penalty_factor=FREE).fit(X[few], [0, 1, 0, 1])
+
+
+def test_features_without_a_penalty_that_separate_the_classes_are_no_proof(rng) -> None:
+    X, _ = two_classes(rng)
+    y = X[:, 0] > 0.3  # the loss falls without end
+    model = SparseLogisticRegression(0.02, penalty_factor=FREE, max_iter=50)
+    with pytest.warns(ConvergenceWarning):
+        certificate = model.fit(X, y).certificate_
+    assert not certificate.converged
+    assert certificate.dual <= certificate.primal
