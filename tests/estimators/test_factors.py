@@ -315,7 +315,7 @@ def test_what_has_no_place_in_a_model_is_refused_in_a_sentence(rng) -> None:
     with pytest.raises(ValueError, match="penalty_factor must be > 0 for the hinge"):
         ElasticNetSVC(penalty_factor=FREE).fit(X, y)
     few = np.array([0, 1, 2, 3])
-    with pytest.raises(ValueError, match="penalty_factor is zero for 4 features.* 4 samples"):
+    with pytest.raises(ValueError, match=r"penalty_factor is zero for 4 features.* 4 samples"):
         HuberizedSVC(penalty_factor=FREE).fit(X[few], [0, 1, 0, 1])
 
 
