@@ -297,6 +297,8 @@ def _released(
     errors = np.broadcast_to(error, pulled.shape)[index, 0]
     furthest = 1.0 + float(np.max(np.abs(scores.values)))
     reach = 2.0 * np.abs(point.coef[index, 0]) + furthest / unit
+    span = net.upper[index] - net.lower[index]
+    reach = np.where(span < np.inf, span, reach)
     return float(reach @ (np.abs(off) + errors))
 
 

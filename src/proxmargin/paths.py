@@ -211,7 +211,7 @@ def margin_path(
     grid = _default_grid(template, assembly, n_alphas, eps) if given is None else given
     solved = _descended(template, assembly, grid)
     _warn(template, solved)
-    published = [assembly.published([s.point for s in solutions]) for solutions in solved]
+    published = [template._published(assembly, solutions) for solutions in solved]
     coefs = np.stack([coef for coef, _ in published])
     return Path(
         alphas=grid,

@@ -73,8 +73,8 @@ class Problem:
 
     @cached_property
     def unshrunk(self) -> NDArray[np.intp]:
-        """Features that the penalty leaves as free as an intercept, where there are fewer of them
-        than samples and the loss lets their best coefficients be found (`proxmargin.unshrunk`)."""
+        """Features that cost nothing, as a free intercept, where there are fewer of them than
+        samples and the loss lets their best coefficients be found (`proxmargin.unshrunk`)."""
         found = self.penalty.unshrunk(self.design.n_features)
         wanted = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
         known = wanted in self.loss.traits and found.size < self.design.n_samples
@@ -193,7 +193,7 @@ class Problem:
         shape = self.design.n_samples, self.loss.n_outputs
         bare = self.design.scores(null.coef) if null.coef.any() else np.zeros(shape)
         _, dual = self.loss.value_and_gradient(bare + null.intercept)
-        return self.penalty.critical_strength(self.design.adjoint(dual))
+        return self.penalty.critical_strength(-self.design.adjoint(dual))
 
     def on_columns(self, index: NDArray[np.intp]) -> Problem:
         """The same problem with only some of the features."""

@@ -35,7 +35,7 @@ LAYERS = (
         "projections",
     ),
     ("losses", "penalties", "designs", "kernels"),
-    ("problem", "sides"),
+    ("problem", "sides", "unshrunk"),
     ("certificate", "representer"),
     ("outcome", "stopping", "solver"),
     ("incumbent",),

@@ -327,3 +327,35 @@ def test_features_without_a_penalty_that_separate_the_classes_are_no_proof(rng) 
         certificate = model.fit(X, y).certificate_
     assert not certificate.converged
     assert certificate.dual <= certificate.primal
+
+
+# -- what carries a model -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_object", [False, True], ids=["parameters", "an object"])
+def test_files_and_clones_carry_factors_and_bounds(as_object: bool, rng, tmp_path) -> None:
+    X, y = two_classes(rng)
+    penalty = WeightedElasticNet(ElasticNet(0.014, 0.006), FACTORS, HALF, 0.5)
+    model = MarginClassifier(penalty=penalty)
+    if not as_object:
+        model = HuberizedSVC(0.02, penalty_factor=FREE, bounds=(HALF, None))
+    proxmargin.save_model(clone(model).fit(X, y), tmp_path / "model")
+    loaded = proxmargin.load_model(tmp_path / "model")
+    given, kept = model.get_params(), loaded.get_params()
+    if as_object:
+        given, kept = vars(given["penalty"]), vars(kept["penalty"])
+    for name in ("factors", "lower", "upper") if as_object else ("penalty_factor",):
+        np.testing.assert_array_equal(kept[name], given[name])
+    again = loaded.fit(X, y)
+    np.testing.assert_array_equal(again.coef_, clone(model).fit(X, y).coef_)
+    assert ("WeightedElasticNet" if as_object else "penalty_factor") in repr(model)
+
+
+def test_a_fit_with_other_factors_does_not_resume(rng, tmp_path) -> None:
+    X, y = two_classes(rng)
+    note = proxmargin.Checkpoint(tmp_path / "note")
+    model = HuberizedSVC(0.02, penalty_factor=FACTORS, callbacks=[note]).fit(X, y)
+    same = clone(model).fit(X, y, resume_from=tmp_path / "note")
+    np.testing.assert_array_equal(same.coef_, model.coef_)
+    with pytest.raises(ValueError, match="penalty_factor"):
+        HuberizedSVC(0.02, penalty_factor=FACTORS[::-1]).fit(X, y, resume_from=tmp_path / "note")

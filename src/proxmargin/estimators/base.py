@@ -451,9 +451,13 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         self.classes_ = assembly.targets.classes
-        self.coef_, self.intercept_ = assembly.published([s.point for s in solutions])
+        self.coef_, self.intercept_ = self._published(assembly, solutions)
         self.certificate_ = certificate_of(solutions)
         self._note_run(solutions)
+
+    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
+        """Coefficients and intercepts in the units of the data."""
+        return assembly.published([solution.point for solution in solutions])
 
     def _note_run(self, solutions: list[Solution]) -> None:
         """What every fit leaves behind; raises or warns where it ended early."""

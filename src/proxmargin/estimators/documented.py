@@ -36,8 +36,18 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     random_state : ignored
         The fit is deterministic."""
 
+_FEATURES = """penalty_factor : (n_features,) array >= 0, optional
+        Multiplies l1 and l2 of each feature; 0 for a feature that is never penalised. Taken as it
+        is: glmnet divides its factors by their mean.
+    bounds : pair (lower, upper), optional
+        Each a number, an array with one number a feature, or None, with ``lower <= 0 <= upper``:
+        ``lower <= coef_ <= upper``, in the units of the data; ``(0, None)`` for coefficients that
+        are not negative.
+    """
+
 SPARSE_PARAMETERS = (
-    """fit_intercept : bool, default True
+    _FEATURES
+    + """fit_intercept : bool, default True
         The intercept is not penalised.
     standardize : bool, default False
         Penalise the coefficients of features centred (if an intercept is fitted) and scaled to

@@ -110,11 +110,11 @@ class ElasticNetEstimator(MarginEstimator):
                 f"{targets.codes.size} samples"
             )
 
-    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
-        super()._publish(assembly, solutions)
-        bounds = checked_bounds(self.bounds, self.coef_.shape[1])
-        if bounds is not None:  # a change of scale may have rounded a coefficient beyond
-            self.coef_ = np.clip(self.coef_, *bounds)
+    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
+        """A change of scale may have rounded a coefficient beyond its bound."""
+        coef, intercept = super()._published(assembly, solutions)
+        bounds = checked_bounds(self.bounds, coef.shape[1])
+        return coef if bounds is None else np.clip(coef, *bounds), intercept
 
 
 @documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
@@ -136,6 +136,7 @@ class HuberizedSVC(ElasticNetEstimator):
     delta : float > 0, default 1.0
     intercept_ridge : float >= 0, default 0.0
     multi_class : {'joint', 'ovr'}
+        With 'joint', more than two classes take no ``bounds``, and factors above 0 only.
     <shared>
 
     <attributes>
@@ -260,6 +261,7 @@ class ElasticNetSVC(_OneVsRestEstimator):
 
     ``minimise mean [1 - y (x'w + b)]_+ + l1 |w|_1 + (l2/2) |w|^2`` with a free intercept. With
     ``l1_ratio=0`` it is `SVC` with ``C = 1 / (n alpha)``, with ``l1_ratio=1`` a linear program.
+    Penalty factors are to be above 0.
 
     Parameters
     ----------

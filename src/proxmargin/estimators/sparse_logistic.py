@@ -38,7 +38,8 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     l1_ratio : float in [0, 1], default 0.5
         ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
     multi_class : {'joint', 'ovr'}
-        More than two classes: the multinomial model, or one problem a class against the rest.
+        More than two classes: the multinomial model, which takes factors above 0 only, or one
+        problem a class against the rest.
     <shared>
 
     <attributes>

@@ -162,10 +162,10 @@ class Penalty(ABC):
         return Net(*full)
 
     def unshrunk(self, n_features: int) -> NDArray[np.intp]:
-        """Features that can grow without end at no price, where others cannot.
+        """Features whose coefficients cost nothing, where those of others do.
 
-        Their coefficients are free as an intercept is, and the dual has to vanish there:
-        certificates find the best ones (`proxmargin.unshrunk`).
+        They are as free as an intercept, between their bounds, and the dual has to vanish where
+        there are none: certificates find the best ones (`proxmargin.unshrunk`).
         """
         return np.zeros(0, dtype=np.intp)
 

@@ -97,8 +97,7 @@ class WeightedElasticNet(Penalty):
 
     def unshrunk(self, n_features: int) -> NDArray[np.intp]:
         net = self.net(n_features)
-        open_ended = (net.lower == -np.inf) | (net.upper == np.inf)
-        return np.flatnonzero((net.l1 == 0) & (net.l2 == 0) & open_ended)
+        return np.flatnonzero((net.l1 == 0) & (net.l2 == 0) & (net.lower < net.upper))
 
     def restricted(self, index: NDArray[np.intp]) -> WeightedElasticNet:
         factors, lower, upper = (each[index] if np.ndim(each) else each for each in self._arrays)  # type: ignore[index]

@@ -41,7 +41,14 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "Logistic",
         "SquaredHinge",
     ),
-    "proxmargin.penalties": ("Ball", "ElasticNet", "Pinned", "Ridge", "SumToZero"),
+    "proxmargin.penalties": (
+        "Ball",
+        "ElasticNet",
+        "Pinned",
+        "Ridge",
+        "SumToZero",
+        "WeightedElasticNet",
+    ),
     # the table of solvers, which knows them all
     "proxmargin.solvers.names": (
         "AcceleratedProximalGradient",
