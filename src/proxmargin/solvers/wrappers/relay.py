@@ -12,7 +12,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.classes.dual_newton_systems import LARGEST, SMALL
+from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE, SMALL_SIDE
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.stopping import Stop
@@ -97,13 +97,13 @@ class Relay(Solver[Leg]):
 
     def polishing_of(self, problem: Problem) -> int:
         """Steps of the second method, where they are those of small systems."""
-        return self.polishing if _dual_size(problem) <= SMALL else 0
+        return self.polishing if _dual_size(problem) <= SMALL_SIDE else 0
 
     def objection(self, problem: Problem) -> str | None:
         return self.first.objection(problem) or self.second.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Leg:
-        if _dual_size(problem) <= SMALL:
+        if _dual_size(problem) <= SMALL_SIDE:
             return Leg(inner=self.second.init(problem, start, stop), leg=1, stop=stop)
         return Leg(inner=self.first.init(problem, start, stop), stop=stop)
 
@@ -192,7 +192,7 @@ def _newton_step_work(problem: Problem, gap: Gap) -> float:
     ranks = live.sum(axis=0).astype(float)
     rows = float(np.count_nonzero(live.any(axis=1)))
     size = float(_dual_size(problem))
-    if min(rows, size) > LARGEST:
+    if min(rows, size) > MAX_SIDE:
         return np.inf
     by_samples = 2.0 * outputs * n**2 * rows + size**3 / 3.0
     by_features = float((2.0 * n * ranks**2 + 3.0 * ranks**3).sum()) + rows**3
