@@ -196,6 +196,10 @@ PENALTIES: dict[str, Penalty] = {
     "group linf of features": GroupLinf(Groups.features(4), 0.8, WEIGHTS),
     "sum-to-zero elastic net": SumToZero(ElasticNet(0.3, 0.5)),
     "sum-to-zero l1": SumToZero(ElasticNet(0.3, 0.0)),
+    "sum-to-zero weighted elastic net": SumToZero(
+        WeightedElasticNet(ElasticNet(0.3, 0.5), WEIGHTS)
+    ),
+    "sum-to-zero weighted l1": SumToZero(WeightedElasticNet(ElasticNet(0.3), WEIGHTS)),
     "sum-to-zero ridge": SumToZero(ElasticNet(0.0, 0.5)),
     "sum-to-zero": SumToZero(ElasticNet(0.0, 0.0)),
     "sum-to-zero group l2": SumToZeroGroups(GroupL2(Groups.features(4), 0.8, WEIGHTS)),

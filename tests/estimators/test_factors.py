@@ -216,6 +216,25 @@ def test_the_multinomial_model_has_factors_and_bounds(rng) -> None:
     assert fitted.certificate_.primal == pytest.approx(best, rel=1e-6)
 
 
+def test_classes_that_sum_to_zero_have_factors(rng) -> None:
+    X, _ = two_classes(rng)
+    y = (X[:, 0] + rng.standard_normal(SAMPLES) > 0).astype(int) + (X[:, 1] > 0.5)
+    fitted = HuberizedSVC(0.03, 0.7, penalty_factor=FACTORS, tol=1e-8).fit(X, y)
+    W, b = cp.Variable((FEATURES, 3)), cp.Variable(3)
+    scores = X @ W + np.ones((SAMPLES, 1)) @ cp.reshape(b, (1, 3), order="C")
+    losses = cp.huber(cp.pos(1 + scores), 1.0) / 2
+    penalty = 0.021 * FACTORS @ cp.sum(cp.abs(W), axis=1)
+    penalty += 0.0045 * FACTORS @ cp.sum(cp.square(W), axis=1)
+    objective = cp.sum(cp.multiply(losses, 1 - np.eye(3)[y])) / SAMPLES + penalty
+    sums = [cp.sum(W, axis=1) == 0, cp.sum(b) == 0]
+    best = cp.Problem(cp.Minimize(objective), sums).solve(solver=cp.CLARABEL)
+    assert fitted.certificate_.primal == pytest.approx(best, rel=1e-6)
+    start = alpha_max(HuberizedSVC(l1_ratio=0.7, penalty_factor=FACTORS), X, y)
+    for share, zero in ((1.0001, True), (0.99, False)):
+        near = clone(fitted).set_params(alpha=share * start, tol=1e-10).fit(X, y)
+        assert near.coef_.any() != zero
+
+
 # -- paths --------------------------------------------------------------------------------------
 
 
@@ -263,10 +282,37 @@ def test_the_hinge_has_factors_and_bounds(model: str, l1_ratio: float, rng) -> N
         (0.05 * l1_ratio, 0.05 * (1 - l1_ratio)), MODELS[model],
     )  # fmt: skip
     fitted = ElasticNetSVC(
-        0.05, l1_ratio, penalty_factor=factors, bounds=(lower, upper), tol=1e-4
+        0.05, l1_ratio, penalty_factor=factors, bounds=(lower, upper), tol=1e-8
+    ).fit(X, y)
+    assert fitted.certificate_.solver == "hinge-newton"
+    assert fitted.certificate_.primal == pytest.approx(best, rel=1e-7)
+    assert fitted.certificate_.dual <= best * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("solver", ["fbpd", "auto"])
+def test_the_hinge_has_bounds_that_are_not_zero(solver: str, rng) -> None:
+    X, y = two_classes(rng)
+    best = optimum(
+        lambda t: cp.pos(1 - t), X, y, np.full(SAMPLES, 1 / SAMPLES), (0.05, 0.05),
+        (FACTORS, np.full(FEATURES, -0.1), np.full(FEATURES, 0.2)),
+    )  # fmt: skip
+    fitted = ElasticNetSVC(
+        0.1, 0.5, penalty_factor=FACTORS, bounds=(-0.1, 0.2), tol=1e-4, solver=solver
     ).fit(X, y)
     assert fitted.certificate_.primal == pytest.approx(best, rel=1e-4)
-    assert fitted.certificate_.dual <= best * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("lower", [None, 0.0], ids=["either sign", "non-negative"])
+def test_programs_and_paths_of_the_hinge_know_factors(lower: float | None, rng) -> None:
+    X, y = two_classes(rng)
+    model = ElasticNetSVC(
+        0.05, 1.0, penalty_factor=FACTORS, bounds=(lower, None), tol=1e-9
+    )  # fmt: skip
+    program = clone(model).set_params(solver="linear-program").fit(X, y).certificate_
+    assert model.fit(X, y).certificate_.primal == pytest.approx(program.primal, rel=2e-9)
+    start = alpha_max(model, X, y)
+    assert not clone(model).set_params(alpha=start * (1 + 1e-6)).fit(X, y).coef_.any()
+    assert clone(model).set_params(alpha=start * 0.99).fit(X, y).coef_.any()
 
 
 # -- objects and bad input ----------------------------------------------------------------------

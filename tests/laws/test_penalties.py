@@ -41,6 +41,8 @@ SPARSE = [
     "group linf of features",
     "sum-to-zero elastic net",
     "sum-to-zero l1",
+    "sum-to-zero weighted elastic net",
+    "sum-to-zero weighted l1",
     "sum-to-zero group l2",
     "sum-to-zero group linf",
     "sum-to-zero group l2 in classes",
@@ -195,14 +197,17 @@ def test_conjugate_is_the_supremum(penalty: Penalty, rng) -> None:
 @given(dual=points)
 def test_critical_strength_is_where_zero_stops_being_the_prox(penalty: Penalty, dual) -> None:
     def at(l1: float) -> Penalty:
-        if isinstance(penalty, WeightedElasticNet):
-            return replace(penalty, inner=replace(penalty.inner, l1=l1))
         if isinstance(penalty, SumToZero):
-            return SumToZero(replace(penalty.inner, l1=l1))
+            return SumToZero(at_net(penalty.inner, l1))
         if isinstance(penalty, GroupNorm):
             return replace(penalty, strength=l1)
         if isinstance(penalty, SumToZeroGroups):
             return SumToZeroGroups(replace(penalty.inner, strength=l1))
+        return at_net(penalty, l1)
+
+    def at_net(penalty: Penalty, l1: float) -> Penalty:
+        if isinstance(penalty, WeightedElasticNet):
+            return replace(penalty, inner=replace(penalty.inner, l1=l1))
         return replace(penalty, l1=l1)
 
     critical = penalty.critical_strength(dual)

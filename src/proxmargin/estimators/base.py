@@ -52,7 +52,6 @@ from proxmargin.solver import Solver, State
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
-from proxmargin.traits import Trait
 
 __all__ = [
     "Assembly",
@@ -131,7 +130,7 @@ def joined(penalty: Penalty, loss: Loss) -> Penalty:
         return penalty
     if isinstance(penalty, GroupNorm):
         return SumToZeroGroups(penalty)
-    if Trait.UNIFORM_NET in penalty.traits:
+    if penalty.can_sum_to_zero:
         return SumToZero(penalty)
     raise ValueError(
         "classes are fitted together with an elastic net, a ridge or norms of groups only, got "

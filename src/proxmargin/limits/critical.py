@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.losses.base import Array
-from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Penalty, SumToZero, SumToZeroGroups
+from proxmargin.penalties import (
+    ElasticNet,
+    GroupL2,
+    GroupLinf,
+    Penalty,
+    SumToZero,
+    SumToZeroGroups,
+    WeightedElasticNet,
+)
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.programs.gauge_columns import Columns
@@ -198,11 +206,13 @@ def _loss_of(problem: Problem, point: Point) -> float:
 def _norm_alone(penalty: Penalty) -> Penalty:
     """The norm at strength one, without a ridge part, whose gradient at zero vanishes."""
     if isinstance(penalty, SumToZero):
-        return SumToZero(ElasticNet(1.0))
+        return SumToZero(_norm_alone(penalty.inner))
     if isinstance(penalty, SumToZeroGroups):
         return replace(penalty, inner=replace(penalty.inner, strength=1.0))
     if isinstance(penalty, ElasticNet):
         return ElasticNet(1.0)
+    if isinstance(penalty, WeightedElasticNet):
+        return replace(penalty, inner=ElasticNet(1.0))
     assert isinstance(penalty, GroupL2 | GroupLinf)
     return replace(penalty, strength=1.0)
 

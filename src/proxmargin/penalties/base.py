@@ -34,6 +34,9 @@ class Penalty(ABC):
     l2: float = 0.0
     """Strength of the ridge part: the modulus of strong convexity."""
 
+    factors: float | Array = 1.0
+    """What multiplies the strengths, one number a feature or one for all."""
+
     by_features: bool = True
     """Values and Fenchel-Young terms of features do not depend on the other features: on some of
     them they are those of the penalty that is `restricted` to these."""
@@ -160,6 +163,11 @@ class Penalty(ABC):
             raise TypeError(f"{self!r} is no elastic net")
         full = (np.full(n_features, each) for each in (self.l1, self.l2, -np.inf, np.inf))
         return Net(*full)
+
+    @property
+    def can_sum_to_zero(self) -> bool:
+        """`SumToZero` knows it with coefficients that sum to zero over the classes."""
+        return Trait.UNIFORM_NET in self.traits
 
     def unshrunk(self, n_features: int) -> NDArray[np.intp]:
         """Features whose coefficients cost nothing, where those of others do.

@@ -31,7 +31,7 @@ class SumToZero(Penalty):
 
     Parameters
     ----------
-    inner : ElasticNet or Ridge
+    inner : ElasticNet, Ridge, or WeightedElasticNet with factors > 0 and without bounds
         With ``l1 = 0`` (and any l2, zero included) it is also the penalty of intercepts that
         sum to zero over the classes.
 
@@ -63,56 +63,62 @@ class SumToZero(Penalty):
         return self.inner.value(coef) if rows_sum_to_zero(coef) else np.inf
 
     def prox(self, coef: Array, step: Step) -> Array:
-        shrink = 1.0 + step * self.inner.l2
-        thresholds = np.broadcast_to(step * self.inner.l1 / shrink, (len(coef), 1))
+        l1, l2 = self._strengths(len(coef))
+        shrink = 1.0 + step * l2
+        thresholds = np.broadcast_to(step * l1 / shrink, (len(coef), 1))
         return sum_to_zero_rows(coef / shrink, thresholds)
 
     def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """``(I - 1 1' / m) / (1 + step l2)`` on the m live entries of each row."""
-        live = (self.prox(coef, step) != 0).astype(np.float64)
-        if self.inner.l1 == 0:
-            live = np.ones(coef.shape)
-        shrink = 1.0 + step * self.inner.l2
+        l1, l2 = self._strengths(len(coef))
+        live = ((self.prox(coef, step) != 0) | (l1 == 0)).astype(np.float64)
+        shrink = 1.0 + step * l2
         counts = np.maximum(live.sum(axis=1, keepdims=True), 1.0)
         vectors = live / np.sqrt(counts * shrink)
         return ProxJacobian(live / shrink, vectors, Groups.features(len(coef)), sign=-1.0)
 
     def conjugate(self, dual: Array) -> float:
+        l1, l2 = self._strengths(len(dual))
         if self.inner.l2 > 0:
-            excess = sum_to_zero_rows(dual, np.full((len(dual), 1), self.inner.l1))
-            return float(np.vdot(excess, excess)) / (2.0 * self.inner.l2)
-        return np.inf if self._half_range(dual) > self.inner.l1 else 0.0
+            excess = sum_to_zero_rows(dual, np.array(np.broadcast_to(l1, (len(dual), 1))))
+            return float((excess * excess / (2.0 * l2)).sum())
+        return np.inf if np.any(_half_ranges(dual) > l1) else 0.0
 
     def domain_scale(self, dual: Array) -> float:
-        largest = self._half_range(dual)
-        return 1.0 if self.inner.l2 > 0 or largest <= self.inner.l1 else self.inner.l1 / largest
+        l1, half = self._strengths(len(dual))[0], _half_ranges(dual)
+        l1 = np.broadcast_to(l1, half.shape)
+        beyond = half > l1
+        if self.inner.l2 > 0 or not beyond.any():
+            return 1.0
+        return float((l1[beyond] / half[beyond]).min())
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         # any shift of a row of the dual leaves <dual, coef> as it is; the best one is the root
         # for which soft(dual - sigma, l1) sums to zero
-        return self.inner.fenchel_young(coef, dual - sum_to_zero_shifts(dual, self.inner.l1))
+        return self.inner.fenchel_young(coef, dual - self._shifts(dual))
 
     def largest_product(self, sizes: Array, level: float) -> float:
         return self.inner.largest_product(sizes, level)
 
     def violations(self, coef: Array, dual: Array) -> Array:
-        l1, l2 = self.inner.l1, self.inner.l2
+        l1, l2 = self._strengths(len(dual))
         live = coef != 0
         needed = dual - l2 * coef - l1 * np.sign(coef)
         count = live.sum(axis=1, keepdims=True)
         shift = (needed * live).sum(axis=1, keepdims=True) / np.maximum(count, 1)
         off = np.where(live, np.abs(needed - shift), np.maximum(np.abs(dual - shift) - l1, 0.0))
-        at_zero = np.maximum(0.5 * np.ptp(dual, axis=1) - l1, 0.0)
+        at_zero = np.maximum(_half_ranges(dual) - l1, 0.0)[:, 0]
         return np.where(count[:, 0] > 0, off.max(axis=1), at_zero)
 
     def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
         # half the difference of two entries changes by no more than a radius over sqrt(2)
-        reach = 0.5 * np.ptp(dual, axis=1) + np.sqrt(0.5) * radii
-        kept: NDArray[np.bool_] = reach < self.inner.l1
+        reach = _half_ranges(dual)[:, 0] + np.sqrt(0.5) * radii
+        kept: NDArray[np.bool_] = reach < self._strengths(len(dual))[0][:, 0]
         return kept
 
     def critical_strength(self, dual: Array) -> float:
-        return self._half_range(dual)
+        factors = np.reshape(self.inner.factors, (-1, 1))
+        return float((_half_ranges(dual) / factors).max(initial=0.0))
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         # a weighted deviation from the mean, centred again: a sum that is not zero to rounding
@@ -130,6 +136,26 @@ class SumToZero(Penalty):
             return sums
         return np.full_like(sums, np.clip(sums.mean(), low.max(), high.min()))
 
-    @staticmethod
-    def _half_range(dual: Array) -> float:
-        return 0.5 * float(np.ptp(dual, axis=1).max(initial=0.0))
+    def restricted(self, index: NDArray[np.intp]) -> SumToZero:
+        return SumToZero(self.inner.restricted(index))
+
+    def _strengths(self, rows: int) -> tuple[Array, Array]:
+        """l1 and l2 of each feature, (n_features, 1); of all of them (1, 1) where that is one."""
+        if Trait.UNIFORM_NET in self.inner.traits:
+            return np.full((1, 1), self.inner.l1), np.full((1, 1), self.inner.l2)
+        net = self.inner.net(rows)
+        return net.l1[:, None], net.l2[:, None]
+
+    def _shifts(self, dual: Array) -> Array:
+        """The roots of `sum_to_zero_shifts` at the l1 strengths: homogeneous in dual and l1."""
+        if Trait.UNIFORM_NET in self.inner.traits or self.inner.l1 == 0:
+            return sum_to_zero_shifts(dual, self.inner.l1)
+        l1 = self._strengths(len(dual))[0]
+        shifts: Array = l1 * sum_to_zero_shifts(dual / l1, 1.0)
+        return shifts
+
+
+def _half_ranges(dual: Array) -> Array:
+    """Half the range of each row, (n_rows, 1): its distance from the common shifts."""
+    halves: Array = 0.5 * np.ptp(dual, axis=1, keepdims=True)
+    return halves

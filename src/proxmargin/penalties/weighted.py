@@ -66,11 +66,12 @@ class WeightedElasticNet(Penalty):
             raise ValueError("WeightedElasticNet: factors must be finite numbers >= 0")
         if not (np.all(np.asarray(self.lower) <= 0) and np.all(np.asarray(self.upper) >= 0)):
             raise ValueError("WeightedElasticNet: bounds must be lower <= 0 <= upper")
-        if len({np.size(each) for each in self._arrays if np.ndim(each)}) > 1:
+        if len({np.size(each) for each in self.of_features if np.ndim(each)}) > 1:
             raise ValueError("WeightedElasticNet: factors and bounds must have the same length")
 
     @property
-    def _arrays(self) -> tuple[float | Array, float | Array, float | Array]:
+    def of_features(self) -> tuple[float | Array, float | Array, float | Array]:
+        """Factors, lower and upper bounds: numbers, or one a feature."""
         return self.factors, self.lower, self.upper
 
     @property
@@ -99,8 +100,14 @@ class WeightedElasticNet(Penalty):
         net = self.net(n_features)
         return np.flatnonzero((net.l1 == 0) & (net.l2 == 0) & (net.lower < net.upper))
 
+    @property
+    def can_sum_to_zero(self) -> bool:
+        bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
+        return bool(np.all(np.asarray(self.factors) > 0) and not bounded)
+
     def restricted(self, index: NDArray[np.intp]) -> WeightedElasticNet:
-        factors, lower, upper = (each[index] if np.ndim(each) else each for each in self._arrays)  # type: ignore[index]
+        arrays = (np.asarray(each) for each in self.of_features)
+        factors, lower, upper = (each[index] if each.ndim else each for each in arrays)
         return replace(self, factors=factors, lower=lower, upper=upper)
 
     def times(self, factor: float) -> WeightedElasticNet:
@@ -200,7 +207,7 @@ class WeightedElasticNet(Penalty):
     def critical_strength(self, dual: Array) -> float:
         """Of the features with a factor; those without one do not have to be zero."""
         factors, lower, upper = (
-            np.broadcast_to(_column(each), dual.shape) for each in self._arrays
+            np.broadcast_to(_column(each), dual.shape) for each in self.of_features
         )
         reach = np.maximum(np.where(upper > 0, dual, 0.0), np.where(lower < 0, -dual, 0.0))
         live = factors > 0

@@ -133,7 +133,8 @@ def smoothed(rng: np.random.Generator, n: int = 14, p: int = 6, l1: float = 0.02
     X, y = two_classes(rng, n, p)
     caps = rng.uniform(0.5, 1.5, n) / n * (np.arange(n) % 5 != 3)
     centre = Centre(rng.standard_normal(p), 0.2, rng.uniform(0, 1, n) * caps)
-    return SmoothedHinge(as_design(X), y, caps, 0.8 * caps, l1, 0.01, centre, 0.05, 0.1, 1e-3)
+    net = ElasticNet(l1, 0.01).net(p)
+    return SmoothedHinge(as_design(X), y, caps, 0.8 * caps, net, l1, centre, 0.05, 0.1, 1e-3)
 
 
 def test_slopes_are_those_of_the_value(rng):
@@ -152,7 +153,7 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
     part = smoothed(rng)
     for _ in range(20):
         here = part.at(rng.standard_normal(6), float(rng.normal()))
-        terms = part.l1 * np.abs(here.coef).sum() + 0.5 * part.l2 * here.coef @ here.coef
+        terms = part.net.l1 @ np.abs(here.coef) + 0.5 * part.net.l2 @ here.coef**2
         move, turn = here.coef - part.centre.coef, here.intercept - part.centre.intercept
         terms += 0.5 * part.proximal * move @ move + 0.5 * (part.lift or 0.0) * turn**2
         terms += 0.5 * part.ridge * here.intercept**2
@@ -179,7 +180,7 @@ def reference(part: SmoothedHinge) -> float:
     inner = missing + below - above
     value = cp.sum(cp.multiply(centre, inner) + cp.multiply(widths / 2, cp.square(inner)))
     value += caps @ above
-    value += part.l1 * cp.norm1(w) + part.l2 / 2 * cp.sum_squares(w)
+    value += part.net.l1 @ cp.abs(w) + part.net.l2 @ cp.square(w) / 2
     value += part.proximal / 2 * cp.sum_squares(w - part.centre.coef)
     value += part.ridge / 2 * cp.square(b)
     value += (part.lift or 0.0) / 2 * cp.square(b - part.centre.intercept)

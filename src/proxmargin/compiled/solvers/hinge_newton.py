@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.solvers.nets import violation
 
 __all__ = [
     "gathered_columns",
@@ -53,18 +54,18 @@ def smoothed_hinge(scores, signs, caps, centre, widths, dual):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def net_value(coef, centre, l1, l2, proximal):  # type: ignore[no-untyped-def]
-    """``l1 |w|_1 + l2/2 |w|^2 + proximal/2 |w - centre|^2``."""
+def net_value(coef, centre, net, proximal):  # type: ignore[no-untyped-def]
+    """``sum_j l1_j |w_j| + l2_j/2 w_j^2 + proximal/2 |w - centre|^2``."""
     total, square, move = 0.0, 0.0, 0.0
     for j in range(coef.size):
-        total += abs(coef[j])
-        square += coef[j] * coef[j]
+        total += net.l1[j] * abs(coef[j])
+        square += net.l2[j] * coef[j] * coef[j]
         move += (coef[j] - centre[j]) ** 2
-    return l1 * total + 0.5 * l2 * square + 0.5 * proximal * move
+    return total + 0.5 * square + 0.5 * proximal * move
 
 
 @njit(cache=True, nogil=True)
-def net_slopes(coef, centre, pulled, l1, l2, proximal, slope):  # type: ignore[no-untyped-def]
+def net_slopes(coef, centre, pulled, net, proximal, slope):  # type: ignore[no-untyped-def]
     """Derivatives in the coefficients of all but the l1 part, written into ``slope``.
 
     Returns
@@ -77,22 +78,22 @@ def net_slopes(coef, centre, pulled, l1, l2, proximal, slope):  # type: ignore[n
     rest, pull = 0.0, 0.0
     for j in range(coef.size):
         at = coef[j]
-        here = l2 * at + proximal * (at - centre[j]) - pulled[j]
+        here = net.l2[j] * at + proximal * (at - centre[j]) - pulled[j]
         slope[j] = here
         if at > 0.0:
-            off = abs(here + l1)
+            off = abs(here + net.l1[j])
         elif at < 0.0:
-            off = abs(here - l1)
+            off = abs(here - net.l1[j])
         else:
-            off = max(abs(here) - l1, 0.0)
+            off = max(violation(here, at, 0.0, net.l1[j], net.lower[j], net.upper[j]), 0.0)
         rest = max(rest, off)
         pull = max(pull, abs(pulled[j]))
     return rest, pull
 
 
 @njit(cache=True, nogil=True)
-def orthant(coef, slope, l1):  # type: ignore[no-untyped-def]
-    """The features that are away from zero, or want to be.
+def orthant(coef, slope, net):  # type: ignore[no-untyped-def]
+    """The features that are away from zero, or want to be where they may.
 
     Returns
     -------
@@ -106,10 +107,11 @@ def orthant(coef, slope, l1):  # type: ignore[no-untyped-def]
     side, steep = np.empty(coef.size), np.empty(coef.size)
     count = 0
     for j in range(coef.size):
-        if coef[j] == 0.0 and abs(slope[j]) <= l1:
+        at_zero = violation(slope[j], 0.0, 0.0, net.l1[j], net.lower[j], net.upper[j])
+        if coef[j] == 0.0 and at_zero <= 0.0:
             continue
         sign = np.sign(coef[j]) if coef[j] != 0.0 else -np.sign(slope[j])
-        index[count], side[count], steep[count] = j, sign, slope[j] + l1 * sign
+        index[count], side[count], steep[count] = j, sign, slope[j] + net.l1[j] * sign
         count += 1
     return index[:count].copy(), side[:count].copy(), steep[:count].copy()
 

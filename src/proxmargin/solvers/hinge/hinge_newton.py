@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses.base import Array
@@ -19,12 +20,12 @@ from proxmargin.solvers.hinge.model import (
     first_multipliers,
     hinge_objection,
     intercept_ridge,
-    l1_of,
     samples_of,
     spread_of,
 )
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge, minimised
 from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
 
 __all__ = ["HingeNewton", "Multiplied"]
 
@@ -128,7 +129,7 @@ class HingeNewton(Solver[Multiplied]):
     max_iter: ClassVar[int] = 3000
 
     def objection(self, problem: Problem) -> str | None:
-        return hinge_objection(problem)
+        return hinge_objection(problem, Trait.NET) or _objection_to_bounds(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
         coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
@@ -182,6 +183,17 @@ class HingeNewton(Solver[Multiplied]):
         return (-signs * state.at.dual)[:, None]
 
 
+def _objection_to_bounds(problem: Problem) -> str | None:
+    """Orthants know the signs of coefficients, and slopes what an l1 part or a ridge balances."""
+    if Trait.UNIFORM_NET in problem.penalty.traits:
+        return None
+    net = problem.net
+    if np.any((net.l1 == 0) & (net.l2 == 0)):
+        return "it needs a penalty of every feature"
+    within = np.isfinite(net.lower) & (net.lower < 0) | np.isfinite(net.upper) & (net.upper > 0)
+    return "it needs bounds of coefficients that are zero or infinite" if within.any() else None
+
+
 def _pulled(problem: Problem, state: Multiplied) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
     signs, _ = samples_of(problem)
@@ -190,14 +202,16 @@ def _pulled(problem: Problem, state: Multiplied) -> Array:
 
 def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
     """The violations of all features, and the duality gap of the multipliers (rounding ignored)."""
-    l1, l2 = l1_of(problem), problem.penalty.l2
-    pull = np.abs(pulled)
-    violations = np.maximum(pull - l1, 0.0)
+    net = problem.net
+    rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
+    fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)
+    violations = np.maximum(np.maximum(rise, fall), 0.0)
     primal, bound = _value(problem, state), float(state.at.dual.sum())
-    if l2 > 0:
-        bound -= float(violations @ violations) / (2 * l2)
+    if problem.penalty.l2 > 0:
+        bound -= float((violations**2 / (2 * net.l2)).sum())
     elif violations.any():
-        bound *= l1 / float(pull.max())
+        off = violations > 0
+        bound *= float((net.l1[off] / (net.l1[off] + violations[off])).min())
     bound -= _leant(problem, state)
     relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
     better = relative < GAP_REDUCTION * state.best
@@ -235,7 +249,7 @@ def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
     """Recentre where the last problem is solved, and grow the working set."""
     outside = state.violations.copy()
     outside[state.members] = 0.0
-    if state.solved and float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * l1_of(problem):
+    if state.solved and float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * problem.level:
         state = replace(
             state,
             centre=state.at,
@@ -243,7 +257,7 @@ def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
             proximal=max(state.proximal / SHARPNESS_GROWTH, MIN_PROXIMAL),
             residual=max(RESIDUAL_REDUCTION * state.residual, MIN_RESIDUAL),
         )
-    if not l1_of(problem):  # without an l1 norm every feature is active
+    if not problem.level:  # without an l1 norm every feature is active
         return replace(state, members=np.arange(outside.size))
     return replace(state, members=_grown(state, outside))
 
@@ -264,17 +278,17 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
 def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
     design, members, centre = design_of(problem), state.members, state.centre
     signs, caps = samples_of(problem)
-    l1, l2 = l1_of(problem), problem.penalty.l2
+    level, l2 = problem.level, problem.penalty.l2
     ridge = intercept_ridge(problem)
     return SmoothedHinge(
         design=_working_set(design, members),
         signs=signs,
         caps=caps,
         widths=state.sharpness * caps,
-        l1=l1,
-        l2=l2,
+        net=Net(*(each[members] for each in problem.net)),
+        level=level,
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
-        proximal=state.proximal * (max(l1, l2) or UNPENALISED_PROXIMAL),
+        proximal=state.proximal * (max(level, l2) or UNPENALISED_PROXIMAL),
         ridge=ridge or 0.0,
         lift=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
     )

@@ -26,15 +26,15 @@ __all__ = [
 KINK_TOLERANCE = 1e-3  # |margin - 1| within which a warm start takes a sample to be on the kink
 
 
-def hinge_objection(problem: Problem) -> str | None:
-    """Why the problem is not one of them, or None."""
+def hinge_objection(problem: Problem, penalty: Trait = Trait.UNIFORM_NET) -> str | None:
+    """Why the problem is not one of them, with a penalty of this kind, or None."""
     loss = problem.loss
     if not (isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge)):
         return "it needs the hinge loss"
     if loss.n_outputs > 1:
         return "it needs a binary problem (or multi_class='ovr')"
-    if Trait.UNIFORM_NET not in problem.penalty.traits:
-        return f"it needs {Trait.UNIFORM_NET.sentence()}"
+    if penalty not in problem.penalty.traits:
+        return f"it needs {penalty.sentence()}"
     if not problem.has_plain_intercept:
         return "it needs an intercept with a ridge, a free one or none"
     return None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orthant, smoothed_hinge
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
@@ -97,17 +98,21 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedHinge:
-    """``F(w, b) = sum_i e_i(x_i'w + b) + l1 |w|_1 + l2/2 |w|^2 + ridge/2 b^2 + proximal terms``,
+    """``F(w, b) = sum_i e_i(x_i'w + b) + G(w) + ridge/2 b^2 + proximal terms``,
 
         e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
 
-    the proximal terms being ``|w - centre|^2_D / 2`` and ``lift/2 (b - centre)^2``.
+    with the elastic net G, the proximal terms being ``|w - centre|^2_D / 2`` and
+    ``lift/2 (b - centre)^2``.
 
     Attributes
     ----------
     design : Design
     signs, caps, widths : (n_samples,)
-    l1, l2 : float
+    net : Net
+        Each bound zero or infinite.
+    level : float
+        A typical l1 strength.
     centre : Centre
     proximal : float > 0
         The diagonal of D.
@@ -120,8 +125,8 @@ class SmoothedHinge:
     signs: Array
     caps: Array
     widths: Array
-    l1: float
-    l2: float
+    net: Net
+    level: float
     centre: Centre
     proximal: float
     ridge: float
@@ -140,21 +145,19 @@ class SmoothedHinge:
             scores, self.signs, self.caps, self.centre.dual, self.widths, dual
         )
         turn = intercept - self.centre.intercept
-        value += net_value(coef, self.centre.coef, self.l1, self.l2, self.proximal)
+        value += net_value(coef, self.centre.coef, self.net, self.proximal)
         value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.lift or 0.0) * turn**2
         return Here(coef, intercept, scores, dual, free, value)
 
     def slopes(self, here: Here) -> Slopes:
         signed = self.signs * here.dual
         pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
-        rest, pull = net_slopes(
-            here.coef, self.centre.coef, pulled, self.l1, self.l2, self.proximal, slope
-        )
+        rest, pull = net_slopes(here.coef, self.centre.coef, pulled, self.net, self.proximal, slope)
         lean = 0.0
         if self.lift is not None:
             turn = here.intercept - self.centre.intercept
             lean = self.ridge * here.intercept + self.lift * turn - float(signed.sum())
-        unit = max(pull, self.l1) or 1.0
+        unit = max(pull, self.level) or 1.0
         total = max(float(here.dual.sum()), TINY)
         residual = max(rest / unit, abs(lean) / total)
         widths = self.widths[here.free]
@@ -172,7 +175,7 @@ class SmoothedHinge:
         return Curved(
             part,
             bends,
-            np.full(index.size, self.proximal + self.l2),
+            self.proximal + self.net.l2[index],
             None if self.lift is None else self.lift + self.ridge,
         )
 
@@ -232,7 +235,7 @@ def _stepped(
             return there, smoothed.slopes(there)
         if there.value <= here.value + slack:
             end = smoothed.slopes(there)
-            slope = end.coef[to.features] + smoothed.l1 * to.side
+            slope = end.coef[to.features] + smoothed.net.l1[to.features] * to.side
             if float(slope @ to.coef) + to.intercept * end.intercept <= END_SLOPE_FRACTION * abs(
                 fall
             ):
@@ -245,7 +248,7 @@ def _stepped(
 
 def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
     """The Newton step in the orthant of the non-zero and the violating features."""
-    index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
+    index, side, slope = orthant(here.coef, slopes.coef, smoothed.net)
     curved, coef = smoothed.curved(here, index), here.coef[index]
     matrix = few_by_rows(curved.design)
     if matrix is not None:

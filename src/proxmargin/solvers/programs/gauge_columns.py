@@ -15,6 +15,7 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
 from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
+from proxmargin.penalties.weighted import WeightedElasticNet
 
 __all__ = ["Columns", "GaugeColumns", "gauge_columns"]
 
@@ -122,6 +123,39 @@ class _Absolute(GaugeColumns):
     def vertices(self, parts: Ids, pulled: Array) -> Columns:
         signs, each = _signs(pulled.flat[parts]), np.arange(parts.size)
         return Columns(parts, np.ones(parts.size), signs, parts, each)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted(GaugeColumns):
+    """The l1 norm with a factor for each feature: each entry is a part, with a vertex on each side
+    on which coefficients may lie.
+
+    Parameters
+    ----------
+    strength : float
+    factors : (n_features, 1) or (1, 1) > 0
+    rises, falls : (n_features, 1) or (1, 1) of bool
+        Coefficients may be positive, or negative.
+    """
+
+    strength: float
+    factors: Array
+    rises: NDArray[np.bool_]
+    falls: NDArray[np.bool_]
+
+    def norms(self, pulled: Array) -> Array:
+        rise, fall = np.where(self.rises, pulled, 0.0), np.where(self.falls, -pulled, 0.0)
+        largest: Array = np.maximum(np.maximum(rise, fall), 0.0) / self.factors
+        return largest.ravel()
+
+    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+        rows, each = parts // pulled.shape[1], np.arange(parts.size)
+        factors, rises, falls = (
+            np.broadcast_to(each, (len(pulled), 1))[rows, 0]
+            for each in (self.factors, self.rises, self.falls)
+        )
+        signs = np.where(falls, _signs(pulled.flat[parts]), 1.0)
+        return Columns(parts, factors, np.where(rises, signs, -1.0), parts, each)
 
 
 @dataclass(frozen=True)
@@ -264,10 +298,21 @@ class _SumToZeroBlocks(GaugeColumns):
         return Columns(parts, self.penalty.omega[parts], points[rows, outputs], entries, owners)
 
 
+def _weighted(penalty: WeightedElasticNet) -> _Weighted | None:
+    """None where a factor is zero or a bound is neither zero nor infinite: that is no gauge."""
+    factors, lower, upper = (np.reshape(each, (-1, 1)) for each in penalty.of_features)
+    bounds = np.concatenate([lower.ravel(), upper.ravel()])
+    if np.any(factors == 0) or np.any((bounds != 0) & np.isfinite(bounds)):
+        return None
+    return _Weighted(penalty.inner.l1, factors, upper > 0, lower < 0)
+
+
 def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
     """The columns of a norm, or of the l1 part of a penalty; None for another penalty."""
     if isinstance(penalty, ElasticNet):
         return _Absolute(penalty.l1)
+    if isinstance(penalty, WeightedElasticNet):
+        return _weighted(penalty)
     if isinstance(penalty, SumToZero):
         return _Differences(penalty.inner.l1)
     if isinstance(penalty, SumToZeroGroups):
