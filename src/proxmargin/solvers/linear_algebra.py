@@ -1,4 +1,4 @@
-"""Linear systems of second-order methods: a factor that rounding does not stop, and CG."""
+"""Linear systems of second-order methods: Cholesky with a diagonal shift, and CG."""
 
 from __future__ import annotations
 
@@ -12,22 +12,33 @@ from proxmargin.designs.base import Array
 
 __all__ = ["cholesky", "conjugate_gradients"]
 
-LIFT = 1e-15  # share of its diagonal that a Hessian is shifted by at first
-MORE_LIFT = 1e3  # growth of the shift while the matrix cannot be factored
-LIFTS = 5  # shifts that are tried
+RELATIVE_SHIFT = 1e-15  # of the diagonal, at first: some 5 ulp
+SHIFT_GROWTH = 1e3  # factor, while Cholesky fails
+MAX_SHIFTS = 5  # then the diagonal alone is used
 
 
 def cholesky(matrix: Array) -> Callable[[Array], Array]:
-    """Solve with a positive definite matrix, lifted in place as little as it takes to factor it."""
+    """Solve with a positive semidefinite matrix, its diagonal shifted until Cholesky succeeds.
+
+    Parameters
+    ----------
+    matrix : (k, k)
+        Overwritten.
+
+    Returns
+    -------
+    callable
+        ``b -> A^-1 b`` for b of shape (k,) or (k, m).
+    """
     diagonal = np.einsum("ii->i", matrix)
     scale = diagonal + np.where(diagonal > 0, 0.0, 1.0)
-    lift = LIFT
-    for _ in range(LIFTS):
+    lift = RELATIVE_SHIFT
+    for _ in range(MAX_SHIFTS):
         diagonal += lift * scale
         try:
             factor = cho_factor(matrix, lower=True, check_finite=False)
         except LinAlgError:
-            lift *= MORE_LIFT
+            lift *= SHIFT_GROWTH
             continue
         return lambda right: cho_solve(factor, right, check_finite=False)
     return lambda right: (right.T / scale).T
@@ -41,18 +52,20 @@ def conjugate_gradients(
     limit: int,
     deadline: float = np.inf,
 ) -> Array:
-    """Solve ``A d = right`` until the residual has fallen to ``share`` of ``|right|``.
+    """Solve ``A d = right`` by preconditioned conjugate gradients from zero.
 
     Parameters
     ----------
     product : callable
         ``d -> A d`` for a positive definite A, (k,) -> (k,).
     inverse : (k,)
-        The preconditioner.
+        The inverse of a diagonal preconditioner.
+    share : float
+        Relative residual to reach, ``|A d - right| / |right|``.
     limit : int
         Iterations at most.
     deadline : float
-        Ends them too, but not the first one; on the clock of `proxmargin.compiled.clock`.
+        Time on `proxmargin.compiled.clock` after which no iteration but the first begins.
     """
     solution, residual = np.zeros_like(right), right.copy()
     steep = inverse * residual

@@ -98,8 +98,8 @@ def test_conjugate_gradients_find_what_factors_find(
     X, y = two_classes(rng, *shape)
     choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-11}
     factored = solved(X, y, LOSSES[loss], 1e-3, **choice)
-    monkeypatch.setattr(ridge_newton, "LARGEST_DENSE", 0)
-    monkeypatch.setattr(ridge_newton, "LARGEST_SPARSE", 0)
+    monkeypatch.setattr(ridge_newton, "MAX_DENSE_SIDE", 0)
+    monkeypatch.setattr(ridge_newton, "MAX_SPARSE_SIDE", 0)
     for data in (X, sp.csr_matrix(X)):
         iterated = solved(data, y, LOSSES[loss], 1e-3, **choice)
         assert iterated.certificate.converged
@@ -179,8 +179,13 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
 
 # what forbids a way of solving the systems, and data and a ridge for which it is taken
 WAYS = {
-    "inner products of somewhat more samples than features": ("FEW_SAMPLES", 1.0, (60, 45), 1e-3),
-    "factors where products would do": ("FACTOR_PRODUCTS", 0, (30, 90), 0.5),
+    "a Gram matrix of more samples than features": (
+        "GRAM_SAMPLES_PER_FEATURE",
+        1.0,
+        (60, 45),
+        1e-3,
+    ),
+    "a factor where CG is cheaper": ("FACTOR_SAMPLES", 0, (30, 90), 0.5),
 }
 
 

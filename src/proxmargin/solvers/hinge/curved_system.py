@@ -27,19 +27,16 @@ from proxmargin.pace import affordable, factor_work, gram_work
 
 __all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
 
-# the system over the samples is formed where features are more than this multiple of them
-WIDE = 1.3
-# larger systems are not factorised
-LARGEST = 3000
-# conjugate gradients end at this share of the first residual
-SHARE, MOST_STEPS = 1e-3, 500
-# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
-LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+WIDE = 1.3  # features per sample above which the system is formed over the samples
+MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
+CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
+CG_STEPS = 500  # at most
+RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 
 
 @dataclass(frozen=True, eq=False)
 class Curved:
-    """What the system is made of.
+    """The data of the system.
 
     Attributes
     ----------
@@ -68,11 +65,11 @@ class System(ABC):
 
     @cached_property
     def _whole(self) -> Callable[[Array], Array]:
-        """Solves with the matrix of all features; factorised once."""
+        """Solves with the matrix of all features, which is factored once."""
         return _factorised(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
-        """What a step of coefficients and intercept adds to r and to s."""
+        """The change of r and s with a step of coefficients and intercept: a product."""
         if not move.any() and turn == 0:
             return np.zeros_like(move), 0.0
         design, bends = self.curved.design, self.curved.bends
@@ -97,11 +94,11 @@ class System(ABC):
 
 
 def system_of(curved: Curved, deadline: float = np.inf) -> System:
-    """The system in the form that is least work, and that ends in time."""
+    """The cheapest form of the system; by CG where a factor would not end before the deadline."""
     samples, features = curved.design.n_samples, curved.design.n_features
     short, long = sorted((samples, features))
     work = gram_work(long, short, curved.design.density) + factor_work(short)
-    if short > LARGEST or not affordable(work, deadline):
+    if short > MAX_SIDE or not affordable(work, deadline):
         return ConjugateGradients(curved, deadline)
     return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
 
@@ -120,7 +117,7 @@ class OverFeatures(System):
         else:
             self.cross = design.adjoint(bends[:, None])[:, 0]
             self.matrix = design.gram(bends, self.cross / total)
-            # centred, the intercept is eliminated but for the curvature of its own
+            # the centred Gram matrix is the Schur complement for an intercept without own curvature
             share = curved.lift / (total * (total + curved.lift))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
         if curved.lift is not None:
@@ -203,15 +200,15 @@ class ConjugateGradients(System):
 def _conjugate_gradients(
     product: Callable[[Array], Array], right: Array, scale: Array, deadline: float
 ) -> Array:
-    """From zero, until the residual in the norm of the preconditioner has fallen to a share.
+    """Preconditioned CG from zero, to a relative residual in the preconditioner's norm.
 
-    Or until the deadline: less exact steps descend too.
+    It ends at the deadline too: an inexact step still descends.
     """
     at, rest = np.zeros_like(right), right.copy()
     direction = rest / scale
     size = float(rest @ direction)
-    enough = SHARE**2 * size
-    for _ in range(MOST_STEPS):
+    enough = CG_TOLERANCE**2 * size
+    for _ in range(CG_STEPS):
         if size <= enough or clock() >= deadline:
             break
         moved = product(direction)
@@ -225,13 +222,13 @@ def _conjugate_gradients(
 
 
 def _factorised(matrix: Array) -> Callable[[Array], Array]:
-    """Cholesky, with as much added to the diagonal as floating point asks for."""
+    """Cholesky, with the least of the shifts of the diagonal with which it succeeds."""
     if matrix.size == 0:
         return lambda right: right
     diagonal = np.einsum("ii->i", matrix)
-    for lift in LIFTS:
+    for lift in RELATIVE_SHIFTS:
         lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
-        # the matrix is its own transpose, which LAPACK need not copy
+        # the transpose of the symmetric matrix is in Fortran order: LAPACK does not copy it
         factor, info = dpotrf(lifted.T, lower=True, clean=False)
         if info == 0:
             return lambda right: _solved(factor, right)
