@@ -161,7 +161,7 @@ CLAIMS: dict[str, Callable[[Problem], bool]] = {
     "and a ridge": lambda problem: problem.penalty.l2 > 0,
     "an l1 norm": lambda problem: problem.penalty.l1 > 0,
     "an elastic net": lambda problem: isinstance(inner(problem.penalty), ElasticNet | Ridge),
-    "flat faces": lambda problem: isinstance(inner(problem.penalty), ElasticNet | GroupLinf),
+    "polyhedral norm": lambda problem: isinstance(inner(problem.penalty), ElasticNet | GroupLinf),
     "smooth conjugate": lambda problem: Trait.SMOOTH_CONJUGATE in problem.traits,
     "more features than samples": lambda problem: p(problem) > n(problem),
     "at least as many samples": lambda problem: n(problem) >= p(problem),

@@ -175,8 +175,7 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.small_systems,
         "ball-interior-point",
         "a piecewise linear or quadratic loss in a ball: interior point, systems of the smaller of "
-        "samples and "
-        "features",
+        "samples and features",
     ),
     Rule(
         _always,
@@ -213,8 +212,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single and facts.smooth and facts.selects,
         "fapg",
-        "a smooth loss and an l1 norm, at least as many samples as features: accelerated steps at "
-        "unit feature scale",
+        "a smooth loss and an l1 norm, at least as many samples as features: accelerated steps, "
+        "preconditioned by feature scales",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
