@@ -206,6 +206,12 @@ RULES: tuple[Rule, ...] = (
         "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
     ),
     Rule(
+        lambda facts: facts.single,
+        "net-interior-point",
+        "a small problem in units that are far apart, or far from one: an interior point in units "
+        "of the features",
+    ),
+    Rule(
         lambda facts: facts.few_pieces,
         "linear-program",
         "hinges and a norm with flat faces, few samples: the simplex method on few features",

@@ -27,6 +27,7 @@ from proxmargin.solvers.interior_point import InteriorPoint
 from proxmargin.solvers.iterated_svm import Isvm1, Isvm2, Isvm3
 from proxmargin.solvers.linear_program import LinearProgram
 from proxmargin.solvers.multiplier_newton import MultiplierNewton
+from proxmargin.solvers.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.newton import ProximalNewton
 from proxmargin.solvers.primal_dual import PrimalDual
 from proxmargin.solvers.probability_newton import ProbabilityNewton
@@ -97,6 +98,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
     "ball-interior-point": BallInteriorPoint,
+    "net-interior-point": NetInteriorPoint,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "ssnal": SemismoothNewton,
