@@ -30,6 +30,8 @@ __all__ = ["KERNEL_RULES", "RULES", "Choice", "Facts", "Rule", "choose", "solve"
 
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
+# and so many times what the last digits of its dual point cost, the least that is worth more work
+GRAINS = 30.0
 # conditions of optimality that are off by this share of what slopes can be hold but for rounding
 STATIONARY = 1e-13
 # an objective of this share of that of no coefficients is all but zero
@@ -366,6 +368,8 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _ended(solution, Status.UNPROVED)
+        if choice.solver.conclusive and _is_grain(problem, solution.gap):
+            return _ended(solution, Status.ROUNDED)
         following = choice.following(problem, stop.deadline)
         if following is None:
             break
@@ -422,6 +426,17 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False
     return gap.primal > ALL_BUT_ZERO * problem.value(problem.null_point())
+
+
+def _is_grain(problem: Problem, gap: Gap) -> bool:
+    """Whether the gap is what the last digits of a dual point cost where a ridge makes up for them.
+
+    No dual point of double precision balances features whose entries are so large.
+    """
+    design, l2 = problem.design, problem.penalty.l2
+    squares = (np.spacing(np.abs(gap.dual_point)) ** 2 / 12.0).sum(axis=1)
+    pulled = design.column_squares(squares, np.zeros(design.n_features))
+    return gap.gap <= GRAINS * float(pulled.sum()) / (2.0 * l2)
 
 
 def _ended(solution: Solution, status: Status) -> Solution:

@@ -32,8 +32,9 @@ TO_BOUNDARY = 0.995
 FIRST_SLACK = 1.0
 # a step this short does not move the point any more
 SHORTEST_STEP = 1e-10
-# certificates in a row without progress after which rounding is all that is left; what progress is
-PATIENCE, PROGRESS = 6, 0.9
+# certificates in a row without progress after which rounding is all that is left, what progress is,
+# and the share in complementary products below which a gap is of rounding
+PATIENCE, PROGRESS, FOLLOWING = 12, 0.9, 0.1
 # complementary values stay above this share of their unit, so that their ratios are finite
 FLOOR = 1e-100
 
@@ -146,6 +147,7 @@ class NetInteriorPoint(Solver[NetCentral]):
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
     polishing: ClassVar[int] = 2
+    conclusive: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
         if not has_box(problem) or problem.loss.is_homogeneous:
@@ -213,8 +215,14 @@ class NetInteriorPoint(Solver[NetCentral]):
         return dual
 
     def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
-        """Give up when the gap falls no more."""
-        idle = 0 if gap.gap <= PROGRESS * state.best else state.idle + 1
+        """Give up when the gap does not follow the complementary products any more.
+
+        The last digits of the dual point, which change with each step, may still be lucky ones.
+        """
+        program = program_of(problem)
+        expected = program.dual_unit * program.coef_unit * _complementarity(state)
+        ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
+        idle = state.idle + 1 if ended else 0
         best = min(gap.gap, state.best)
         return replace(state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE)
 
@@ -264,6 +272,9 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
         wanted = theta * (missing + pushed - pressed)
         at = solve(boxes.pulled(wanted) - slope)
         dual = wanted - theta * boxes.margins(at)
+        # once more for what is left: the more theta differ, the less of it a factor can tell
+        again = solve(boxes.pulled(dual) - boxes.ridge * at - slope)
+        at, dual = at + again, dual - theta * boxes.margins(again)
         below = pushed - state.below - steep * dual
         return _Direction(at, dual, below, pressed - state.above + flat * dual)
 
