@@ -368,8 +368,9 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _ended(solution, Status.UNPROVED)
-        if choice.solver.conclusive and _is_grain(problem, solution.gap):
-            return _ended(solution, Status.ROUNDED)
+        if choice.solver.conclusive:
+            grain = _is_grain(problem, solution.gap)
+            return _ended(solution, Status.UNBALANCED if grain else solution.status)
         following = choice.following(problem, stop.deadline)
         if following is None:
             break

@@ -130,7 +130,7 @@ class Solver(ABC, Generic[S]):
     """
 
     conclusive: ClassVar[bool] = False
-    """Where it stalls next to what the last digits of a dual point cost, others will do no better."""
+    """Where it gives up, rounding is what is left, and no other solver would do better."""
 
     reads_columns: ClassVar[bool] = False
     """The solver reads the data by columns, and is slow on data stored by rows."""
