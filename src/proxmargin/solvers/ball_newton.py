@@ -39,9 +39,9 @@ SMALL_SIDE = 400
 # factors that a step takes, about, to find the multiplier
 FACTORS = 4.0
 # the most features in a ball of another norm, in which a model takes so many factors
-LARGEST_CURVED, CURVED_FACTORS = 300, 40.0
-# what is left of the complementary products of a model over it, as a share of its slopes
-CURVED_ACCURACY = 1e-15
+LARGEST_CURVED, CURVED_FACTORS = 30, 40.0
+# what is left of the complementary products of a model over it, as a share of what it gains
+CURVED_ACCURACY = 1e-14
 # a Hessian is lifted by this share of its trace, and by more while it cannot be factored
 LIFT, MORE_LIFT = 1e-15, 100.0
 # the length of the model's minimiser is the radius up to this share of it, or up to a share of the

@@ -18,6 +18,8 @@ TO_BOUNDARY, CUT = 0.995, 0.9
 FIRST_SHARE = 0.5
 # iterations at most; a step this short does not move the point any more
 ITERATIONS, SHORTEST_STEP = 60, 1e-10
+# products that rounding of the slopes hides, which sum to one
+ROUNDING = 1e-15
 # complementary values stay above this, so that their ratios are finite
 FLOOR = 1e-100
 
@@ -45,6 +47,9 @@ class _Model(NamedTuple):
     slope: Array
     p: float
 
+    def value(self, coef: Array) -> float:
+        return float(self.slope @ coef + 0.5 * coef @ (self.matrix @ coef))
+
     def slacks(self, coef: Array, powers: Array) -> Array:
         root = np.maximum(powers, 0.0) ** (1.0 / self.p)
         return np.concatenate([root - coef, root + coef, powers, [1.0 - float(powers.sum())]])
@@ -55,18 +60,22 @@ def minimised_in_ball(
 ) -> Array:
     """The step d that minimises ``gradient'd + d'Hd / 2`` subject to ``|at + d|_p <= radius``.
 
-    The ball is written as in `proxmargin.solvers.ball_interior_point`, whose barrier has no
-    singularity where coefficients are zero. What is left of the complementary products is
-    ``accuracy`` of the slopes' reach.
+    Newton's step where that stays in the ball. Else the ball is written as in
+    `proxmargin.solvers.ball_interior_point`, whose barrier has no singularity where coefficients
+    are zero, until what is left of the complementary products is ``accuracy`` of what is gained.
     """
+    step = -cholesky(matrix.copy())(gradient)
+    if float(np.linalg.norm(at + step, p)) <= radius:
+        return step
     slope = radius * (gradient - matrix @ at)
-    unit = float(np.abs(slope).sum()) + radius**2 * float(np.trace(matrix))
+    unit = float(np.abs(slope).sum())
     if unit == 0.0:
-        return np.zeros_like(at)
+        return -at
     model = _Model(radius**2 / unit * matrix, slope / unit, p)
-    state = _begun(model)
+    state, first = _begun(model), model.value(at / radius)
     for _ in range(ITERATIONS):
-        if state.products <= accuracy:
+        gained = first - model.value(state.coef)
+        if state.products <= max(accuracy * gained, ROUNDING):
             break
         reached, length = _stepped(model, state)
         if not (length >= SHORTEST_STEP and np.isfinite(reached.slacks).all()):
