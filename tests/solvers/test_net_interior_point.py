@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from proxmargin import ElasticNetSVC, L2SVC
+from proxmargin import L2SVC, ElasticNetSVC
 from proxmargin.designs import as_design
 from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.losses.margin_sum import MarginSum

@@ -99,8 +99,8 @@ class _InBall(NamedTuple):
 class BallNewton(Solver[BallNewtonState]):
     """Minimise a smooth loss of margins over ``|w|_p <= radius``.
 
-    For p = 2 the quadratic model of the loss, its intercept eliminated, is minimised over the ball: Newton's
-    method on the secular equation ``|x(mu)| = radius`` with
+    The quadratic model of the loss, its intercept eliminated, is minimised over the ball. For p = 2
+    that is Newton's method on the secular equation ``|x(mu)| = radius`` with
     ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial, or at mu = 0 where
     the ball is inactive. The segment between w and x lies in the ball, and is searched exactly.
     Wide data are taken in the span of their samples.

@@ -159,8 +159,9 @@ def _moved(model: _Model, at: _At, by: _At, step: float) -> _At:
 
 def _longest(model: _Model, at: _At, by: _At) -> float:
     """The length of a step up to one that keeps clear of the boundary."""
-    falls = min(float((by.slacks / at.slacks).min()), float((by.multipliers / at.multipliers).min()))
-    length = min(1.0, -TO_BOUNDARY / falls) if falls < 0 else 1.0
+    falls = by.slacks / at.slacks, by.multipliers / at.multipliers
+    fastest = -min(float(fall.min()) for fall in falls)
+    length = min(1.0, TO_BOUNDARY / fastest) if fastest > 0 else 1.0
     least = (1.0 - TO_BOUNDARY) * CUT * at.slacks
     while length >= SHORTEST_STEP:
         slacks = model.slacks(at.coef + length * by.coef, at.powers + length * by.powers)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
 from proxmargin.losses.base import Array
@@ -294,14 +295,14 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> Net
     )
 
 
-def _is_zero(boxes: _Boxes, state: NetCentral) -> Array:
+def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
     """Which coefficients are zero, up to how far the method has come: their boxes are open."""
     p, nets = boxes.scale.size, slice(len(boxes.rows), None)
     if not boxes.n_nets:
         return np.zeros(p, dtype=bool)
     numbers = np.abs(state.at[:p])
     open_share = np.minimum(state.dual[nets], state.room[nets]) / boxes.caps[nets]
-    zero: Array = numbers < open_share * float(numbers.max(initial=0.0))
+    zero: NDArray[np.bool_] = numbers < open_share * float(numbers.max(initial=0.0))
     return zero
 
 
