@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin import DWD, L2SVC, SVC, ElasticNetSVC, MulticlassSVC
+from proxmargin import DWD, L2SVC, SVC, ElasticNetSVC, HuberizedSVC, MulticlassSVC
 from proxmargin.outcome import Status
 
 PROBLEMS = 40
@@ -38,6 +38,7 @@ def ended(model: Any, X: np.ndarray, y: np.ndarray) -> tuple[bool, str]:
 MODELS: dict[str, Callable[[np.random.Generator], Any]] = {
     "net": lambda rng: ElasticNetSVC(alpha=10.0 ** rng.uniform(-4, 0), l1_ratio=0.5),
     "squared hinge": lambda rng: L2SVC(C=10.0 ** rng.uniform(-3, 5)),
+    "huberized hinge": lambda rng: HuberizedSVC(alpha=10.0 ** rng.uniform(-4, 0), l1_ratio=0.5),
     "hinge": lambda rng: SVC(C=10.0 ** rng.uniform(-3, 5), kernel="linear"),
 }
 

@@ -126,6 +126,12 @@ def test_what_no_dual_point_of_double_precision_proves_is_said(rng) -> None:
     assert model.n_iter_ < 300
 
 
+@pytest.mark.parametrize("phi", [HuberizedHinge(0.5), SquaredHinge()])
+def test_smooth_losses_with_a_net_are_for_newtons_method_first(rng, phi) -> None:
+    X, y = two_classes(rng)
+    assert choose(problem_of(X, y, phi)).name == "newton"
+
+
 def test_it_says_what_it_needs(rng) -> None:
     solver = NetInteriorPoint()
     assert "hinge loss" in str(solver.objection(tail_problem(rng)))

@@ -208,7 +208,7 @@ RULES: tuple[Rule, ...] = (
         "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
     ),
     Rule(
-        lambda facts: facts.single,
+        lambda facts: facts.single and not (facts.smooth and facts.net),
         "net-interior-point",
         "a small problem in units that are far apart, or far from one: an interior point in units "
         "of the features",
@@ -232,6 +232,12 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.single and facts.smooth,
         "newton",
         "one column of scores: few Newton steps on a working set of features",
+    ),
+    Rule(
+        lambda facts: facts.single,
+        "net-interior-point",
+        "a small problem that Newton steps in the units of the data leave unsolved: an interior "
+        "point in units of the features",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
