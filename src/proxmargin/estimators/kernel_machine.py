@@ -71,7 +71,7 @@ FACTORED_SAMPLES = 2000
 # from this many samples on, a decomposition starts from the solution on a factor of this rank
 ROUGH_SAMPLES, ROUGH_RANK, ROUGH_TOL = 10_000, 500, 1e-3
 # what only a fit with a nonlinear kernel leaves behind
-OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
+OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
 # kernel values computed at a time for predictions
 PREDICTION_BLOCK = 1 << 22
 

@@ -19,6 +19,7 @@ from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.minimize import Certify, Report, minimize
 from proxmargin.outcome import Solution, Status
 from proxmargin.pace import affordable
+from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.base import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.box_program import LARGEST
@@ -115,6 +116,11 @@ class Facts:
         return self.problem.penalty.l1 > 0 and self.problem.penalty.l2 > 0
 
     @property
+    def flat_ball(self) -> bool:
+        """A ball that is no rounder than a Euclidean one: there first-order steps are slow."""
+        return isinstance(self.problem.penalty, Ball) and self.problem.penalty.p >= 2
+
+    @property
     def coupled(self) -> bool:
         """A loss that is no sum over the columns of scores."""
         return Trait.OUTPUTWISE not in self.problem.loss.traits
@@ -178,7 +184,11 @@ RULES: tuple[Rule, ...] = (
         "MM-FDA: one decomposition of the covariance, then a scalar equation",
     ),
     Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
-    Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
+    Rule(
+        lambda facts: facts.flat_ball,
+        "ball-newton",
+        "a smooth loss in a ball: few Newton steps inside it",
+    ),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,
@@ -244,6 +254,11 @@ RULES: tuple[Rule, ...] = (
         "b-pgh-fapg-star",
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients and "
         "on the dual, by turns",
+    ),
+    Rule(
+        _always,
+        "ball-newton",
+        "a smooth loss in a small ball that is not Euclidean: few Newton steps inside it",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
