@@ -57,6 +57,7 @@ from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
+from proxmargin.rounding import UNIT
 from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
 from proxmargin.stopping import Stop
 
@@ -70,7 +71,7 @@ FACTORED_SAMPLES = 2000
 # from this many samples on, a decomposition starts from the solution on a factor of this rank
 ROUGH_SAMPLES, ROUGH_RANK, ROUGH_TOL = 10_000, 500, 1e-3
 # what only a fit with a nonlinear kernel leaves behind
-OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
+OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
 # kernel values computed at a time for predictions
 PREDICTION_BLOCK = 1 << 22
 
@@ -234,6 +235,7 @@ class KernelMachine(MarginEstimator):
         remarks = self.__dict__.pop("_remarks", ())
         if not remarks:
             super()._warn(solutions)
+            self.__dict__.pop("_reach", None)
             return
         others = f" (so do {len(remarks)} of {len(solutions)} class problems)"
         warnings.warn(
@@ -241,6 +243,17 @@ class KernelMachine(MarginEstimator):
             f"{others if len(remarks) > 1 else ''}",
             ConvergenceWarning,
             stacklevel=users_level(),
+        )
+
+    def _hint(self) -> str:
+        """The range of the kernel's values, where sums of them lose the small ones."""
+        low, high = self.__dict__.pop("_reach", (1.0, 1.0))
+        if low >= UNIT * high:
+            return ""
+        return (
+            f"; the kernel's values k(x, x) range from {low:.3g} to {high:.3g}, which is more than "
+            "double precision tells apart: take other scales of the features, a lower degree or "
+            "another kernel"
         )
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
@@ -314,6 +327,8 @@ class KernelMachine(MarginEstimator):
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         problems = self._problems(targets, KernelDesign(matrix))
+        lengths = matrix.diagonal()
+        self._reach = float(lengths.min()), float(lengths.max())
 
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from proxmargin.certificate import certify
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.outcome import Solution
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 
-__all__ = ["UnattainableError", "at_sufficient_price", "budgeted", "overspent"]
+__all__ = ["UnattainableError", "at_sufficient_price", "brought_within", "budgeted", "overspent"]
 
 # the first price, in units of the multiplier at which coefficients appear, and how it is raised
 FIRST, RAISE = 1e3, 1e3
@@ -21,6 +22,8 @@ RAISES = 5
 # a loss that falls by less than this share when the price rises is at its least
 SETTLED = 1e-6
 
+# halvings of the way to a point within the budget, and what is gone beyond, for rounding
+BISECTIONS, MARGIN = 60, 1e-9
 # a critical strength of this share of what features can have is zero
 NOTHING = 1e-12
 # a budget below the least loss by less may be one that the search for that did not reach
@@ -117,6 +120,43 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
     above = _excess(problem, solution)
     spent = _loss(problem).price * above
     return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
+
+
+def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solution | None:
+    """A solution above the budget, moved towards a point ``inside`` as far as the budget asks for.
+
+    The penalty is convex: it grows by no more than its share of the difference. None where the
+    point is not inside.
+    """
+    (coef, intercept, *_), loss = solution.point, _loss(problem)
+    here = problem.design.scores(coef) + intercept
+    there = problem.design.scores(inside.coef) + inside.intercept
+    if loss.excess(there) > 0:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        share = 0.5 * (low + high)
+        meets = loss.excess(here + share * (there - here)) <= 0
+        low, high = (low, share) if meets else (share, high)
+    # what scores are rounded to may be above by that much
+    share = min(high + MARGIN, 1.0)
+    mixed = Point(
+        coef + share * (inside.coef - coef), intercept + share * (inside.intercept - intercept)
+    )
+    gap = certify(problem, mixed, dual=solution.gap.dual_point)
+    if loss.excess(problem.design.scores(gap.point.coef) + gap.point.intercept) > 0:
+        return None
+    told = replace(
+        solution.certificate,
+        primal=gap.primal,
+        dual=gap.dual,
+        gap=gap.gap,
+        relative_gap=gap.relative_gap,
+        kkt_residual=gap.kkt_residual,
+        stop_reason=f"{solution.certificate.stop_reason}, and the budget was met by a mixture with "
+        "a point of small loss",
+    )
+    return replace(solution, point=gap.point, gap=gap, certificate=told)
 
 
 def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> bool:

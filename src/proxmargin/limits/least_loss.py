@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.standardized import StandardizedDesign, standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.problem import Problem
+from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
 from proxmargin.solvers.programs.hinge_program import HingeProgram
 from proxmargin.solvers.programs.hinge_rows import hinge_rows
@@ -25,7 +26,7 @@ from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 from proxmargin.traits import Trait
 
-__all__ = ["least_loss"]
+__all__ = ["Least", "least_loss", "least_point"]
 
 Ids = NDArray[np.intp]
 # by how much a hinge may be above what the rows in the program make of it
@@ -69,9 +70,22 @@ class _Free(GaugeColumns):
         return Columns(parts, np.zeros(parts.size), signs, entries, owners)
 
 
+class Least(NamedTuple):
+    """The infimum of a loss, zero where it is not known, and a point that is near it, if one is."""
+
+    loss: float
+    point: Point | None = None
+
+
 def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> float:
+    """`least_point` without its point."""
+    return least_point(problem, enough, deadline).loss
+
+
+def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> Least:
     """The infimum of a loss over all coefficients and intercepts; zero where it is not known.
 
+    Where a smooth loss was followed to it, or as low as was asked for, with the point found there.
     Zero at once where samples are linearly independent, together with the intercept: then there
     are coefficients for any scores. Otherwise, over coordinates of the span of the samples: for
     hinges a linear program with the pieces that matter; for smooth losses a quasi-Newton method,
@@ -96,17 +110,37 @@ def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) 
     if rows is None and Trait.SMOOTH not in loss.traits:
         raise TypeError(f"the least value of {loss!r} is not known")
     if _are_independent(problem):
-        return 0.0
-    short = replace(problem, loss=loss, design=in_short_coordinates(problem.design).design)
-    if rows is None:
-        even = replace(short, design=_of_even_scales(short))
-        return _least_smooth(even, enough, deadline)
-    free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
-    return _least(HingeProgram(short, rows, free), deadline)
+        return Least(0.0)
+    coordinates = in_short_coordinates(problem.design)
+    short = replace(problem, loss=loss, design=coordinates.design)
+    if rows is not None:
+        free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
+        return Least(_least(HingeProgram(short, rows, free), deadline))
+    even = _of_even_scales(short)
+    least, found = _least_smooth(replace(short, design=even.design), enough, deadline)
+    if found is None:
+        return Least(least)
+    coef = np.column_stack([coordinates.coef(column) for column in even.coef(found).T])
+    return Least(least, _with_intercept(replace(problem, loss=loss), coef))
 
 
-def _of_even_scales(problem: Problem) -> Design:
-    """Coordinates in which a quasi-Newton method is quick: orthonormal, or at least of one size.
+def _with_intercept(problem: Problem, coef: Array) -> Point:
+    """Coefficients that the penalty allows, with their best intercept."""
+    nothing = problem.null_point().intercept
+    coef = problem.projected(Point(coef, nothing)).coef
+    scores = problem.design.scores(coef)
+    return Point(coef, problem.loss.best_intercept(scores, problem.intercept, nothing))
+
+
+class _Even(NamedTuple):
+    """Coordinates in which a quasi-Newton method is quick, and coefficients from theirs."""
+
+    design: Design
+    coef: Callable[[Array], Array]
+
+
+def _of_even_scales(problem: Problem) -> _Even:
+    """Coordinates that are orthonormal, or at least of one size.
 
     They stand for the same scores, but for a constant that the intercept makes up for.
     """
@@ -118,31 +152,39 @@ def _of_even_scales(problem: Problem) -> Design:
         roots = np.sqrt(np.where(squares > 0, squares, np.inf))
         scaled = StandardizedDesign(design, centre, roots)
     if design.n_features > FEW_DIMENSIONS:
-        return scaled
-    basis, triangle, _ = linalg.qr(
+        return _Even(scaled, lambda coef: coef / scaled.scale[:, None])
+    basis, triangle, pivots = linalg.qr(
         scaled.scores(np.eye(design.n_features)), mode="economic", pivoting=True
     )
     sizes = np.abs(triangle.diagonal())
-    return DenseDesign(basis[:, sizes > SINGULAR * sizes.max(initial=0.0)])
+    rank = int(np.count_nonzero(sizes > SINGULAR * sizes.max(initial=0.0)))
+
+    def back(inner: Array) -> Array:
+        coef = np.zeros((design.n_features, inner.shape[1]))
+        coef[pivots[:rank]] = linalg.solve_triangular(triangle[:rank, :rank], inner)
+        return coef / scaled.scale[:, None]
+
+    return _Even(DenseDesign(basis[:, :rank]), back)
 
 
 class _EnoughError(Exception):
     """A loss is as low as was asked for, or there is no more time."""
 
 
-def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
-    """By L-BFGS from the null model, as far as the slope that is left tells."""
+def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[float, Array | None]:
+    """By L-BFGS from the null model, as far as the slope that is left tells; with coefficients."""
     design, null = problem.design, problem.null_point()
     shape = design.n_features, null.intercept.size
     free = int(problem.fits_intercept)
-    least = np.inf
+    least, best = np.inf, np.zeros(shape)
 
     def loss_and_gradient(flat: Array) -> tuple[float, Array]:
-        nonlocal least
+        nonlocal least, best
         point = flat.reshape(shape[0] + free, shape[1])
         coef, intercept = point[: shape[0]], point[shape[0] :]
         value, dual = problem.loss.value_and_gradient(design.scores(coef) + intercept.sum(axis=0))
-        least = min(least, value)
+        if value < least:
+            least, best = value, coef.copy()
         if least <= enough or clock() >= deadline:
             raise _EnoughError
         slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if free else [])]
@@ -155,9 +197,9 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
             loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits
         )
     except _EnoughError:
-        return least if least <= enough else 0.0
+        return (least, best) if least <= enough else (0.0, None)
     left = float(np.linalg.norm(found.jac)) * (1.0 + float(np.linalg.norm(found.x)))
-    return least if left <= UNSURE * least else 0.0
+    return (least, best) if left <= UNSURE * least else (0.0, None)
 
 
 def _are_independent(problem: Problem) -> bool:

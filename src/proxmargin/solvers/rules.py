@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -103,6 +104,11 @@ class Facts:
         return self.problem.penalty.l1 > 0 and self.problem.penalty.l2 > 0
 
     @property
+    def flat_ball(self) -> bool:
+        """A ball that is no rounder than a Euclidean one: first-order steps are slow there."""
+        return isinstance(self.problem.penalty, Ball) and self.problem.penalty.p >= 2
+
+    @property
     def coupled(self) -> bool:
         """A loss that is no sum over the columns of scores."""
         return Trait.OUTPUTWISE not in self.problem.loss.traits
@@ -154,7 +160,11 @@ RULES: tuple[Rule, ...] = (
         "MM-FDA: one decomposition of the covariance, then a scalar equation",
     ),
     Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
-    Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
+    Rule(
+        lambda facts: facts.flat_ball,
+        "ball-newton",
+        "a smooth loss in a ball: few Newton steps inside it",
+    ),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,
@@ -184,6 +194,12 @@ RULES: tuple[Rule, ...] = (
         "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
     ),
     Rule(
+        lambda facts: facts.single and not (facts.smooth and facts.net),
+        "net-interior-point",
+        "a small problem in units that are far apart, or far from one: an interior point in units "
+        "of the features",
+    ),
+    Rule(
         lambda facts: facts.few_pieces,
         "linear-program",
         "hinges and a norm with flat faces, few samples: the simplex method on few features",
@@ -204,10 +220,21 @@ RULES: tuple[Rule, ...] = (
         "one column of scores: few Newton steps on a working set of features",
     ),
     Rule(
+        lambda facts: facts.single,
+        "net-interior-point",
+        "a small problem that Newton steps in the units of the data leave unsolved: an interior "
+        "point in units of the features",
+    ),
+    Rule(
         lambda facts: facts.single and facts.smooth,
         "b-pgh-fapg-star",
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients and "
         "on the dual, by turns",
+    ),
+    Rule(
+        _always,
+        "ball-newton",
+        "a smooth loss in a small ball that is not Euclidean: few Newton steps inside it",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,

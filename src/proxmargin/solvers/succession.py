@@ -23,6 +23,8 @@ __all__ = ["Choice", "Table", "solve"]
 
 # a gap of so many times the rounding in it is the least that any solver can prove
 LEAST_GAP = 4.0
+# a gap below this multiple of what the rounding of its dual point costs is worth no more work
+GRAINS = 30.0
 # relative slope at which the conditions of optimality hold up to rounding
 STATIONARY = 1e-13
 # objective, relative to that of zero coefficients, that is zero in effect
@@ -119,6 +121,9 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _ended(solution, Status.UNPROVED)
+        if choice.solver.conclusive:
+            grain = _is_grain(problem, solution.gap)
+            return _ended(solution, Status.UNBALANCED if grain else solution.status)
         following = choice.following(problem, stop.deadline)
         if following is None:
             break
@@ -157,6 +162,17 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False
     return gap.primal > ALL_BUT_ZERO * problem.value(problem.null_point())
+
+
+def _is_grain(problem: Problem, gap: Gap) -> bool:
+    """Whether the gap is what rounding a dual point to float64 costs where a ridge absorbs it.
+
+    No dual point of double precision balances features whose entries are so large.
+    """
+    design, l2 = problem.design, problem.penalty.l2
+    squares = (np.spacing(np.abs(gap.dual_point)) ** 2 / 12.0).sum(axis=1)
+    pulled = design.column_squares(squares, np.zeros(design.n_features))
+    return gap.gap <= GRAINS * float(pulled.sum()) / (2.0 * l2)
 
 
 def _ended(solution: Solution, status: Status) -> Solution:
