@@ -1,4 +1,4 @@
-"""Between which values nu and kappa give a margin.
+"""Ranges of nu and kappa that give a margin.
 
 Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
 ``nu_max`` it has no dual point. From ``kappa_max`` on the ellipsoids of the minimax models meet.
@@ -30,7 +30,7 @@ from proxmargin.designs.low_rank import factorise
 from proxmargin.designs.standardized import rescaled
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice, validated, validated_weights
-from proxmargin.limits.reduced_hulls import FEASIBLE, meeting_nu
+from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.pace import affordable, eigen_work, gram_work
@@ -46,30 +46,23 @@ __all__ = [
 ]
 
 MODELS = ("fda", "mpm")
-# columns of the factor of a kernel: this many samples have a part in the models that count
-KERNEL_RANK = 500
-
-# what a linear program says that ended with its time
-TIMED_OUT = 1
-# steps of the tries at a separating hyperplane before the linear program is solved
-SEPARATING_STEPS = (10, 40, 160)
-# up to this many samples or features, one dense eigenvalue decomposition is the fastest
-DIRECT = 3000
-# vectors multiplied with the data at a time while their n x n products are formed
-BLOCK = 64
-# singular values below this share of the largest, times the size, are rounding
-RANK = 1e-13
-# a part of the mean difference larger than this, relative to it, lies outside the range
-OUTSIDE = 1e-6
-# where products with the data must do: from this kappa on, ellipsoids count as never meeting,
-# which is looked for with more and more accuracy
-NEVER, LOOKS = 1e4, (1e-5, 1e-6, 1e-7, 1e-8)
-# relative accuracy of the value for two ellipsoids, and of the iterative solutions behind it
-ACCURACY, SOLVED = 1e-12, 1e-13
-# steps of LSMR at most, and at least, whatever the time that is left
-LSMR_STEPS = 12000
-FEWEST_STEPS = 4
-SEARCH_STEPS = 200
+KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
+TIMED_OUT = 1  # status of `scipy.optimize.linprog` at its time limit
+SEPARATING_STEPS = (10, 40, 160)  # of LSMR, for separating hyperplanes before the linear program
+# by one dense eigendecomposition
+MAX_DIRECT = 3000  # smaller of samples and features up to which it is the fastest
+BLOCK = 64  # columns of the n x n Gram matrix formed at a time
+RANK_TOLERANCE = 1e-13  # eigenvalue, per dimension and of the largest, that is rounding
+RANGE_TOLERANCE = 1e-6  # relative residual of the mean difference outside the range of Z
+# by LSMR, with products only
+INFINITE_KAPPA = 1e4  # from which kappa counts as infinite
+RANGE_ACCURACIES = (1e-5, 1e-6, 1e-7, 1e-8)  # tolerances tried in turn to decide that
+LSMR_TOLERANCE = 1e-13  # relative residual of the final solutions
+LSMR_STEPS = 12000  # at most
+MIN_LSMR_STEPS = 4  # at least, whatever the deadline
+# balance of the two ellipsoids
+KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa
+SEARCH_STEPS = 200  # at most
 
 
 def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
@@ -150,7 +143,7 @@ def _checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
 
 
 class _Data(BaseEstimator):  # type: ignore[misc]
-    """Whom the checks of scikit-learn speak of."""
+    """The estimator named in the messages of scikit-learn's checks."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,8 +157,8 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 def with_features(design: Design, deadline: float = np.inf) -> Design:
     """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
-    A factor stands for the models that are combinations of its pivots. With fewer models kappa_max
-    is smaller and nu_min larger than they are for the kernel.
+    A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
+    of the kernel, and nu_min an upper bound.
     """
     if not isinstance(design, KernelDesign):
         return design
@@ -183,9 +176,9 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
 
         maximise sum a   over   0 <= a <= s,   y'a = 0,   X'(y a) = 0,
 
-    which has the solution 0 where a hyperplane separates the classes. That is tried first, by
-    least squares. Centre and scale of the features do not matter. For many samples of few
-    features `meeting_nu` is faster than the simplex method.
+    whose value is 0 if a hyperplane separates the classes, which is tried first by least squares.
+    It is invariant to centre and scale of the features. For many samples of few features
+    `meeting_nu` is faster than the simplex method.
 
     Parameters
     ----------
@@ -207,7 +200,7 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         return 0.0
     met = meeting_nu(design, signs, shares, deadline)
     if met is not None:
-        return met if met > FEASIBLE else 0.0
+        return met if met > FEASIBILITY_TOLERANCE else 0.0
     _check_time(deadline)
     equalities = _balance(design, shares)
     low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
@@ -218,8 +211,8 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         bounds=np.column_stack([low, high]),
         method="highs",
         options={
-            "primal_feasibility_tolerance": FEASIBLE,
-            "dual_feasibility_tolerance": FEASIBLE,
+            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
             "time_limit": max(deadline - clock(), 0.0),
         },
     )
@@ -227,16 +220,16 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         _check_time(deadline)
     if not found.success:
         raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
-    return float(-found.fun) if -found.fun > FEASIBLE else 0.0
+    return float(-found.fun) if -found.fun > FEASIBILITY_TOLERANCE else 0.0
 
 
 def _check_time(deadline: float) -> None:
     if clock() >= deadline:
-        raise TimeoutError("the smallest nu was not found in time")
+        raise TimeoutError("the smallest nu was not found within the time limit")
 
 
 def _separates(design: Design, signs: Array, shares: Array) -> bool:
-    """Whether a least-squares hyperplane, solved better and better, has both classes apart."""
+    """Whether a least-squares hyperplane, at increasing accuracy, separates the classes."""
     root = np.sqrt(shares)
     operator = LinearOperator(
         (design.n_samples, design.n_features),
@@ -256,8 +249,7 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
 
 
 def _balance(design: Design, shares: Array) -> Any:
-    """The rows of ``X'`` and a row of ones, in good units; with fewer samples than features,
-    as many combinations of them as there are samples."""
+    """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
     while isinstance(design, StandardizedDesign):
         design = design.base
     ones = np.ones((1, design.n_samples))
@@ -282,7 +274,7 @@ def largest_kappa(
     shares: Array,
     model: str,
     *,
-    infinite: float = NEVER,
+    infinite: float = INFINITE_KAPPA,
     deadline: float = np.inf,
 ) -> float:
     """The kappa at which the ellipsoids meet; infinite where they never do. See `kappa_max`.
@@ -297,10 +289,10 @@ def largest_kappa(
     signs, shares : (n_samples,)
     model : "fda" or "mpm"
     infinite : float
-        Larger values count as infinite; beyond the default rounding decides.
+        Larger values count as infinite; beyond the default the result depends on rounding.
     deadline : float
-        On the clock of `proxmargin.compiled.clock`: what has been found until then counts, for
-        data that are large both ways a value that is too small.
+        On the clock of `proxmargin.compiled.clock`; the estimate at that time is returned, which
+        is a lower bound for data with many samples and many features.
     """
     design = with_features(design, deadline)
     key = ("largest kappa", model, infinite, np.packbits(signs > 0).tobytes())
@@ -315,7 +307,7 @@ def _largest_kappa(
     spread = Spread(standardized(design, shares), signs, shares)
     short, long = sorted((design.n_samples, design.n_features))
     work = gram_work(long, short, design.density) + eigen_work(short)
-    if short <= DIRECT and affordable(work, deadline):
+    if short <= MAX_DIRECT and affordable(work, deadline):
         whitened = _whitened(spread)
         if whitened is None:
             return np.inf
@@ -392,7 +384,7 @@ class Spread:
 
 
 def _whitened(spread: Spread) -> tuple[Array, Array] | None:
-    """``S+`` and D in coordinates in which ``Z Z'`` is the identity; None if D sticks out.
+    """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z.
 
     From the eigenvalues of ``Z Z'`` or ``Z' Z``, whichever is smaller.
     """
@@ -426,9 +418,9 @@ def _whitened_by_features(spread: Spread) -> tuple[Array, Array] | None:
         for share in spread.of_class.T
     ]
     values, axes = np.linalg.eigh(grams[0] + grams[1])
-    live = values > RANK * values.size * max(float(values[-1]), 0.0)
+    live = values > RANK_TOLERANCE * values.size * max(float(values[-1]), 0.0)
     inner = axes.T @ difference
-    if np.linalg.norm(inner[~live]) > OUTSIDE * np.linalg.norm(difference):
+    if np.linalg.norm(inner[~live]) > RANGE_TOLERANCE * np.linalg.norm(difference):
         return None
     to_white = axes[:, live] / np.sqrt(values[live])
     return to_white.T @ grams[0] @ to_white, inner[live] / np.sqrt(values[live])
@@ -446,19 +438,19 @@ def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
         pulled = spread.design.adjoint(spread.centred(unit))
         products[:, part] = spread.scores_spread(spread.design.scores(pulled))
     values, axes = np.linalg.eigh(0.5 * (products + products.T))
-    live = values > RANK * n * max(float(values[-1]), 0.0)
+    live = values > RANK_TOLERANCE * n * max(float(values[-1]), 0.0)
     d = axes[:, live].T @ spread.spreads(difference) / values[live]
     rest = difference - spread.deviations(axes[:, live] @ d)
-    if np.linalg.norm(rest) > OUTSIDE * np.linalg.norm(difference):
+    if np.linalg.norm(rest) > RANGE_TOLERANCE * np.linalg.norm(difference):
         return None
     up = axes[spread.up][:, live]
     return up.T @ up, d
 
 
 def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | None:
-    """By least squares with products only (LSMR); None if D sticks out of the range of Z.
+    """By LSMR, with products only; None if D is outside the range of Z.
 
-    Its g grow from step to step: one that the deadline cuts short is too short.
+    The norm of g grows from step to step: at the deadline it is a lower bound.
     """
     started = clock()
     difference = spread.difference()
@@ -475,19 +467,21 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
             dtype=np.float64,
         )
         left = min(max(deadline - clock(), 0.0) / step, LSMR_STEPS)
-        limit = max(int(left), FEWEST_STEPS)
-        found = lsmr(operator, difference, atol=accuracy, btol=SOLVED, conlim=0, maxiter=limit)
+        limit = max(int(left), MIN_LSMR_STEPS)
+        found = lsmr(
+            operator, difference, atol=accuracy, btol=LSMR_TOLERANCE, conlim=0, maxiter=limit
+        )
         g: Array = weights * found[0]
         return g
 
     def lengths(m: float) -> Halves:
-        g = solved(m, SOLVED)
+        g = solved(m, LSMR_TOLERANCE)
         return Halves(*(float(np.linalg.norm(g[one])) for one in (spread.up, ~spread.up)))
 
-    for accuracy in LOOKS:
+    for accuracy in RANGE_ACCURACIES:
         rest = difference - spread.deviations(solved(0.5, accuracy))
         late = clock() >= deadline
-        if late or np.linalg.norm(rest) <= OUTSIDE * np.linalg.norm(difference):
+        if late or np.linalg.norm(rest) <= RANGE_TOLERANCE * np.linalg.norm(difference):
             return lengths
         # every w proves that no g with Z g = D is shorter than w'D / |Z'w|
         if rest @ difference > infinite * np.linalg.norm(spread.spreads(rest)):
@@ -509,7 +503,7 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
         up, down = lengths(m)
         upper = min(upper, max(up, down))
         lower = float(np.sqrt(m * up**2 + (1.0 - m) * down**2))
-        if upper - lower <= ACCURACY * upper or min(up, down) == 0 or clock() >= deadline:
+        if upper - lower <= KAPPA_TOLERANCE * upper or min(up, down) == 0 or clock() >= deadline:
             break
         ratio = float(np.log(up / down))
         low, high = ((odds, ratio), high) if ratio > 0 else (low, (odds, ratio))
@@ -520,7 +514,7 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
 
 
 def _next_odds(low: tuple[float, float], high: tuple[float, float], step: float) -> float:
-    """The secant where the root is bracketed, kept away from its ends; else the plain step."""
+    """The secant if the root is bracketed, safeguarded at its ends; else the plain step."""
     width = high[0] - low[0]
     if not np.isfinite(width):
         return step

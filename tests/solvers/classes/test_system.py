@@ -52,7 +52,7 @@ def tried(most: int, block: Block, live: Live) -> System:
 @pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, ConjugateGradients, 0, 500])
 def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
-    monkeypatch.setattr(class_system, "SHARE", 1e-12)
+    monkeypatch.setattr(class_system, "CG_TOLERANCE", 1e-12)
     X, live = data(rng), curved(rng)
     block, slope = BLOCKS[kind](X), rng.standard_normal((P + 1, K))
     made = tried(form, block, live) if isinstance(form, int) else form(block, live, FREE, DIAGONAL)
@@ -76,9 +76,9 @@ def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     block, live = DenseBlock(data(rng)), curved(rng)
     assert not isinstance(system_of(block, live, FREE, DIAGONAL, selects=False), Tried)
     assert isinstance(system_of(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
-    monkeypatch.setattr(class_system, "TRIAL", 1e6)
+    monkeypatch.setattr(class_system, "CG_WORK_FRACTION", 1e6)
     assert isinstance(system_of(block, live, FREE, DIAGONAL, selects=False), Tried)
-    monkeypatch.setattr(class_system, "LARGEST", 1)
+    monkeypatch.setattr(class_system, "MAX_SIDE", 1)
     found = system_of(block, live, FREE, DIAGONAL, selects=False)
     assert isinstance(found, ConjugateGradients)
 

@@ -36,13 +36,12 @@ __all__ = [
     "system_work",
 ]
 
-# rows and columns of the largest system that is factorised: 8 * LARGEST^2 bytes are 288 MB
-LARGEST = 6_000
-# with fewer samples than this multiple of the features, the system over the samples takes less work
-WIDE = 1.9
-# diagonal added to a matrix that is not positive definite in floating point, relative to its own,
-# and how often it is multiplied by the growth
-LEAST_LIFT, LIFT_GROWTH, LIFTS = 1e-15, 100.0, 8
+LARGEST = 6_000  # side of a matrix that is factored: 288 MB
+WIDE = 1.9  # samples per feature up to which a system over the samples is less work
+# regularisation of a matrix that is not positive definite in floating point
+RELATIVE_SHIFT = 1e-15  # of its diagonal, at first: some 5 ulp
+SHIFT_GROWTH = 100.0  # factor, while Cholesky fails
+MAX_SHIFTS = 8
 
 
 class Box(NamedTuple):
@@ -73,11 +72,11 @@ class Program(NamedTuple):
     pull, ridge : (n_free,)
     l2 : float
     dual_unit, coef_unit : float
-        What a dual coordinate, a coefficient and an intercept of one stand for.
+        Units: a dual coordinate, and a coefficient or intercept, of the problem over the program's.
     design : Design
         Of these samples, centred where the intercept is free.
     factorised : callable
-        From theta to what solves for a step (`Solve`), or None where that failed.
+        From theta to a function that solves for a step (`Solve`), or None if Cholesky failed.
     """
 
     signs: Array
@@ -124,7 +123,7 @@ without the first equation, and with v = 0, where theta is zero.
 
 
 def _over_features(program: Program, theta: Array) -> Solve | None:
-    """Down to ``X' diag(theta) X + l2 I``, with the borders inside."""
+    """By Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters."""
     design, borders = program.design, program.borders
     p = design.n_features
     matrix = np.empty((p + program.ridge.size,) * 2)
@@ -151,10 +150,10 @@ def _over_features(program: Program, theta: Array) -> Solve | None:
 
 
 def _over_samples(program: Program, theta: Array) -> Solve | None:
-    """Down to ``X X' / l2 + diag(1 / theta)``; the borders through a Schur complement.
+    """By Cholesky of ``X X' / l2 + diag(1 / theta)``; the borders by a Schur complement.
 
-    X X' serves to find the step only. What the step does is measured with X: in columns of very
-    different scales, rounding of X X' can hide the small ones.
+    X X' only determines the step. Residuals are computed with X: if columns have very different
+    scales, the rounding of X X' can swamp the small ones.
     """
     live, l2 = np.flatnonzero(theta), program.l2
     outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
@@ -183,24 +182,24 @@ def _over_samples(program: Program, theta: Array) -> Solve | None:
 
 
 def _cholesky(build: Callable[[], Array]) -> tuple[Array, bool] | None:
-    """The factor of the symmetric matrix that ``build`` makes, lifted as far as needed.
+    """The factor of the symmetric matrix that ``build`` makes, its diagonal shifted if needed.
 
-    The matrix is positive definite but for rounding; a lift costs accuracy of the step only,
-    since residuals are measured afresh every iteration.
+    The matrix is positive definite up to rounding. A shift only makes the step less accurate:
+    residuals are recomputed every iteration.
     """
     lift = 0.0
-    for _ in range(LIFTS):
+    for _ in range(MAX_SHIFTS):
         matrix = build()
         if not np.isfinite(matrix).all():
             return None
         if lift > 0:
             diagonal = np.einsum("ii->i", matrix)
-            diagonal += lift * (diagonal + LEAST_LIFT * diagonal.max())
+            diagonal += lift * (diagonal + RELATIVE_SHIFT * diagonal.max())
         try:
-            # the transpose of a symmetric matrix is in the order that LAPACK overwrites in place
+            # the transpose of a symmetric matrix is in Fortran order: LAPACK overwrites it in place
             factor, lower = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
         except LinAlgError:
-            lift = max(LEAST_LIFT, LIFT_GROWTH * lift)
+            lift = max(RELATIVE_SHIFT, SHIFT_GROWTH * lift)
         else:
             return factor, bool(lower)
     return None
@@ -237,19 +236,19 @@ def box_of(problem: Problem) -> Box:
 
 
 def system_work(problem: Problem) -> float:
-    """Operations of one of the program's systems: its matrix, and the factor of it."""
+    """Multiplications of one of the program's systems: its matrix and its Cholesky factor."""
     design = problem.design
     short, long = sorted((design.n_samples, design.n_features))
     return gram_work(long, short, design.density) + factor_work(short)
 
 
 def live_samples(problem: Problem) -> NDArray[np.intp]:
-    """Which samples have a positive weight."""
+    """Indices of the samples with a positive weight."""
     return np.flatnonzero(problem.loss.shares > 0)
 
 
 def _data(problem: Problem) -> Design:
-    """The samples that count, centred where the intercept is free, which only moves it."""
+    """The samples with a positive weight, centred where the intercept is free."""
     shares, live = problem.loss.shares, live_samples(problem)
     design = problem.design if live.size == shares.size else problem.design.rows(live)
     return centred(design, shares[live]) if problem.intercept.is_shift_invariant else design

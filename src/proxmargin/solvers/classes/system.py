@@ -1,9 +1,9 @@
 """Systems of Newton steps over pairs of columns and classes, with curvature in few samples.
 
-With B the roots of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
--r`` is solved over the pairs, over the contrasts between the classes of the live samples, or by
-conjugate gradients, whichever is least work. How many of the last are needed only they can tell:
-where all pairs are kept they are tried before a matrix is factorised.
+With B a square root of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
+-r`` is solved over the pairs, over the contrasts between the classes of the live samples
+(Woodbury), or by conjugate gradients, whichever is least work. The number of CG steps depends on
+the unknown condition number: where all pairs are kept, CG is tried before a matrix is factored.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ from proxmargin.solvers.linear_algebra import conjugate_gradients
 
 __all__ = ["System", "system_of"]
 
-# the system over the contrasts is formed where pairs are more than this multiple of them
-WIDE = 1.3
-# larger systems are not factorised
-LARGEST = 2500
-# conjugate gradients end at this share of the first residual
-SHARE, MOST_STEPS = 1e-3, 500
-# before a matrix they may take this share of its work, which is so many times faster an operation;
-# and are not tried for fewer steps
-TRIAL, GAIN, FEWEST_STEPS = 0.5, 6.0, 20
-# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
-LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
+MAX_SIDE = 2500  # of a matrix that is factored; larger systems are solved by CG
+CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
+CG_STEPS = 500  # at most
+# CG before a factor, whose convergence cannot be known beforehand
+CG_WORK_FRACTION = 0.5  # of the work of the factor that it may take
+BLAS_SPEEDUP = 6.0  # of an operation of the factor over one of a product with the data
+MIN_CG_STEPS = 20  # it is not tried for fewer
+RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 
 
 Inverse = Callable[[Array], Array]
@@ -76,7 +74,7 @@ class System(ABC):
 
 
 class Factored(System):
-    """A matrix that is factorised, and used again where few of its pairs are left out."""
+    """A factored matrix, reused where few of its pairs are left out."""
 
     # pairs that may be left out, as a share of the rows of the matrix
     few: ClassVar[float]
@@ -109,8 +107,7 @@ class _Base(NamedTuple):
         return bool(gone <= few * self.rows and not (keep & ~self.keep).any())
 
     def solved_on(self, kept: NDArray[np.bool_], right: Array) -> Array:
-        """The solution with the others of its pairs at zero: what holds them there is a multiplier
-        for each."""
+        """The solution with the other pairs fixed at zero, by a Schur complement of their size."""
         gone = np.flatnonzero(~kept)
         rights = np.zeros((kept.size, 1 + gone.size), order="F")
         rights[kept, 0] = right
@@ -164,7 +161,7 @@ class OverContrasts(Factored):
 
 
 class OverGram(System):
-    """The same matrix from inner products of samples, where every pair is in the system."""
+    """The same matrix from the Gram matrix of the samples, where every pair is in the system."""
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
@@ -200,17 +197,17 @@ class ConjugateGradients(System):
     """Products with the data only, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        return self.iterated(keep, right, MOST_STEPS)
+        return self.iterated(keep, right, CG_STEPS)
 
     def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
-        """What at most so many steps arrive at."""
+        """The approximate solution after at most ``most`` steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         bends = self.pairs.gathered(self.block.bends(self.live))[keep]
         return conjugate_gradients(
             lambda values: self.product(keep, values),
             1.0 / (diagonal + bends),
             right,
-            SHARE,
+            CG_TOLERANCE,
             most,
         )
 
@@ -227,7 +224,7 @@ class ConjugateGradients(System):
 
 
 class Tried(System):
-    """Conjugate gradients of few steps, and a matrix where those do not arrive.
+    """Few steps of conjugate gradients, and a factored matrix where these do not converge.
 
     Parameters
     ----------
@@ -254,45 +251,45 @@ class Tried(System):
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         found = self.first.iterated(keep, right, self.most)
         off = float(np.linalg.norm(self.first.product(keep, found) - right))
-        arrived = off <= 2.0 * SHARE * float(np.linalg.norm(right))
+        arrived = off <= 2.0 * CG_TOLERANCE * float(np.linalg.norm(right))
         return found if arrived else self.second().solved(keep, right)
 
 
 def system_of(
     block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
 ) -> System:
-    """The system in the form that is least work; without selection all pairs are always kept."""
+    """The cheapest form of the system; without selection all pairs are always kept."""
     pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
-    if min(pairs, contrasts) > LARGEST:
+    if min(pairs, contrasts) > MAX_SIDE:
         return ConjugateGradients(block, live, free, diagonal)
     if selects:
         kind: type[System] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
         return kind(block, live, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
     steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
-    if steps < FEWEST_STEPS:
+    if steps < MIN_CG_STEPS:
         return kind(block, live, free, diagonal)
     return Tried(block, live, free, diagonal, steps, kind)
 
 
 def _affordable_steps(block: Block, classes: int, side: int) -> int:
-    """Conjugate gradients for `TRIAL` of the work of a matrix with that many rows."""
-    step = GAIN * 4.0 * max(block.entries, 1) * classes
-    return min(int(TRIAL * side**3 / 3.0 / step), MOST_STEPS)
+    """CG steps for `CG_WORK_FRACTION` of the work of factoring a matrix with ``side`` rows."""
+    step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * classes
+    return min(int(CG_WORK_FRACTION * side**3 / 3.0 / step), CG_STEPS)
 
 
 def factor_solved(matrix: Array, right: Array) -> Array:
-    """``matrix^-1 right`` for a positive definite matrix, told by its lower triangle."""
+    """``matrix^-1 right`` for a positive definite matrix, of which the lower triangle is read."""
     return inverse_of(matrix)(right)
 
 
 def inverse_of(matrix: Array) -> Inverse:
-    """Products with the inverse of a positive definite matrix, told by its lower triangle."""
+    """Solves with a positive definite matrix, of which the lower triangle is read."""
     if matrix.size == 0:
         return np.copy
     diagonal = matrix.diagonal().copy()
     lower = matrix.T  # for LAPACK, whose arrays are by columns, its upper triangle
-    for lift in LIFTS:
+    for lift in RELATIVE_SHIFTS:
         tried = lower.copy(order="F")
         np.einsum("ii->i", tried)[:] = diagonal * (1.0 + lift)
         factor, failed = lapack.dpotrf(tried, lower=0, clean=0, overwrite_a=1)

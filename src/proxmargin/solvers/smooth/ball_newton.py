@@ -16,7 +16,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
@@ -149,7 +149,7 @@ class BallNewton(Solver[BallNewtonState]):
         coef = _inside(problem, coef)
         intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
-        state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
+        state = BallNewtonState(coef=coef, tol=CLAIM_FRACTION * stop.tol)
         begun = self._priced(problem, state, intercept, scores)
         # a large polishing step costs more than its digits are worth
         small = short_side(problem.design) <= POLISH_SIDE

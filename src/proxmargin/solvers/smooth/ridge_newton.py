@@ -16,7 +16,7 @@ from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
@@ -145,7 +145,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             inner=inner,
             share=first_share(problem),
             ridge=_first_ridge(problem, form.design),
-            tol=SURE * stop.tol,
+            tol=CLAIM_FRACTION * stop.tol,
             deadline=stop.deadline,
         )
         begun = _priced(problem, form, state, form.products(inner) + intercept, intercept)
