@@ -25,8 +25,6 @@ PROVABLE_GAP = 4.0  # gap over its rounding that no solver can be expected to re
 STATIONARY = 1e-13  # relative gradient norm that is zero up to rounding
 NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients that is zero in effect
 DUAL_ROUNDINGS = 30.0  # gap over the cost of rounding its dual point that no solver reduces
-    30.0  # gap, in units of the cost of the rounding of its dual point, that no solver reduces
-)
 
 
 @dataclass(frozen=True)
