@@ -15,7 +15,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.entropy import log_excess
-from proxmargin.compiled.losses.margins import _value, _value_and_shrunk_gap, settle
+from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import (
     active,
     add,
@@ -59,7 +59,7 @@ LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
 
 @njit(cache=True, nogil=True)
 def pricing(  # type: ignore[no-untyped-def]
-    shape, scores, signs, weights, slope, coef, curvature, l1, l2, out
+    phi, scores, signs, weights, slope, coef, curvature, l1, l2, out
 ):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
@@ -93,12 +93,12 @@ def pricing(  # type: ignore[no-untyped-def]
     if scale < 1.0:
         near_scale = scale * log_excess(1.0 / scale - 1.0) if scale > 0.0 else 1.0
         for i in range(scores.size):
-            value, lost = _value_and_shrunk_gap(shape, signs[i] * scores[i], scale, near_scale)
+            value, lost = phi.value_and_shrunk_gap(signs[i] * scores[i], scale, near_scale)
             objective += weights[i] * value
             gap += weights[i] * lost
     else:
         for i in range(scores.size):
-            objective += weights[i] * _value(shape, signs[i] * scores[i])
+            objective += weights[i] * phi.value(signs[i] * scores[i])
     for j in range(coef.size):
         v, w = -scale * slope[j], coef[j]
         objective += l1 * abs(w) + 0.5 * l2 * w * w
@@ -114,7 +114,7 @@ def pricing(  # type: ignore[no-untyped-def]
 def newton_steps(  # type: ignore[no-untyped-def]
     columns,
     unit,
-    shape,
+    phi,
     signs,
     weights,
     l1,
@@ -154,12 +154,12 @@ def newton_steps(  # type: ignore[no-untyped-def]
     dual, bend, moved = np.empty(n), np.empty(n), np.empty(n)
     slope, cross = np.empty(k), np.empty(k)
     thresholds, ridge = l1 / unit, l2 / unit**2
-    capped = not shape.logistic and shape.cap < np.inf
-    largest = 0.25 if shape.logistic else shape.curvature
+    capped = phi.zone() < np.inf
+    largest = phi.smoothness
     least, idle, steps = np.inf, 0, 0
     while True:
         intercept += settle(
-            shape, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
+            phi, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
         )
         pull(columns, dual, slope)
         violation = 0.0
@@ -175,7 +175,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
             return intercept, theta, steps, violation
         far = min(1.0, violation / l1) if l1 > 0.0 else 1.0
         used = _share_used(theta, far) if capped else 0.0
-        curvature_weights(shape, scores, signs, weights, used, bend)
+        curvature_weights(phi, scores, signs, weights, used, bend)
         total = bend.sum() + intercept_l2 if has_intercept else 0.0
         aim = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * violation
         pull(columns, bend, cross)
@@ -187,7 +187,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
         forward(columns, direction, moved)
         moved += shift
         step = exact_step(
-            shape,
+            phi,
             scores,
             moved,
             signs,

@@ -12,8 +12,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import StandardizedDesign, centred
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.hinge import Hinge
-from proxmargin.losses.margins.margin import CappedQuadratic
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.pace import factor_work, gram_work
@@ -208,7 +206,7 @@ def _cholesky(build: Callable[[], Array]) -> tuple[Array, bool] | None:
 def has_box(problem: Problem) -> bool:
     loss = problem.loss
     if isinstance(loss, MarginSum):
-        return loss.n_outputs == 1 and isinstance(loss.phi, Hinge | CappedQuadratic)
+        return loss.n_outputs == 1 and loss.phi.has_quadratic_conjugate
     return isinstance(loss, TailMean)
 
 
