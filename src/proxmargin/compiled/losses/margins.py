@@ -24,8 +24,7 @@ __all__ = [
     "value_sum",
 ]
 
-# a slope of this share of the forces on either side is the rounding of their sum
-RESIDUAL = 1e-14
+SLOPE_ROUNDING = 1e-14  # of the sums of positive and negative terms: a smaller slope is zero
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +45,7 @@ def best_shift(phi, scores, signs, weights, l2, at, dual):  # type: ignore[no-un
             slope += dual[i]
             size += force
             bend += weights[i] * curvature
-        if abs(slope) <= RESIDUAL * size:
+        if abs(slope) <= SLOPE_ROUNDING * size:
             break
         if slope > 0.0:
             high = shift

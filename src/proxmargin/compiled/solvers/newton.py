@@ -8,10 +8,8 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["curvature_weights", "exact_step", "sparse_gram"]
 
-# a coefficient is zero where a step has left no more of it than this share of its move
-ROUNDED = 1e-12
-# a slope of this share of the first is level: no step leads up by much there
-LEVEL = 0.01
+ZERO_COEFFICIENT = 1e-12  # coefficient, of its move in a step, that is rounding of zero
+LEVEL_SLOPE = 0.01  # of the first slope: one so small cannot raise the objective by much
 
 
 @njit(cache=True, nogil=True)
@@ -65,7 +63,7 @@ def exact_step(  # type: ignore[no-untyped-def]
         here = lift + step * bend + _loss_slope(phi, scores, moved, signs, weights, step)
         left, right = _l1_slopes(coef, direction, l1, step)
         if here + left <= enough and here + right >= -enough:
-            if here + left <= LEVEL * abs(first):
+            if here + left <= LEVEL_SLOPE * abs(first):
                 return step
             rise = _rise(phi, scores, moved, signs, weights, coef, direction, l1, step)
             if rise + lift * step + 0.5 * bend * step * step <= 0.0:
@@ -116,7 +114,7 @@ def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
     for j in range(coef.size):
         move = step * direction[j]
         at, size = coef[j] + move, l1 * abs(direction[j])
-        if abs(at) <= ROUNDED * abs(move):
+        if abs(at) <= ZERO_COEFFICIENT * abs(move):
             left, right = left - size, right + size
         elif (at > 0.0) == (direction[j] > 0.0):
             left, right = left + size, right + size
