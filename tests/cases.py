@@ -32,6 +32,7 @@ from proxmargin.losses import (
     MinimaxProbability,
     Multinomial,
     PairwiseSquaredHinge,
+    Rescaled,
     SquaredHinge,
     TailMean,
     wrong_classes,
@@ -67,6 +68,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
     "distance-weighted": DistanceWeighted(0.5),
     "distance-weighted, far": DistanceWeighted(2.0),
+    "rescaled": Rescaled(DistanceWeighted(0.5), height=1.5, slope=2.0, shift=-0.7),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
 COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.scalars is not None}

@@ -24,6 +24,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "Hinge",
         "HuberizedHinge",
         "Logistic",
+        "Rescaled",
         "SquaredHinge",
     ),
     "proxmargin.penalties": ("Ball", "ElasticNet", "Pinned", "Ridge", "SumToZero"),
