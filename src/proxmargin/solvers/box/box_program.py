@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import StandardizedDesign, centred
@@ -21,6 +20,7 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
+from proxmargin.solvers.linear_algebra import cholesky
 
 __all__ = [
     "LARGEST",
@@ -40,9 +40,6 @@ __all__ = [
 LARGEST = 6_000
 # with fewer samples than this multiple of the features, the system over the samples takes less work
 WIDE = 1.9
-# diagonal added to a matrix that is not positive definite in floating point, relative to its own,
-# and how often it is multiplied by the growth
-LEAST_LIFT, LIFT_GROWTH, LIFTS = 1e-15, 100.0, 8
 
 
 class Box(NamedTuple):
@@ -135,14 +132,14 @@ def _over_features(program: Program, theta: Array) -> Solve | None:
         matrix[:p, p:] = matrix[p:, :p].T
         matrix[p:, p:] = borders.T @ weighted
     matrix.flat[:: len(matrix) + 1] += np.append(np.full(p, program.l2), program.ridge)
-    factor = _cholesky(matrix.copy)
+    factor = cholesky(matrix, overwrite=True)
     if factor is None:
         return None
 
     def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
         dual = theta * r
         right = np.append(program.pulled(dual) - rp, borders.T @ dual - rf)
-        both = cho_solve(factor, right, check_finite=False)
+        both = factor.solve(right)
         coef, free = both[:p], both[p:]
         scores = program.scores(coef) + borders @ free
         return coef, free, scores, theta * (r - scores)
@@ -159,20 +156,16 @@ def _over_samples(program: Program, theta: Array) -> Solve | None:
     live, l2 = np.flatnonzero(theta), program.l2
     outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
 
-    def matrix() -> Array:
-        part = outer if live.size == theta.size else outer[np.ix_(live, live)]
-        built = part * (1.0 / l2)
-        built.flat[:: len(built) + 1] += stiff
-        return built
-
-    factor = _cholesky(matrix)
+    matrix = (outer if live.size == theta.size else outer[np.ix_(live, live)]) * (1.0 / l2)
+    matrix.flat[:: len(matrix) + 1] += stiff
+    factor = cholesky(matrix, overwrite=True)
     if factor is None:
         return None
-    across = cho_solve(factor, borders, check_finite=False)
+    across = factor.solve(borders)
     corner = borders.T @ across + np.diag(program.ridge)
 
     def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
-        alone = cho_solve(factor, (r + program.scores(rp / l2))[live], check_finite=False)
+        alone = factor.solve((r + program.scores(rp / l2))[live])
         free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
         dual = np.zeros_like(theta)
         dual[live] = alone - across @ free
@@ -180,30 +173,6 @@ def _over_samples(program: Program, theta: Array) -> Solve | None:
         return coef, free, program.scores(coef) + program.borders @ free, dual
 
     return solve
-
-
-def _cholesky(build: Callable[[], Array]) -> tuple[Array, bool] | None:
-    """The factor of the symmetric matrix that ``build`` makes, lifted as far as needed.
-
-    The matrix is positive definite but for rounding; a lift costs accuracy of the step only,
-    since residuals are measured afresh every iteration.
-    """
-    lift = 0.0
-    for _ in range(LIFTS):
-        matrix = build()
-        if not np.isfinite(matrix).all():
-            return None
-        if lift > 0:
-            diagonal = np.einsum("ii->i", matrix)
-            diagonal += lift * (diagonal + LEAST_LIFT * diagonal.max())
-        try:
-            # the transpose of a symmetric matrix is in the order that LAPACK overwrites in place
-            factor, lower = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            lift = max(LEAST_LIFT, LIFT_GROWTH * lift)
-        else:
-            return factor, bool(lower)
-    return None
 
 
 def has_box(problem: Problem) -> bool:

@@ -9,18 +9,16 @@ where all pairs are kept they are tried before a matrix is factorised.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from proxmargin.compiled.solvers.multiplier_newton import curved_scores
 from proxmargin.losses.base import Array
 from proxmargin.solvers.classes.block import Block, DenseBlock, Live, Pairs
-from proxmargin.solvers.linear_algebra import conjugate_gradients
+from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
 __all__ = ["System", "system_of"]
 
@@ -28,17 +26,13 @@ __all__ = ["System", "system_of"]
 WIDE = 1.3
 # larger systems are not factorised
 LARGEST = 2500
-# conjugate gradients end at this share of the first residual
-SHARE, MOST_STEPS = 1e-3, 500
+# relative residual at which conjugate gradients end
+SHARE = 1e-3
+# conjugate gradients of one step at most
+MOST_STEPS = 500
 # before a matrix they may take this share of its work, which is so many times faster an operation;
 # and are not tried for fewer steps
 TRIAL, GAIN, FEWEST_STEPS = 0.5, 6.0, 20
-# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
-LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
-
-
-Inverse = Callable[[Array], Array]
-"""From right sides, (n,) or (n, n_right), to solutions."""
 
 
 class System(ABC):
@@ -118,7 +112,7 @@ class _Base(NamedTuple):
         found = self.inverse(rights)
         values, held = found[:, 0], found[:, 1:]
         if gone.size:
-            values = values - held @ factor_solved(held[gone], values[gone])
+            values = values - held @ inverse_of(held[gone])(values[gone])
         return values[kept]
 
 
@@ -135,7 +129,7 @@ class OverPairs(Factored):
     def factorised(self, keep: NDArray[np.bool_]) -> _Base:
         index = np.flatnonzero(keep)
         matrix = self.matrix if keep.all() else self.matrix[np.ix_(index, index)]
-        return _Base(keep, index.size, inverse_of(matrix))
+        return _Base(keep, index.size, inverse_of(matrix.T))  # its lower triangle is filled
 
 
 class OverContrasts(Factored):
@@ -154,7 +148,7 @@ class OverContrasts(Factored):
         scale = (self.scale if whole else self.scale[keep])[:, None]
         matrix = roots @ roots.T
         np.einsum("ii->i", matrix)[:] += 1.0
-        inner = inverse_of(matrix)
+        inner = inverse_of(matrix, overwrite=True)
 
         def inverse(right: Array) -> Array:
             scaled = scale * right
@@ -182,7 +176,7 @@ class OverGram(System):
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         table = self.pairs.spread(right) / self.diagonal[:, None]
         scores = self.block.scores(table)[self.samples]
-        weights = factor_solved(self.matrix, (scores * self.contrasts).sum(axis=1))
+        weights = inverse_of(self.matrix)((scores * self.contrasts).sum(axis=1))
         dual = np.zeros((self.block.n_samples, table.shape[1]))
         np.add.at(dual, self.samples, weights[:, None] * self.contrasts)
         table -= self.block.adjoint(dual) / self.diagonal[:, None]
@@ -279,23 +273,3 @@ def _affordable_steps(block: Block, classes: int, side: int) -> int:
     """Conjugate gradients for `TRIAL` of the work of a matrix with that many rows."""
     step = GAIN * 4.0 * max(block.entries, 1) * classes
     return min(int(TRIAL * side**3 / 3.0 / step), MOST_STEPS)
-
-
-def factor_solved(matrix: Array, right: Array) -> Array:
-    """``matrix^-1 right`` for a positive definite matrix, told by its lower triangle."""
-    return inverse_of(matrix)(right)
-
-
-def inverse_of(matrix: Array) -> Inverse:
-    """Products with the inverse of a positive definite matrix, told by its lower triangle."""
-    if matrix.size == 0:
-        return np.copy
-    diagonal = matrix.diagonal().copy()
-    lower = matrix.T  # for LAPACK, whose arrays are by columns, its upper triangle
-    for lift in LIFTS:
-        tried = lower.copy(order="F")
-        np.einsum("ii->i", tried)[:] = diagonal * (1.0 + lift)
-        factor, failed = lapack.dpotrf(tried, lower=0, clean=0, overwrite_a=1)
-        if not failed:
-            return lambda right: lapack.dpotrs(factor, right, lower=0)[0]
-    return lambda right: (right.T / diagonal).T

@@ -12,18 +12,16 @@ work.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.losses.base import Array
 from proxmargin.pace import affordable, factor_work, gram_work
+from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
 __all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
 
@@ -31,10 +29,10 @@ __all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "Syste
 WIDE = 1.3
 # larger systems are not factorised
 LARGEST = 3000
-# conjugate gradients end at this share of the first residual
-SHARE, MOST_STEPS = 1e-3, 500
-# added to the diagonal of a matrix that is not positive definite in floating point, relative to it
-LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+# relative residual at which conjugate gradients end
+SHARE = 1e-3
+# conjugate gradients of one step at most
+MOST_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +46,14 @@ class Curved:
     bends : (n_samples,) >= 0
         Curvatures of the samples; positive where these are fewer than the features.
     diagonal : (n_features,) > 0
-    lift : float >= 0, or None
+    intercept_curvature : float >= 0, or None
         Curvature of the intercept besides that of the samples; None without intercept.
     """
 
     design: Design
     bends: Array
     diagonal: Array
-    lift: float | None
+    intercept_curvature: float | None
 
 
 class System(ABC):
@@ -67,9 +65,9 @@ class System(ABC):
         self.curved = curved
 
     @cached_property
-    def _whole(self) -> Callable[[Array], Array]:
+    def _whole(self) -> Inverse:
         """Solves with the matrix of all features; factorised once."""
-        return _factorised(self.matrix)
+        return inverse_of(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
         """What a step of coefficients and intercept adds to r and to s."""
@@ -78,9 +76,9 @@ class System(ABC):
         design, bends = self.curved.design, self.curved.bends
         bent = bends * (design.scores(move[:, None])[:, 0] + turn)
         pulled = design.adjoint(bent[:, None])[:, 0] + self.curved.diagonal * move
-        if self.curved.lift is None:
+        if self.curved.intercept_curvature is None:
             return pulled, 0.0
-        return pulled, float(bent.sum()) + self.curved.lift * turn
+        return pulled, float(bent.sum()) + self.curved.intercept_curvature * turn
 
     @abstractmethod
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
@@ -115,24 +113,27 @@ class OverFeatures(System):
         total = float(bends.sum())
         self.cross = np.zeros(design.n_features)
         self.pivot = np.inf
-        if curved.lift is None or total == 0:
+        if curved.intercept_curvature is None or total == 0:
             self.matrix = design.gram(bends, self.cross)
         else:
             self.cross = design.adjoint(bends[:, None])[:, 0]
             self.matrix = design.gram(bends, self.cross / total)
             # centred, the intercept is eliminated but for the curvature of its own
-            share = curved.lift / (total * (total + curved.lift))
+            share = curved.intercept_curvature / (total * (total + curved.intercept_curvature))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
-        if curved.lift is not None:
-            self.pivot = total + curved.lift
+        if curved.intercept_curvature is not None:
+            self.pivot = total + curved.intercept_curvature
         np.einsum("ii->i", self.matrix)[:] += curved.diagonal
 
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         cross = self.cross[keep]
         whole = keep.size == self.cross.size
-        solve = self._whole if whole else _factorised(self.matrix[np.ix_(keep, keep)])
+        solve = self._whole if whole else self._part(keep)
         coef = solve(-slope + cross * (lean / self.pivot))
         return coef, -(lean + float(cross @ coef)) / self.pivot
+
+    def _part(self, keep: NDArray[np.intp]) -> Inverse:
+        return inverse_of(self.matrix[np.ix_(keep, keep)], overwrite=True)
 
 
 class OverSamples(System):
@@ -150,15 +151,16 @@ class OverSamples(System):
 
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         design, diagonal = self.curved.design, self.curved.diagonal
-        solve = self._whole if keep.size == diagonal.size else _factorised(self._on(keep))
+        whole = keep.size == diagonal.size
+        solve = self._whole if whole else inverse_of(self._on(keep), overwrite=True)
         spread = np.zeros((diagonal.size, 1))
         spread[keep, 0] = slope / diagonal[keep]
         columns = np.column_stack([-design.scores(spread)[:, 0], np.ones(design.n_samples)])
         solved = solve(columns)
         shift = 0.0
-        if self.curved.lift is not None:
+        if self.curved.intercept_curvature is not None:
             sums = solved.sum(axis=0)
-            shift = -(lean + float(sums[0])) / (self.curved.lift + float(sums[1]))
+            shift = -(lean + float(sums[0])) / (self.curved.intercept_curvature + float(sums[1]))
         change = solved[:, 0] + shift * solved[:, 1]
         pulled = design.adjoint(change[:, None])[keep, 0]
         return -(slope + pulled) / diagonal[keep], shift
@@ -185,8 +187,8 @@ class ConjugateGradients(System):
         curved = self.curved
         whole = keep.size == curved.diagonal.size
         design = curved.design if whole else curved.design.columns(keep)
-        fits = curved.lift is not None
-        own = 0.0 if curved.lift is None else curved.lift
+        fits = curved.intercept_curvature is not None
+        own = 0.0 if curved.intercept_curvature is None else curved.intercept_curvature
         diagonal = np.append(curved.diagonal[keep], own)
         scale = np.append(self.scale[keep], own + curved.bends.sum() if fits else 1.0)
 
@@ -196,48 +198,5 @@ class ConjugateGradients(System):
             return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
 
         right = -np.append(slope, lean if fits else 0.0)
-        found = _conjugate_gradients(product, right, scale, self.deadline)
+        found = conjugate_gradients(product, 1.0 / scale, right, SHARE, MOST_STEPS, self.deadline)
         return found[:-1], float(found[-1])
-
-
-def _conjugate_gradients(
-    product: Callable[[Array], Array], right: Array, scale: Array, deadline: float
-) -> Array:
-    """From zero, until the residual in the norm of the preconditioner has fallen to a share.
-
-    Or until the deadline: less exact steps descend too.
-    """
-    at, rest = np.zeros_like(right), right.copy()
-    direction = rest / scale
-    size = float(rest @ direction)
-    enough = SHARE**2 * size
-    for _ in range(MOST_STEPS):
-        if size <= enough or clock() >= deadline:
-            break
-        moved = product(direction)
-        length = size / float(direction @ moved)
-        at += length * direction
-        rest -= length * moved
-        scaled = rest / scale
-        size, before = float(rest @ scaled), size
-        direction = scaled + (size / before) * direction
-    return at
-
-
-def _factorised(matrix: Array) -> Callable[[Array], Array]:
-    """Cholesky, with as much added to the diagonal as floating point asks for."""
-    if matrix.size == 0:
-        return lambda right: right
-    diagonal = np.einsum("ii->i", matrix)
-    for lift in LIFTS:
-        lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
-        # the matrix is its own transpose, which LAPACK need not copy
-        factor, info = dpotrf(lifted.T, lower=True, clean=False)
-        if info == 0:
-            return lambda right: _solved(factor, right)
-    return lambda right: np.full_like(right, np.nan)
-
-
-def _solved(factor: Array, right: Array) -> Array:
-    solution: Array = dpotrs(factor, right, lower=True)[0]
-    return solution

@@ -274,7 +274,7 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
         proximal=state.proximal * (max(l1, l2) or BARE_PROXIMAL),
         ridge=ridge or 0.0,
-        lift=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
+        intercept_proximal=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
     )
 
 

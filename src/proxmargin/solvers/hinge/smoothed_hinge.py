@@ -13,19 +13,31 @@ from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orth
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.solvers.hinge.curved_system import LIFTS, WIDE, Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import WIDE, Curved, System, system_of
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
 
 __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 
-# corrections of the features that a Newton step puts to zero, all at once or one by one
-CORRECTIONS, WALKS = 5, 50
-# Armijo's share of the slope; what rounding of the objective may hide, relative to it; the share
-# of the first slope that may be left at the end of a step where it does; halvings of a step, and
-# how often it is tried in all: where few samples are curved, steps in large units are far too long
-DESCENT, ROUNDING, FLATTER, HALVINGS, TRIALS = 1e-4, 1e-13, 0.8, 40, 60
-EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-# a problem that rounding ends is solved with a residual of at most so many times the target
+# corrections of the features that a Newton step puts to zero, all at once
+CORRECTIONS = 5
+# corrections of these features one by one
+WALKS = 50
+# diagonal shifts of a small system that is not numerically positive definite, relative
+SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)
+# Armijo's constant: share of the slope by which a step must descend
+DESCENT = 1e-4
+# relative error of the objective in floating point
+ROUNDING = 1e-13
+# share of the first slope that may be left where that error hides the descent
+FLATTER = 0.8
+# trials that halve the step; later ones divide it by ten, as steps are far too long where few
+# samples are curved
+HALVINGS = 40
+# trials of a step
+TRIALS = 60
+EPS = float(np.finfo(float).eps)
+TINY = float(np.finfo(float).tiny)
+# a problem ended by rounding is solved where its residual is at most this multiple of the target
 ROUGH = 1e3
 
 
@@ -97,7 +109,7 @@ class SmoothedHinge:
 
         e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
 
-    the proximal terms being ``|w - centre|^2_D / 2`` and ``lift/2 (b - centre)^2``.
+    the proximal terms being ``|w - centre|^2_D / 2`` and ``proximal_b/2 (b - centre)^2``.
 
     Attributes
     ----------
@@ -108,7 +120,7 @@ class SmoothedHinge:
     proximal : float > 0
         The diagonal of D.
     ridge : float
-    lift : float > 0, or None
+    intercept_proximal : float > 0, or None
         None where there is no intercept.
     """
 
@@ -121,7 +133,7 @@ class SmoothedHinge:
     centre: Centre
     proximal: float
     ridge: float
-    lift: float | None
+    intercept_proximal: float | None
 
     @property
     def rows(self) -> NewtonRows:
@@ -137,7 +149,7 @@ class SmoothedHinge:
         )
         turn = intercept - self.centre.intercept
         value += net_value(coef, self.centre.coef, self.l1, self.l2, self.proximal)
-        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.lift or 0.0) * turn**2
+        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.intercept_proximal or 0.0) * turn**2
         return Here(coef, intercept, scores, dual, free, value)
 
     def slopes(self, here: Here) -> Slopes:
@@ -147,9 +159,11 @@ class SmoothedHinge:
             here.coef, self.centre.coef, pulled, self.l1, self.l2, self.proximal, slope
         )
         lean = 0.0
-        if self.lift is not None:
+        if self.intercept_proximal is not None:
             turn = here.intercept - self.centre.intercept
-            lean = self.ridge * here.intercept + self.lift * turn - float(signed.sum())
+            lean = (
+                self.ridge * here.intercept + self.intercept_proximal * turn - float(signed.sum())
+            )
         unit = max(pull, self.l1) or 1.0
         total = max(float(here.dual.sum()), TINY)
         residual = max(rest / unit, abs(lean) / total)
@@ -169,7 +183,7 @@ class SmoothedHinge:
             part,
             bends,
             np.full(index.size, self.proximal + self.l2),
-            None if self.lift is None else self.lift + self.ridge,
+            None if self.intercept_proximal is None else self.intercept_proximal + self.ridge,
         )
 
 
@@ -243,10 +257,10 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: fl
     curved, coef = smoothed.curved(here, index), here.coef[index]
     matrix = few_by_rows(curved.design)
     if matrix is not None:
-        lift = -1.0 if curved.lift is None else curved.lift
-        parts = matrix, curved.bends, curved.diagonal, lift
+        own = -1.0 if curved.intercept_curvature is None else curved.intercept_curvature
+        parts = matrix, curved.bends, curved.diagonal, own
         start = coef, side, slope, slopes.intercept
-        move, turn = orthant_step(*parts, *start, WIDE, LIFTS, CORRECTIONS, WALKS)
+        move, turn = orthant_step(*parts, *start, WIDE, SHIFTS, CORRECTIONS, WALKS)
     else:
         model = _Model(system_of(curved, deadline), coef, side, slope, slopes.intercept)
         move, turn = _jumped(model)

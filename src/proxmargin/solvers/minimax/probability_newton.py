@@ -14,7 +14,7 @@ from proxmargin.designs.base import Array, subtract_outer
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
+from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.minimax.ellipsoids import (
     coordinates_of,
     covariances,
@@ -29,9 +29,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["ProbabilityNewton", "ProbabilityState"]
 
-# Newton's method: the lift of the reweighted system, and when the search for a margin gives up;
+# Newton's method: the shift of the reweighted system, and when the search for a margin gives up;
 # a proof that there is none leaves this share of what the difference of the means could gain
-SEARCH_LIFT, SEARCH_LIMIT, NOTHING = 1e-14, 100, 1e-14
+SEARCH_SHIFT, SEARCH_LIMIT, NOTHING = 1e-14, 100, 1e-14
 # conjugate gradients: iterations, and relative residuals, loosest and tightest
 CG_LIMIT, LOOSEST, TIGHTEST = 50, 0.1, 1e-8
 # iterative refinement of linear systems; Newton steps for a level where another one is zero
@@ -175,7 +175,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         at, l2 = _Spread(problem, state), problem.penalty.l2
         unit = at.variance() / l2
         levels = np.maximum(levels, LEAST * unit)
-        solve = cholesky(at.matrix(l2, 1.0 / levels))
+        solve = inverse_of(at.matrix(l2, 1.0 / levels), overwrite=True)
         coef = at.refined(solve, l2, 1.0 / levels, -at.pull(at.form.offset))
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, coef=coef, scores=scores)
@@ -249,7 +249,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             return replace(state, coef=0.0 * apart, scores=0.0 * state.scores), levels
         for _ in range(LIMIT_STEPS):
             others = np.where(collapsed, 0.0, 1.0 / levels)
-            inner = cholesky(outside.T @ at.matrix(l2, others) @ outside)
+            inner = inverse_of(outside.T @ at.matrix(l2, others) @ outside)
             solve = partial(_between, outside, inner)
             coef = at.refined(solve, l2, others, apart)
             state = replace(state, coef=coef, scores=at.design.scores(coef[:, None])[:, 0])
@@ -268,7 +268,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         """Look for a direction with a margin, or for a proof that there is none."""
         at = _Spread(problem, state)
         apart = -at.pull(at.form.offset)
-        coef = at.solved(SEARCH_LIFT * at.curvatures(), at.weighed, apart)
+        coef = at.solved(SEARCH_SHIFT * at.curvatures(), at.weighed, apart)
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, n_iter=state.n_iter + 1, coef=coef, scores=scores)
         u = at.weighed(at.form.deviations(scores)) / at.kappa
@@ -347,7 +347,7 @@ class _Spread:
     def solved(self, l2: float | Array, rate: Callable[[Array], Array], right: Array) -> Array:
         """Solve ``(l2 I + X' r rate(v of .)) d = right``, rate being `bent` or `weighed`."""
         if self.covariances is not None:
-            return cholesky(self._hessian(l2, rate))(right)
+            return inverse_of(self._hessian(l2, rate), overwrite=True)(right)
 
         def product(direction: Array) -> Array:
             e = self.form.deviations(self.design.scores(direction[:, None])[:, 0])

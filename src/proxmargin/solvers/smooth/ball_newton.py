@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
@@ -17,6 +16,7 @@ from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
     centre_of,
@@ -37,8 +37,10 @@ LARGEST_SIDE = 5000
 SMALL_SIDE = 400
 # factors that a step takes, about, to find the multiplier
 FACTORS = 4.0
-# a Hessian is lifted by this share of its trace, and by more while it cannot be factored
-LIFT, MORE_LIFT = 1e-15, 100.0
+# of the trace of a Hessian, added to its diagonal
+FIRST_SHIFT = 1e-15
+# growth of that shift while the Hessian cannot be factored
+SHIFT_GROWTH = 100.0
 # the length of the model's minimiser is the radius up to this share of it, or up to a share of the
 # relative gap, or of the root of what the last step gained, where these are more, which costs a
 # factor or two less; and before it is made that
@@ -228,23 +230,22 @@ def _minimised(
     """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
 
     Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d: concave in mu, so that its steps from
-    the left stay there, and those from the right are kept in a bracket. A singular H is lifted to
-    where it can be factored, which leaves its fixed points where they are; then x(0) exists, and
+    the left stay there, and those from the right are kept in a bracket. A singular H is shifted
+    until it can be factored, which leaves its fixed points where they are; then x(0) exists, and
     x(mu) shrinks to zero as mu grows: there is no hard case.
     """
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
         return _InBall(step, guess)
-    lift = LIFT * (float(np.trace(matrix)) + slant / radius)
+    shift = FIRST_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
     for _ in range(SECULAR_STEPS):
-        try:
-            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
-        except LinAlgError:
-            lift *= MORE_LIFT
+        factor = cholesky(matrix, [shift + mu])
+        if factor is None:
+            shift *= SHIFT_GROWTH
             continue
-        step = -cho_solve(factor, gradient + mu * at, check_finite=False)
+        step = -factor.solve(gradient + mu * at)
         reached = at + step
         size = float(np.linalg.norm(reached))
         if mu == 0.0 and size <= radius:
@@ -255,7 +256,7 @@ def _minimised(
             break
         low, high = (mu, high) if size > radius else (low, mu)
         # d|x|/dmu = -|L^-1 x|^2 / |x|
-        slope = float(np.sum(solve_triangular(factor[0], reached, lower=True) ** 2))
+        slope = float(np.sum(factor.solve_half(reached) ** 2))
         newton = mu + (size / radius - 1.0) * size**2 / slope if slope > 0 else 0.0
         inside = low < newton < high or (newton <= 0.0 == low)
         wanted = max(newton, 0.0) if inside else 0.5 * (low + high)
@@ -263,9 +264,3 @@ def _minimised(
             break
         mu = wanted
     return _InBall(step, mu)
-
-
-def _lifted(matrix: Array, lift: float) -> Array:
-    lifted = matrix.copy()
-    np.einsum("ii->i", lifted)[:] += lift
-    return lifted

@@ -152,9 +152,9 @@ def line_search(
     slope, bend : float
         ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
     """
-    loss, lift = loss_of(problem), problem.intercept.l2
-    slope += lift * at.intercept * move
-    bend += lift * move * move
+    loss, ridge = loss_of(problem), problem.intercept.l2
+    slope += ridge * at.intercept * move
+    bend += ridge * move * move
     if loss.phi.shape is None:
         return _exact_step(loss, at.scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]

@@ -17,7 +17,7 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver
-from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
+from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
     centre_of,
@@ -264,7 +264,7 @@ class _Narrow(_Form):
     def newton(self, problem: Problem, state: RidgeNewtonState) -> _Step:
         matrix, mean = eliminated(problem, self.design, state.at.bend)
         np.einsum("ii->i", matrix)[:] += state.ridge
-        direction = cholesky(matrix.T)(-(state.slope + state.ridge * state.inner))
+        direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
         move = -float(mean @ direction)
         return _Step(direction, move, self.products(direction) + move)
 
@@ -276,7 +276,7 @@ class _Wide(_Form):
         if not coef.any():
             return np.zeros(self.design.n_samples)
         scores = self.design.scores(coef[:, None])[:, 0]
-        return cholesky(self.design.outer_gram().copy())(scores)
+        return inverse_of(self.design.outer_gram())(scores)
 
     def coef(self, inner: Array) -> Array:
         return self.design.adjoint(inner[:, None])[:, 0]
@@ -337,9 +337,9 @@ class _Wide(_Form):
         if not np.isfinite(curvature_in_shift(problem, at.bend)):
             step[curved] = by_score
             return step, 0.0
-        lift = problem.intercept.l2 / l2
-        level = float(by_shift.sum()) + lift
-        surplus = float(by_score.sum() + (step + state.inner).sum()) - lift * at.intercept
+        own = problem.intercept.l2 / l2
+        level = float(by_shift.sum()) + own
+        surplus = float(by_score.sum() + (step + state.inner).sum()) - own * at.intercept
         move = surplus / level if level > 0 else 0.0
         step[curved] = by_score - move * by_shift
         return step, move
@@ -359,7 +359,7 @@ class _Wide(_Form):
             system = inner * root
             system *= root[:, None]
             np.einsum("ii->i", system)[:] += l2
-            return cholesky(system.T)(right)  # in the order that LAPACK takes
+            return inverse_of(system, overwrite=True)(right)
 
         def product(v: Array) -> Array:
             return root * (inner @ (root * v)) + l2 * v
