@@ -600,11 +600,11 @@ def kernel_problem(rng: np.random.Generator) -> Problem:
     return replace(problem, design=KernelDesign(matrix))
 
 
-# solvers of kernel matrices, tested in tests/solvers/test_decomposition.py
+# solvers of kernel matrices, tested in tests/solvers/box/test_decomposition.py
 KERNEL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "decomposition": (NAMED["decomposition"], kernel_problem),
 }
-# solvers of losses within a budget, tested in tests/solvers/test_cutting_planes.py
+# solvers of losses within a budget, tested in tests/solvers/wrappers/test_cutting_planes.py
 BUDGET_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "cutting-planes": (NAMED["cutting-planes"], level_set_problem),
 }

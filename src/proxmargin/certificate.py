@@ -19,6 +19,7 @@ import numpy as np
 
 from proxmargin.designs import Design, precise_sums
 from proxmargin.losses.base import Array
+from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma, weighed
 from proxmargin.traits import Trait
@@ -230,16 +231,14 @@ def _gap(
     pulled = np.negative(back.values, out=back.values)
     scale = penalty.domain_scale(pulled)
     b, c = point.intercept[None, :], -scale * sums.values[None, :]
-    # feature by feature the work is independent: in blocks, so that temporaries stay small
-    rows = max(FEATURE_BLOCK // coef.shape[1], 1) if penalty.by_features else max(len(coef), 1)
-    blocks = [slice(k, k + rows) for k in range(0, max(len(coef), 1), rows)]  # one, if empty
-    violations = np.concatenate([penalty.violations(coef[k], pulled[k]) for k in blocks])
-    primal = face.value + sum(penalty.value(coef[k]) for k in blocks) + problem.intercept.value(b)
+    parts = _in_blocks(penalty, coef, pulled)
+    violations = np.concatenate([part.violations(w, v) for part, w, v in parts])
+    primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
     rounding = face.growth + weighed(np.abs(dual), scores.error)
     proof = np.multiply(dual, scale, out=dual)
     apart = (
         problem.loss.fenchel_young(scores.values, proof)
-        + sum(float(penalty.fenchel_young(coef[k], scale * pulled[k]).sum()) for k in blocks)
+        + sum(float(part.fenchel_young(w, scale * v).sum()) for part, w, v in parts)
         + float(problem.intercept.fenchel_young(b, c).sum())
     )
     if scale > 0:
@@ -266,6 +265,18 @@ def _gap(
         rounding=rounding,
         is_refined=pull is _precisely_pulled,
     )
+
+
+def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty, Array, Array]]:
+    """Penalty, coefficients and dual of some features after the other: temporaries stay small.
+
+    All of them in one block where features depend on each other.
+    """
+    rows = max(FEATURE_BLOCK // coef.shape[1], 1)
+    if len(coef) <= rows or not penalty.by_features:
+        return [(penalty, coef, dual)]
+    blocks = [slice(k, min(k + rows, len(coef))) for k in range(0, len(coef), rows)]
+    return [(penalty.restricted(np.arange(k.start, k.stop)), coef[k], dual[k]) for k in blocks]
 
 
 def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array) -> float:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from threading import Lock
+from enum import Enum
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import threadpoolctl
-from threadpoolctl import ThreadpoolController
 
 from proxmargin.certificate import Certificate, Gap, certify
 from proxmargin.compiled.clock import clock
+from proxmargin.incumbent import Certify, Incumbent
 from proxmargin.interrupts import interrupts
 from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import NotFiniteError
 from proxmargin.solver import PricedState, Solver, State, UnsuitableSolverError
 from proxmargin.stopping import Stop
+from proxmargin.threads import quiet_threads
 
 __all__ = ["Certify", "Report", "Waypoint", "minimize"]
 
-Certify = Callable[..., Gap]
-"""From a problem, a point, and by name its scores and a dual point where they are known, and the
-relative gap that is to be proved."""
-
-# a solver that has not cut its best gap by this factor over half of its iterations (and no fewer
-# than STALL_ITERATIONS) is at the limits of floating point, or of its patience
+# a solver is stalled that has not cut its best gap by this factor over half of its iterations
 STALL_FACTOR = 0.99
-STALL_ITERATIONS = 10_000
-# products with less data than this are faster on one thread than the threads' wake-up costs
-ONE_THREAD_BYTES = 32_000_000
+STALL_ITERATIONS = 10_000  # and over no fewer than these
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +40,14 @@ class Waypoint:
     best, highest : Gap, optional
         The best point, and the highest lower bound.
     believed : bool
-        The best point was certified with scores that the solver believed in.
-    elsewhere : bool
-        The solver did not begin where it was told to.
+        The best point was certified with the scores that the solver keeps up to date.
+    began_elsewhere : bool
+        The solver did not begin at the start it was given.
     last_progress, last_check, last_told : int
         Iterations.
     settled, polished : int
         Iterations in a row that met the relative change rule; polishing steps.
-    met : bool
-        The tolerance was met.
+    phase : Phase
     seconds, passes : float
         Spent so far.
     """
@@ -67,13 +57,13 @@ class Waypoint:
     best: Gap | None
     highest: Gap | None
     believed: bool
-    elsewhere: bool
+    began_elsewhere: bool
     last_progress: int
     last_check: int
     last_told: int
     settled: int
     polished: int
-    met: bool
+    phase: Phase
     seconds: float
     passes: float
 
@@ -117,8 +107,29 @@ class _OfInnerRun:
         return self.callback(replace(report, inner=True))
 
 
+class Phase(Enum):
+    """What a run does; it ends with a `Status`.
+
+    ========== ================================================ ============================
+    phase      event                                            next
+    ========== ================================================ ============================
+    searching  a certificate meets ``tol``                      polishing
+    searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
+    searching  the relative change rule is met                  ended: SETTLED
+    searching  the limit of iterations or of time is reached    ended, after a certificate
+    searching  the solver raises `NotFiniteError`               ended: DIVERGED
+    polishing  a step is left, and the solver can take it       polishing
+    polishing  no step is left, or a step raises                ended: CONVERGED
+    any        Ctrl-C, or an interruption within a step         ended: INTERRUPTED
+    ========== ================================================ ============================
+    """
+
+    SEARCHING = "searching"
+    POLISHING = "polishing"
+
+
 class _Run:
-    """The bookkeeping of one minimisation: clock, passes, best point and bound, stall counter."""
+    """The bookkeeping of one minimisation: clock, passes, phase, incumbent, stall counter."""
 
     def __init__(
         self,
@@ -128,19 +139,18 @@ class _Run:
         certify: Certify,
         known: Gap | None,
     ) -> None:
-        self.problem, self.solver, self.stop, self.certify = problem, solver, stop, certify
+        self.problem, self.solver, self.stop = problem, solver, stop
         self.within = replace(stop, callbacks=tuple(map(_OfInnerRun, stop.callbacks)))
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
-        self.best: Gap | None = None
-        self.known = self.highest = known
-        self.elsewhere = self.believed = False
+        self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
+        self.phase = Phase.SEARCHING
+        self.began_elsewhere = False
         self.last_progress = 0
         self.last_check = self.last_told = -1
         self.nearest: PricedState | None = None
         self.settled = 0
-        self.met = False
         self.polished = 0
         self.most_polishing = solver.polishing_of(problem) if stop.polish else 0
 
@@ -152,93 +162,83 @@ class _Run:
     def passes(self) -> float:
         return self.problem.design.ledger.passes - self.first_pass
 
+    # -- what callbacks are told, and checkpoints keep
+
     def waypoint(self, state: State) -> Waypoint:
         """Where the run stands."""
         noted = {name: getattr(self, name) for name in _NOTED}
+        noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
         return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
 
     def resumed(self, here: Waypoint) -> Status | None:
         """Stand there again; the status that the last iteration had brought about."""
         for name in _NOTED:
             setattr(self, name, getattr(here, name))
+        for name in _OF_THE_INCUMBENT:
+            setattr(self.incumbent, name, getattr(here, name))
         self.started -= here.seconds
         self.first_pass -= here.passes
         return self._settled_status()
 
+    def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
+        name, tol = self.solver.name, self.stop.tol
+        for callback in self.stop.callbacks:
+            callback(Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here))
+
+    # -- when to certify
+
+    def is_late(self, state: State, status: Status | None) -> bool:
+        """Whether this certificate is the last one."""
+        return status is not None or state.finished or state.n_iter >= self.limit
+
+    def is_due(self, state: State) -> bool:
+        told = max(self.last_check, self.last_told)
+        return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
+
+    def needs_certificate(self, state: State, status: Status | None) -> bool:
+        """Now, and not only a report: what follows depends on it."""
+        if self.phase is Phase.POLISHING or state.claims or self.is_late(state, status):
+            return True
+        return self.is_due(state) and not self.solver.prices
+
+    def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
+        """The state after a certificate, and the status that ends the run, if one does."""
+        here, late = self.waypoint(state), self.is_late(state, status)
+        if late and self.nearest is not None and self.nearest is not state:
+            self.check(self.nearest)  # what did not do for a claim may do for the tolerance
+        gap = self.check(state)
+        self.last_check = state.n_iter
+        self.tell(state, gap, here)
+        del here  # and the gaps that were the best until now
+        if status is not Status.TIME_LIMIT:  # what it would make ready takes time
+            state = self.solver.observe(self.problem, state, gap)
+        status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
+        return state, Status.INTERRUPTED if state.interrupted else status
+
+    def glimpsed(self, state: State) -> None:
+        """Tell callbacks of a certificate that nothing depends on."""
+        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
+        self.last_told = state.n_iter
+
     def check(self, state: State) -> Gap:
-        """Certify the current point; remember the best one and the highest lower bound."""
-        point = self.solver.point(self.problem, state)
-        scores = self.solver.scores(self.problem, state)
-        dual = self.solver.dual(self.problem, state)
-        gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.stop.tol)
-        believed = scores is not None and self.certify is certify
-        if believed and gap.relative_gap <= self.stop.tol:
-            gap, believed = certify(self.problem, point, dual=dual, tol=self.stop.tol), False
-        if np.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
-            self.highest = gap
-        gap = _tightened(gap, self.highest)
-        if self.best is not None:
-            self.best = _tightened(self.best, self.highest)
-        if _is_better(gap, self.best):
-            if self.best is None or not gap.gap >= STALL_FACTOR * self.best.gap:
-                self.last_progress = state.n_iter
-            self.best, self.believed = gap, believed
+        gap = self.incumbent.check(state)
+        if not self.incumbent.fall >= STALL_FACTOR:
+            self.last_progress = state.n_iter
         return gap
 
-    def glimpse(self, state: State) -> Gap:
-        """A certificate that callbacks are told of, and that nothing else depends on."""
-        point, solver = self.solver.point(self.problem, state), self.solver
-        scores, dual = solver.scores(self.problem, state), solver.dual(self.problem, state)
-        return _tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
-
-    def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
-        for callback in self.stop.callbacks:
-            callback(self.report(state, gap, here))
-
-    def confirm(self) -> None:
-        """Certify the best point once more, where its scores were what the solver believed.
-
-        That proves nothing: they may have drifted from the coefficients.
-        """
-        if self.best is not None and self.believed:
-            best = self.best
-            gap = certify(self.problem, best.point, dual=best.dual_point, tol=self.stop.tol)
-            self.best, self.believed = _tightened(gap, self.known), False
-            self.highest = self.best if np.isfinite(self.best.dual) else self.known
-
-    def compare(self, start: Point | None) -> None:
-        """Fall back on the start where that is better: a run that fails has made nothing worse.
-
-        Solvers need not begin where they are told to.
-        """
-        if not self.elsewhere and self.best is not None and self.best.is_finite:
-            return
-        first = self.problem.origin() if start is None else self.problem.projected(start)
-        scores = None
-        if not first.coef.any():
-            scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
-        gap = self.certify(self.problem, first, scores=scores, tol=self.stop.tol)
-        gap = _tightened(gap, self.highest)
-        if _is_better(gap, self.best):
-            self.best, self.believed = gap, False
+    # -- what follows
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
-        """The status that ends the run after a check, or None to go on.
-
-        Once the tolerance was met nothing but a few polishing steps can follow; the best point
-        is known whatever comes of them.
-        """
-        self.met |= self.stop.change is None and gap.relative_gap <= self.stop.tol
-        if self.met:
+        """The status that ends the run after a certificate, or None to go on (`Phase`)."""
+        if self.stop.change is None and gap.relative_gap <= self.stop.tol:
+            self.phase = Phase.POLISHING
+        if self.phase is Phase.POLISHING:
             return None if self._polishes(state, gap) else Status.CONVERGED
-        if not np.isfinite(gap.primal):
-            return Status.DIVERGED
-        if self.stop.change is None and gap.is_rounding(self.stop.tol):
-            return Status.ROUNDED
+        return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
+
+    def is_stalled(self, state: State) -> bool:
         idle = state.n_iter - self.last_progress
-        if state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2):
-            return Status.STALLED
-        return Status.ITERATION_LIMIT if state.n_iter >= self.limit else None
+        return state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2)
 
     def _polishes(self, state: State, gap: Gap) -> bool:
         """Whether one more polishing step is to follow; counts it.
@@ -272,14 +272,42 @@ class _Run:
         change = self.stop.change
         return Status.SETTLED if change is not None and self.settled >= change.times else None
 
-    def report(self, state: State, gap: Gap, here: Waypoint) -> Report:
-        name, tol = self.solver.name, self.stop.tol
-        return Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here)
+    def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
+        """The best point, whatever happened, and how the run ended.
+
+        A run that fails has made nothing worse than the start, which solvers may not have seen.
+        """
+        incumbent = self.incumbent
+        incumbent.confirm()
+        failed = status not in (Status.CONVERGED, Status.SETTLED)
+        nothing = incumbent.best is None or not incumbent.best.is_finite
+        if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
+            incumbent.consider(start)
+        best = incumbent.best
+        assert best is not None
+        if interrupts.pending:
+            return best, Status.INTERRUPTED
+        met = self.stop.change is None and best.relative_gap <= self.stop.tol
+        return best, Status.CONVERGED if status is Status.STALLED and met else status
 
 
-# what of a run its waypoints hold, besides the state and what was spent
+# the first that a certificate shows ends the search
+ENDS_OF_SEARCH: Mapping[Status, Callable[[_Run, State, Gap], bool]] = {
+    Status.DIVERGED: lambda run, state, gap: not np.isfinite(gap.primal),
+    Status.ROUNDED: lambda run, state, gap: (
+        run.stop.change is None and gap.is_rounding(run.stop.tol)
+    ),
+    Status.STALLED: lambda run, state, gap: run.is_stalled(state),
+    Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,
+}
+
+
+# what a waypoint holds besides the state and what was spent: of the incumbent, and of the run
+_OF_THE_INCUMBENT = ("best", "highest", "believed")
 _NOTED = tuple(
-    field.name for field in fields(Waypoint) if field.name not in ("state", "seconds", "passes")
+    field.name
+    for field in fields(Waypoint)
+    if field.name not in ("state", "seconds", "passes", *_OF_THE_INCUMBENT)
 )
 
 
@@ -334,17 +362,9 @@ def minimize(
     run = _Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     # what leaves the range of floating-point numbers is for the checks to see, not for warnings
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    with interrupts, _quiet_threads(problem.design.nbytes), silent:
+    with interrupts, quiet_threads(problem.design.nbytes), silent:
         status, state = _loop(run, start, resume)
-        run.confirm()
-        if status not in (Status.CONVERGED, Status.SETTLED) and not isinstance(start, State):
-            run.compare(start)
-        if interrupts.pending:
-            status = Status.INTERRUPTED
-        best = run.best
-        assert best is not None
-        if status is Status.STALLED and stop.change is None and best.relative_gap <= stop.tol:
-            status = Status.CONVERGED
+        best, status = run.concluded(status, start)
     certificate = Certificate(
         primal=best.primal,
         dual=best.dual,
@@ -371,24 +391,10 @@ def _loop(
     try:
         while True:
             run.nearest = _nearer(run.nearest, state)
-            late = status is not None or state.finished or state.n_iter >= run.limit
-            told = max(run.last_check, run.last_told)
-            due = state.n_iter - max(told, 0) >= solver.check_every or told < 0
-            if run.met or state.claims or late or (due and not solver.prices):
-                here = run.waypoint(state)
-                if late and run.nearest is not None and run.nearest is not state:
-                    run.check(run.nearest)  # what did not do for a claim may do for the tolerance
-                gap = run.check(state)
-                run.last_check = state.n_iter
-                run.tell(state, gap, here)
-                del here  # and the gaps that were the best until now
-                if status is not Status.TIME_LIMIT:  # what it would make ready takes time
-                    state = solver.observe(problem, state, gap)
-                status = run.verdict(state, run.best or gap if late else gap) or status
-                status = Status.INTERRUPTED if state.interrupted else status
-            elif due and run.stop.callbacks:
-                run.tell(state, run.glimpse(state), run.waypoint(state))
-                run.last_told = state.n_iter
+            if run.needs_certificate(state, status):
+                state, status = run.certified(state, status)
+            elif run.stop.callbacks and run.is_due(state):
+                run.glimpsed(state)
             if status is not None:
                 return status, state
             if interrupts.pending:
@@ -396,9 +402,9 @@ def _loop(
             state = solver.step(problem, state)
             status = run.limits(state)
     except NotFiniteError:
-        return Status.CONVERGED if run.met else Status.DIVERGED, state
+        return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
     except Exception:
-        if run.met:  # in polishing what is good enough already
+        if run.phase is Phase.POLISHING:  # the point before is good enough
             return Status.CONVERGED, state
         raise
     except KeyboardInterrupt:
@@ -414,7 +420,7 @@ def _beginning(run: _Run, start: Point | State | None) -> tuple[Any, Status | No
     problem, solver = run.problem, run.solver
     first = problem.origin() if start is None else problem.projected(start)
     state = solver.init(problem, first, run.within)
-    run.elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
+    run.began_elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
     return state, None
 
 
@@ -430,82 +436,7 @@ def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
 
 
-def _is_better(gap: Gap, best: Gap | None) -> bool:
-    """Whether a gap is less than the best one; one of a point with finite numbers always is."""
-    if best is None or not best.is_finite:
-        return best is None or gap.is_finite
-    return gap.is_finite and gap.gap < best.gap
-
-
-def _tightened(gap: Gap, highest: Gap | None) -> Gap:
-    """The gap against the highest lower bound seen so far, with room for rounding."""
-    if highest is None:
-        return gap
-    rounding = gap.rounding + 4 * float(np.finfo(float).eps) * abs(gap.primal)
-    against = max(gap.primal - highest.dual, 0.0) + rounding
-    if against >= gap.gap:
-        return gap
-    return replace(gap, gap=against, dual_point=highest.dual_point)
-
-
 def _require_suitable(solver: Solver[Any], problem: Problem) -> None:
     objection = solver.objection(problem)
     if objection:
         raise UnsuitableSolverError(f"solver {solver.name!r} cannot take this problem: {objection}")
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _is_quiet() -> bool:
-    """Whether BLAS has one thread anyway, which is asked faster than set."""
-    return all(each.num_threads == 1 for each in _blas())
-
-
-@cache
-def _blas() -> list[Any]:
-    return list(_controller().select(user_api="blas").lib_controllers)
-
-
-class _QuietThreads:
-    """One BLAS thread while any fit with little data runs; counted, because limits are global."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._running = 0
-        self._limiter: Any = None
-
-    @staticmethod
-    def _hand_over() -> None:
-        """Of recent versions of threadpoolctl only one thread can set what OpenBLAS uses."""
-        controller = getattr(threadpoolctl, "OpenBLASController", None)
-        clear = getattr(controller, "clear_controlling_thread", None)
-        if clear is not None:
-            clear(force=True)
-
-    @contextmanager
-    def __call__(self, nbytes: int) -> Iterator[None]:
-        with self._lock:
-            needless = nbytes >= ONE_THREAD_BYTES or (self._running == 0 and _is_quiet())
-            if not needless:
-                if self._running == 0:
-                    self._hand_over()
-                    self._limiter = _controller().limit(limits=1, user_api="blas")
-                self._running += 1
-        if needless:
-            yield
-            return
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
-                if self._running == 0:  # this thread need not be the one that began
-                    self._hand_over()
-                    self._limiter.restore_original_limits()
-                    self._hand_over()
-
-
-_quiet_threads = _QuietThreads()

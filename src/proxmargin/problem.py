@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
-from proxmargin.penalties.pinned import Pinned
 from proxmargin.traits import Trait
 
 __all__ = ["Point", "Problem"]
@@ -81,7 +80,7 @@ class Problem:
 
     @property
     def fits_intercept(self) -> bool:
-        return not isinstance(self.intercept, Pinned)
+        return not self.intercept.is_pinned
 
     @property
     def slope_size(self) -> float:

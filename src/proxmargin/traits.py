@@ -20,6 +20,11 @@ class Trait(Flag):
     """The loss is a sum over outputs: its curvature does not couple the columns of the scores."""
     SEPARABLE = auto()
     """The penalty is a sum over single coefficients, so that coordinate descent is exact."""
+    NET = auto()
+    """The penalty is an elastic net, with strengths and bounds of its own for each feature or
+    not: it answers `Penalty.net`."""
+    UNIFORM_NET = auto()
+    """The same elastic net for all features, without bounds: `l1` and `l2` say it all."""
     SINGLE_OUTPUT = auto()
     """The problem has one column of scores (binary)."""
     MANY_OUTPUTS = auto()
@@ -32,6 +37,12 @@ class Trait(Flag):
     """The conjugate of the penalty is quadratic: gradients of the dual are linear in the dual."""
     DUAL_FORM = auto()
     """Projections onto the dual points of the loss are known."""
+    CONJUGATE_PROX = auto()
+    """The prox of the conjugate of the loss is known."""
+    CONJUGATE_PROX_JACOBIAN = auto()
+    """So is an element of its generalised Jacobian."""
+    PROX_JACOBIAN = auto()
+    """An element of the generalised Jacobian of the penalty's prox is known."""
 
     def sentence(self) -> str:
         """Say in words what the trait asks for."""
@@ -42,10 +53,17 @@ _MEANING = {
     Trait.SMOOTH: "a loss with a Lipschitz continuous gradient",
     Trait.OUTPUTWISE: "a loss that is a sum over outputs",
     Trait.SEPARABLE: "a penalty that is a sum over single coefficients",
+    Trait.NET: "an elastic net",
+    Trait.UNIFORM_NET: "an elastic net, the same for all features and without bounds",
     Trait.SINGLE_OUTPUT: "a binary problem (or multi_class='ovr')",
     Trait.COMPILED: "a huberized hinge, squared hinge or logistic loss",
     Trait.SMOOTH_CONJUGATE: "a penalty with a ridge part, or a ball",
     Trait.QUADRATIC_CONJUGATE: "a ridge penalty",
     Trait.DUAL_FORM: "a loss whose dual form is known",
+    Trait.CONJUGATE_PROX: (
+        "a loss whose conjugate has a known prox: a hinge or huberized hinge, or one of all scores"
+    ),
+    Trait.CONJUGATE_PROX_JACOBIAN: "a loss whose conjugate has a prox with a known derivative",
+    Trait.PROX_JACOBIAN: "a penalty whose prox has a known derivative",
     Trait.MANY_OUTPUTS: "a joint multiclass problem (more than two classes, multi_class='joint')",
 }

@@ -101,7 +101,7 @@ def test_kernels_for_other_types_do_not_disturb_each_other(place: Path) -> None:
 def test_an_edit_is_seen_by_the_kernels_of_other_files(tmp_path: Path) -> None:
     source, settings = copied(tmp_path), {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert told(RISE, source, **settings)[0] == "-1.0"  # from (1 - 0)^2 to (1 - 1)^2
-    margins = source / "proxmargin/compiled/margins.py"
+    margins = source / "proxmargin/compiled/losses/margins.py"
     text = margins.read_text(encoding="utf-8")
     assert text.count("return 0.5 * shape.curvature * u * u") == 1
     margins.write_text(text.replace("return 0.5 * shape", "return 4.5 * shape"), encoding="utf-8")
@@ -110,7 +110,7 @@ def test_an_edit_is_seen_by_the_kernels_of_other_files(tmp_path: Path) -> None:
     assert told(RISE, source, **settings) == ("-1.0", "")  # that of before is still there
 
 
-@pytest.mark.parametrize("file", ["margins.py", "cache.py", "__init__.py"])
+@pytest.mark.parametrize("file", ["losses/margins.py", "cache.py", "__init__.py"])
 def test_the_name_of_the_folder_tells_every_file(file: str, tmp_path: Path, monkeypatch) -> None:
     here = copied(tmp_path) / "proxmargin/compiled"
     monkeypatch.setattr(folders, "HERE", here)
@@ -123,7 +123,7 @@ def test_the_name_of_the_folder_tells_every_file(file: str, tmp_path: Path, monk
 @UNIX
 def test_what_editors_leave_changes_nothing(tmp_path: Path, monkeypatch) -> None:
     here = copied(tmp_path) / "proxmargin/compiled"
-    (here / ".#margins.py").symlink_to("someone@somewhere.1234")
+    (here / "losses/.#margins.py").symlink_to("someone@somewhere.1234")
     monkeypatch.setattr(folders, "HERE", here)
     assert folders.name() == folders.NAME
 

@@ -20,6 +20,7 @@ from proxmargin.minimize import minimize
 from proxmargin.problem import Point
 from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.stopping import Stop
+from proxmargin.threads import quiet_threads
 from tests.data import load_set, needs_data
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -257,7 +258,7 @@ def test_the_rule_of_the_paper_stops_every_solver(solver) -> None:
 
 def test_limits_on_threads_are_restored_after_fits_that_overlap() -> None:
     before = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    inside = [minimize_module._quiet_threads(0) for _ in range(2)]
+    inside = [quiet_threads(0) for _ in range(2)]
     for one in inside:
         one.__enter__()
     for one in inside:

@@ -17,9 +17,11 @@ from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, UnsuitableSolverError
-from proxmargin.solvers.auto import KERNEL_RULES, RULES, Choice, choose, solve
+from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.rules import KERNEL_RULES, RULES
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
+from proxmargin.solvers.succession import Choice, Table, solve
 from proxmargin.stopping import Stop
 from tests.cases import (
     binary_problem,
@@ -59,7 +61,7 @@ class GivesUp(Solver[Halfway]):
 
 
 def giving_up(steps: int = 2) -> Choice:
-    return Choice(GivesUp(steps), "gives-up", "the first to be asked", RULES)
+    return Choice(GivesUp(steps), "gives-up", "the first to be asked", Table(RULES, SOLVERS))
 
 
 def test_every_rule_names_a_solver_and_says_why() -> None:
@@ -109,7 +111,9 @@ def test_the_better_result_is_kept(rng) -> None:
     good = minimize(problem, SOLVERS["interior-point"](), stop=Stop(tol=1e-6)).point
     start = Point(1.001 * good.coef, good.intercept)
     at_start = minimize(problem, SOLVERS["fapg-star"](), start=start, stop=Stop(max_iter=0))
-    first = Choice(GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RULES[-3:])
+    first = Choice(
+        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", Table(RULES[-3:], SOLVERS)
+    )
     solution = solve(problem, first, stop=Stop(tol=1e-16, max_iter=3), start=start)
     assert solution.certificate.n_iter == 3
     assert solution.status is Status.ITERATION_LIMIT
@@ -118,7 +122,9 @@ def test_the_better_result_is_kept(rng) -> None:
 
 def test_a_gap_of_rounding_is_left_to_nobody_else(rng) -> None:
     problem = ridge_problem(rng)
-    solution = solve(problem, replace(choose(problem), others=RULES), stop=Stop(tol=0.0))
+    solution = solve(
+        problem, replace(choose(problem), others=Table(RULES, SOLVERS)), stop=Stop(tol=0.0)
+    )
     assert solution.status is Status.STALLED
     assert solution.certificate.because == choose(problem).because
     assert solution.certificate.relative_gap < 1e-12

@@ -46,12 +46,18 @@ def name() -> str:
     They are not in archives, where what is out of date could not be told.
     """
     # some installations have byte code alone; what editors leave begins with a dot
-    sources = sorted(HERE.rglob("[!.]*.py")) or sorted(HERE.rglob("[!.]*.pyc"))
+    sources = _files("py") or _files("pyc")
     digest = sha256(repr(_makers()).encode())
     for path in sources:
         content = path.read_bytes()
         digest.update(f"{path.relative_to(HERE)} {len(content)} ".encode() + content)
     return f"proxmargin-{digest.hexdigest()[:DIGITS]}" if sources else ""
+
+
+def _files(suffix: str) -> list[Path]:
+    """The package's own, of its rooms too; not what lies in ``__pycache__``, which is a lot."""
+    rooms = (f"[!.]*.{suffix}", f"[!._]*/[!.]*.{suffix}")
+    return sorted(path for room in rooms for path in HERE.glob(room))
 
 
 def _makers() -> tuple[object, ...]:

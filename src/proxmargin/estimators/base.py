@@ -52,6 +52,7 @@ from proxmargin.solver import Solver, State
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
 from proxmargin.stopping import RelativeChange, Stop
+from proxmargin.traits import Trait
 
 __all__ = [
     "Assembly",
@@ -130,12 +131,12 @@ def joined(penalty: Penalty, loss: Loss) -> Penalty:
         return penalty
     if isinstance(penalty, GroupNorm):
         return SumToZeroGroups(penalty)
-    if not isinstance(penalty, ElasticNet):
-        raise ValueError(
-            "classes are fitted together with an ElasticNet penalty or norms of groups only, got "
-            f"{penalty!r}: use multi_class='ovr'"
-        )
-    return SumToZero(penalty)
+    if Trait.UNIFORM_NET in penalty.traits:
+        return SumToZero(penalty)
+    raise ValueError(
+        "classes are fitted together with an elastic net, a ridge or norms of groups only, got "
+        f"{penalty!r}: use multi_class='ovr'"
+    )
 
 
 def each_class(targets: Targets) -> list[int]:

@@ -65,7 +65,8 @@ class LevelSet(Loss):
 
     @property
     def traits(self) -> Trait:  # type: ignore[override]
-        return self.loss.traits & (Trait.SINGLE_OUTPUT | Trait.MANY_OUTPUTS)
+        kept = Trait.SINGLE_OUTPUT | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX
+        return self.loss.traits & kept
 
     @property
     def compares_classes(self) -> bool:  # type: ignore[override]

@@ -34,10 +34,14 @@ class Penalty(ABC):
     """Strength of the ridge part: the modulus of strong convexity."""
 
     by_features: bool = True
-    """Values and Fenchel-Young terms of features do not depend on the other features."""
+    """Values and Fenchel-Young terms of features do not depend on the other features: on some of
+    them they are those of the penalty that is `restricted` to these."""
 
     sums_to_zero: bool = False
     """It is infinite where a row of coefficients does not sum to zero over the outputs."""
+
+    is_pinned: bool = False
+    """Nothing but zero is allowed."""
 
     is_shift_invariant: bool = False
     """As the penalty of an intercept it is free: adding the same vector to every intercept that
@@ -146,7 +150,10 @@ class Penalty(ABC):
         raise TypeError(f"no best multiple is known for {self!r}")
 
     def restricted(self, index: NDArray[np.intp]) -> Penalty:
-        """The penalty of some of the features, where the coefficients of the others are zero."""
+        """The penalty of some of the features, where the coefficients of the others are zero.
+
+        Whoever slices coefficients restricts the penalty with them.
+        """
         return self
 
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:

@@ -46,7 +46,8 @@ class ElasticNet(Penalty):
 
     @property
     def traits(self) -> Trait:  # type: ignore[override]
-        return Trait.SEPARABLE | (Trait.SMOOTH_CONJUGATE if self.l2 > 0 else Trait.NONE)
+        dual = Trait.SMOOTH_CONJUGATE if self.l2 > 0 else Trait.NONE
+        return Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET | Trait.UNIFORM_NET | dual
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2"):

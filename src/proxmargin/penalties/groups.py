@@ -23,6 +23,7 @@ from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
+from proxmargin.traits import Trait
 
 __all__ = ["GroupL2", "GroupLinf", "GroupNorm"]
 
@@ -51,6 +52,7 @@ class GroupNorm(Penalty):
     weights: Array | None = None
 
     by_features = False
+    traits = Trait.PROX_JACOBIAN
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -97,6 +99,11 @@ class GroupNorm(Penalty):
 
     _is_largest: ClassVar[bool]
     """The norm is that of the largest entry, for kernels that know both."""
+
+    @property
+    def has_balanced_jacobian(self) -> bool:
+        """`balanced_jacobian` is known."""
+        return self.groups.across_classes or not self._is_largest
 
     def class_centres(self, dual: Array) -> Array:
         """The shifts of rows, (n_features, 1), after which the dual norm of a group (within

@@ -17,7 +17,8 @@ __all__ = ["Pinned"]
 class Pinned(Penalty):
     """``G(w) = 0`` at ``w = 0``, infinite elsewhere; ``G* = 0``. A model without intercept."""
 
-    traits = Trait.SEPARABLE
+    traits = Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET
+    is_pinned = True
 
     def value(self, coef: Array) -> float:
         return np.inf if np.any(coef) else 0.0

@@ -34,7 +34,7 @@ class Ridge(Penalty):
     @property
     def traits(self) -> Trait:  # type: ignore[override]
         dual = Trait.SMOOTH_CONJUGATE | Trait.QUADRATIC_CONJUGATE if self.l2 > 0 else Trait.NONE
-        return Trait.SEPARABLE | dual
+        return Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET | Trait.UNIFORM_NET | dual
 
     @property
     def is_shift_invariant(self) -> bool:  # type: ignore[override]

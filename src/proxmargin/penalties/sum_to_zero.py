@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.projections.rows import sum_to_zero_rows, sum_to_zero_shifts
 from proxmargin.penalties.base import Array, Penalty, Step
-from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
+from proxmargin.traits import Trait
 
 __all__ = ["SumToZero"]
 
@@ -31,7 +31,7 @@ class SumToZero(Penalty):
 
     Parameters
     ----------
-    inner : ElasticNet
+    inner : ElasticNet or Ridge
         With ``l1 = 0`` (and any l2, zero included) it is also the penalty of intercepts that
         sum to zero over the classes.
 
@@ -42,8 +42,9 @@ class SumToZero(Penalty):
     row matter: with ``l2 = 0`` the domain is ``(max - min) / 2 <= l1`` for each row.
     """
 
-    inner: ElasticNet
+    inner: Penalty
 
+    traits = Trait.PROX_JACOBIAN
     sums_to_zero = True
 
     @property

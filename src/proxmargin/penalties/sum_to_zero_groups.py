@@ -12,6 +12,7 @@ from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.groups import GroupNorm
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.sum_to_zero import rows_sum_to_zero
+from proxmargin.traits import Trait
 
 __all__ = ["SumToZeroGroups"]
 
@@ -44,6 +45,10 @@ class SumToZeroGroups(Penalty):
 
     by_features = False
     sums_to_zero = True
+
+    @property
+    def traits(self) -> Trait:  # type: ignore[override]
+        return Trait.PROX_JACOBIAN if self.inner.has_balanced_jacobian else Trait.NONE
 
     def value(self, coef: Array) -> float:
         return self.inner.value(coef) if rows_sum_to_zero(coef) else np.inf

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-from proxmargin.problem import Problem
+from proxmargin.outcome import Solution
+from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, UnsuitableSolverError
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
@@ -32,17 +34,20 @@ from proxmargin.solvers.hinge.iterated_svm import Isvm1, Isvm2, Isvm3
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.programs.linear_program import LinearProgram
+from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
+from proxmargin.solvers.succession import Table, solve
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
 from proxmargin.solvers.wrappers.turns import Turns
 from proxmargin.solvers.wrappers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.wrappers.working_set import WorkingSet
+from proxmargin.stopping import Stop
 
-__all__ = ["SOLVERS", "named_solver", "suitable"]
+__all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 
 
 def _coordinate_descent(
@@ -75,6 +80,20 @@ def _primal_dual_relay() -> Solver[Any]:
     return Relay(first, near=0.02, far_steps=math.inf, label="fbpd-ssnal")
 
 
+@dataclass(frozen=True)
+class ByTheRules:
+    """Solves a problem by the solver that the rules choose."""
+
+    def __call__(self, problem: Problem, stop: Stop, start: Point) -> Solution:
+        choice = Table(rules_for(problem), SOLVERS).choice(problem)
+        return solve(problem, choice, stop=stop, start=start)
+
+
+def _cutting_planes() -> Solver[Any]:
+    """Cutting planes; the problems without a budget are solved by the rules."""
+    return CuttingPlanes(ByTheRules())
+
+
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "b-pgh": ProximalGradient,
     "b-pgh-2": TwoStage,
@@ -95,7 +114,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "isvm3": Isvm3,
     "admm": AlternatingDirections,
     "fbpd": PrimalDual,
-    "cutting-planes": CuttingPlanes,
+    "cutting-planes": _cutting_planes,
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,

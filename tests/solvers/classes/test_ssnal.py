@@ -356,10 +356,21 @@ def test_what_it_cannot_take_is_said_in_a_sentence(rng) -> None:
     logistic = wrong_classes(Logistic(), np.arange(30) % 3, np.full(30, 1 / 30), 3, 30.0)
     words = solver.objection(replace(small("lee", "sum-to-zero", rng), loss=logistic))
     assert words is not None
-    assert "the prox of the conjugate of Logistic" in words
+    assert "a loss whose conjugate has a prox with a known derivative" in words
     words = solver.objection(replace(small("lee", "sum-to-zero", rng), penalty=Ball(2.0, 1.0)))
     assert words is not None
-    assert "no derivative of the prox of Ball" in words
+    assert "a penalty whose prox has a known derivative" in words
+
+
+def test_an_error_of_a_part_is_not_taken_for_a_missing_capability(rng, monkeypatch) -> None:
+    def broken(self: ElasticNet, coef: np.ndarray, step: float) -> None:
+        raise TypeError("a bug")
+
+    problem = small("lee", "sum-to-zero", rng)
+    monkeypatch.setattr(type(problem.penalty), "prox_jacobian", broken)
+    assert SemismoothNewton().objection(problem) is None
+    with pytest.raises(TypeError, match="a bug"):
+        minimize(problem, SemismoothNewton())
 
 
 def test_limits_are_kept_and_the_best_point_is_certified(rng) -> None:

@@ -89,9 +89,11 @@ def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: flo
 @pytest.mark.parametrize("kind", STANDARDISED.values(), ids=STANDARDISED.keys())
 @pytest.mark.parametrize("own", [None, 1e-6, 0.7], ids=["no intercept", "free", "ridge"])
 @pytest.mark.parametrize("part", [False, True], ids=["all features", "some features"])
-def test_every_form_of_the_system_solves_the_system(form, shape, kind, own, part, rng, monkeypatch):
-    monkeypatch.setattr(curved_system, "SHARE", 1e-13)
-    X, system = curved(rng, shape, kind, own)
+def test_every_form_of_the_system_solves_the_system(
+    form, shape, kind, lift, part, rng, monkeypatch
+):
+    monkeypatch.setattr(curved_system, "CG_TOLERANCE", 1e-13)
+    X, system = curved(rng, shape, kind, lift)
     keep = np.flatnonzero(np.arange(shape[1]) % 2 == 0) if part else np.arange(shape[1])
     slope, lean = rng.standard_normal(keep.size), 0.0 if own is None else float(rng.normal())
     coef, shift = form(system).step(keep, slope, lean)
@@ -120,7 +122,7 @@ def test_what_a_step_adds_to_the_slopes_is_the_matrix_times_the_step(own, rng):
 def test_the_form_is_that_of_least_work(rng, monkeypatch):
     for shape, form in {(30, 7): OverFeatures, (8, 25): OverSamples}.items():
         assert type(system_of(curved(rng, shape, np.asarray, None)[1])) is form
-    monkeypatch.setattr(curved_system, "LARGEST", 5)
+    monkeypatch.setattr(curved_system, "MAX_SIDE", 5)
     assert type(system_of(curved(rng, (8, 25), np.asarray, None)[1])) is ConjugateGradients
 
 
@@ -273,8 +275,8 @@ def test_single_precision_is_certified_in_double(rng):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("shape", [(60, 80), (80, 12)], ids=str)
 def test_systems_too_large_to_be_copied(largest, kind, shape, rng, monkeypatch):
-    monkeypatch.setattr(newton_rows, "GATHERED", 0)
-    monkeypatch.setattr(curved_system, "LARGEST", largest)
+    monkeypatch.setattr(newton_rows, "GATHERED_WORK", 0)
+    monkeypatch.setattr(curved_system, "MAX_SIDE", largest)
     X, y = two_classes(rng, *shape)
     problem = drsvm(kind(X), y, 0.01, 0.05)
     assert solved(problem, 1e-8).gap.primal == pytest.approx(optimum(problem, X), rel=2e-8)

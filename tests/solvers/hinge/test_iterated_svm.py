@@ -223,7 +223,7 @@ def test_isvm1_solves_the_inner_problem_before_it_changes_multipliers(rng) -> No
 
 
 def test_too_many_samples_are_refused_in_a_sentence(rng, monkeypatch) -> None:
-    monkeypatch.setattr(iterated_svm, "LARGEST", 10)
+    monkeypatch.setattr(iterated_svm, "MAX_SAMPLES", 10)
     problem = drsvm(*two_classes(rng, 11, 3), 0.1, 0.1)
     assert "at most, and there are 11" in str(Isvm2().objection(problem))
     assert AlternatingDirections().objection(problem) is None

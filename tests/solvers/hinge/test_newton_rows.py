@@ -44,7 +44,7 @@ def test_products_and_parts_are_those_of_the_data(kind, moved, data, rng):
 def test_small_parts_are_copied_and_large_ones_are_not(data, monkeypatch):
     part, every = newton_rows(as_design(sp.csr_matrix(data))), np.arange(7)
     assert few_by_rows(part.part(every, every)) is not None
-    monkeypatch.setattr(module, "GATHERED", 7**3 - 1)
+    monkeypatch.setattr(module, "GATHERED_WORK", 7**3 - 1)
     assert few_by_rows(part.part(every, every)) is None
 
 

@@ -11,7 +11,7 @@ from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import UnsuitableSolverError
-from proxmargin.solvers.names import suitable
+from proxmargin.solvers.names import ByTheRules, suitable
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
 from proxmargin.stopping import Stop
@@ -34,7 +34,7 @@ def smooth(kind) -> Multinomial | PairwiseSquaredHinge:
 def test_the_hinge_within_a_budget_reaches_the_optimum(penalty: str, budget: float) -> None:
     best = optimum(penalty, 0.0, budget)
     problem = within(hinge(), budget, PENALTIES[penalty])
-    solution = minimize(problem, CuttingPlanes())
+    solution = minimize(problem, CuttingPlanes(ByTheRules()))
     assert solution.certificate.converged
     assert solution.certificate.primal == pytest.approx(best, rel=2e-6)
     assert solution.certificate.dual <= best * (1 + 1e-6)
@@ -52,7 +52,7 @@ def test_the_budget_that_a_solution_used_gives_it_back(kind, penalty: str) -> No
     found = minimize(alone, Relay(), stop=Stop(tol=1e-10))
     scores = alone.design.scores(found.point.coef) + found.point.intercept
     budget = inner.value(scores)
-    solution = minimize(within(inner, budget, PENALTIES[penalty]), CuttingPlanes())
+    solution = minimize(within(inner, budget, PENALTIES[penalty]), CuttingPlanes(ByTheRules()))
     expected = PENALTIES[penalty].value(found.point.coef)
     assert solution.certificate.converged
     assert solution.certificate.primal == pytest.approx(expected, rel=1e-5)
@@ -60,7 +60,7 @@ def test_the_budget_that_a_solution_used_gives_it_back(kind, penalty: str) -> No
 
 def test_a_budget_that_the_null_model_meets_costs_nothing() -> None:
     problem = within(hinge(), 1.0, PENALTIES["l2"])
-    solution = minimize(problem, CuttingPlanes(), start=problem.null_point())
+    solution = minimize(problem, CuttingPlanes(ByTheRules()), start=problem.null_point())
     assert solution.certificate.primal == 0.0
     assert solution.certificate.n_iter == 0
     assert solution.certificate.converged
@@ -69,7 +69,7 @@ def test_a_budget_that_the_null_model_meets_costs_nothing() -> None:
 def test_at_a_price_below_the_multiplier_the_penalty_is_what_it_says() -> None:
     # then the budget is overdrawn: the solution is that of the loss at the price
     problem = within(hinge(), 0.2, PENALTIES["l2"], price=2.0)
-    solution = minimize(problem, CuttingPlanes(), stop=Stop(tol=1e-7))
+    solution = minimize(problem, CuttingPlanes(ByTheRules()), stop=Stop(tol=1e-7))
     best = optimum("l2", 2.0, None) - 2.0 * 0.2
     assert solution.certificate.converged
     assert solution.certificate.primal == pytest.approx(best, rel=1e-6)
@@ -86,7 +86,7 @@ def test_coefficients_that_sum_to_zero_keep_doing_so(rng) -> None:
         LevelSet(joint.loss, budget, 1e3), SumToZero(ElasticNet(0.5, 0.5)), joint.design,
         joint.intercept,
     )  # fmt: skip
-    solution = minimize(problem, CuttingPlanes())
+    solution = minimize(problem, CuttingPlanes(ByTheRules()))
     assert solution.certificate.converged
     np.testing.assert_allclose(solution.point.coef.sum(axis=1), 0.0, atol=1e-12)
     assert "cutting-planes" in suitable(problem)
@@ -104,15 +104,15 @@ def test_binary_losses_have_budgets_too(make, problem_of, rng) -> None:
 
 def test_limits_and_starts_are_respected() -> None:
     problem = within(hinge(), 0.7, PENALTIES["l2"])
-    short = minimize(problem, CuttingPlanes(), stop=Stop(max_iter=30))
+    short = minimize(problem, CuttingPlanes(ByTheRules()), stop=Stop(max_iter=30))
     assert not short.certificate.converged
     best = optimum("l2", 0.0, 0.7)
     assert short.certificate.dual <= best * (1 + 1e-9) <= short.certificate.primal * (1 + 2e-9)
     start = Point(np.ones((4, 3)), np.zeros(3))
-    minimize(problem, CuttingPlanes(), start=start, stop=Stop(max_iter=30))
+    minimize(problem, CuttingPlanes(ByTheRules()), start=start, stop=Stop(max_iter=30))
     np.testing.assert_array_equal(start.coef, np.ones((4, 3)))
 
 
 def test_other_losses_are_refused_in_a_sentence(rng) -> None:
     with pytest.raises(UnsuitableSolverError, match="within a budget"):
-        minimize(multiclass_problem(rng), CuttingPlanes())
+        minimize(multiclass_problem(rng), CuttingPlanes(ByTheRules()))

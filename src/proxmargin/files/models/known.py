@@ -49,6 +49,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "BallInteriorPoint",
         "BallNewton",
         "BlockDecomposition",
+        "ByTheRules",
         "CoordinateDescent",
         "CuttingPlanes",
         "FastProximalGradient",

@@ -47,7 +47,9 @@ class SmoothComparison(Loss):
         The sum that the weights were divided by.
     """
 
-    traits = Trait.SMOOTH | Trait.MANY_OUTPUTS
+    traits = (
+        Trait.SMOOTH | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
+    )
     compares_classes = True
 
     most_rate: float = np.inf

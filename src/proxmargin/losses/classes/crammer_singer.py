@@ -49,7 +49,7 @@ class CrammerSinger(Loss):
     (7) of Chierchia et al. (2015), whose (11) leaves the constraint of the intercept implicit.
     """
 
-    traits = Trait.MANY_OUTPUTS
+    traits = Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
     compares_classes = True
 
     def __init__(self, codes: ArrayLike, shares: ArrayLike, count: int, total: float = 0.0) -> None:

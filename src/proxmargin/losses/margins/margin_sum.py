@@ -54,7 +54,9 @@ class MarginSum(Loss):
         outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
         dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
         compiled = Trait.NONE if self.phi.shape is None else Trait.COMPILED
-        return smooth | compiled | outputs | dual | Trait.OUTPUTWISE
+        lines = Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
+        prox = lines if self.phi.has_quadratic_conjugate else Trait.NONE
+        return smooth | compiled | outputs | dual | prox | Trait.OUTPUTWISE
 
     @property
     def n_outputs(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
@@ -113,12 +112,16 @@ class SemismoothNewton(Solver[Multipliers]):
     """
 
     name: ClassVar[str] = "ssnal"
-    needs: ClassVar[Trait] = Trait.MANY_OUTPUTS
+    needs: ClassVar[Trait] = (
+        Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX_JACOBIAN | Trait.PROX_JACOBIAN
+    )
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 2000
 
     def objection(self, problem: Problem) -> str | None:
-        return super().objection(problem) or _unknown(problem)
+        if Trait.PROX_JACOBIAN not in problem.intercept.traits:
+            return f"it needs an intercept whose prox has a known derivative: {problem.intercept!r}"
+        return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multipliers:
         design, centre = _design(problem), _centre(problem)
@@ -319,19 +322,3 @@ def _centre(problem: Problem) -> Array:
     if problem.intercept.is_shift_invariant:
         return centred(problem.design, problem.loss.shares).centre
     return np.zeros(problem.design.n_features)
-
-
-def _unknown(problem: Problem) -> str | None:
-    """The part of the problem whose proximal map or Jacobian is not known, in a sentence."""
-    scores, row = np.zeros(problem.loss.dual_support.shape), np.zeros((1, problem.loss.n_outputs))
-    attempts: tuple[Callable[[], object], ...] = (
-        lambda: problem.penalty.restricted(np.arange(1)).prox_jacobian(row, 1.0),
-        lambda: problem.intercept.prox_jacobian(row, 1.0),
-        lambda: problem.loss.conjugate_prox_jacobian(scores, 1.0),
-    )
-    for attempt in attempts:
-        try:
-            attempt()
-        except TypeError as error:
-            return f"it needs the derivatives of proximal maps, but {error}"
-    return None

@@ -30,6 +30,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
 from proxmargin.stopping import Stop
+from proxmargin.traits import Trait
 
 __all__ = ["PrimalDual", "Saddle", "operator_norm"]
 
@@ -202,22 +203,13 @@ class PrimalDual(Solver[Saddle]):
     restarts: bool = False
 
     name: ClassVar[str] = "fbpd"
+    needs: ClassVar[Trait] = Trait.CONJUGATE_PROX
     check_every: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         if self.balance is not None:
             require(self.balance > 0, "balance must be > 0", self.balance)
         require(0 < self.relaxation < 2, "relaxation must be in (0, 2)", self.relaxation)
-
-    def objection(self, problem: Problem) -> str | None:
-        if isinstance(splitting_of(problem.loss), Epigraphs):
-            return None
-        point = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
-        try:
-            problem.loss.conjugate_prox(point, 1.0)
-        except TypeError:
-            return "it needs a loss whose conjugate has a known prox: a hinge or huberized hinge"
-        return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Saddle:
         splitting = splitting_of(problem.loss)

@@ -1,4 +1,4 @@
-"""Alternating directions for the hinge with an elastic net (Ye, Chen and Xie 2011)."""
+"""ADMM for the hinge with an elastic net (Ye, Chen and Xie 2011)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Alternated", "AlternatingDirections"]
 
 @dataclass(frozen=True, eq=False)
 class Alternated(State):
-    """The state of the alternating directions.
+    """The state of ADMM.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class Alternated(State):
     multipliers : (n_features,)
         v, the multipliers of ``w = u``.
     compares : bool
-        Objectives are wanted, for the rule of relative changes.
+        Whether objectives are computed, for ``stopping='relative-change'``.
     objective : float
-        Of u, where that is so.
+        Of u, if they are.
     """
 
     sparse: Array = None  # type: ignore[assignment]
@@ -59,26 +59,27 @@ class Alternated(State):
 
 @dataclass(frozen=True)
 class AlternatingDirections(Solver[Alternated]):
-    """ADMM on copies eta of the missing margins and u of the coefficients.
+    """ADMM on copies eta of the margin deficits ``1 - y (X w + b)`` and u of the coefficients.
 
     (w, b) solve the linear system
 
         (l2 + r_u) w + r_eta X'(X w + b) = X'Y(c + r_eta (1 - eta)) - v + r_u u
 
-    and its like for b, with prices r, over the features or over the samples (Woodbury), whichever
-    is smaller; eta and u are proximal steps of the hinge and of the l1 norm.
+    and the corresponding equation for b, with penalty parameters r, over the features or (Woodbury)
+    over the samples, whichever is smaller; it is factored once. eta and u are proximal steps of the
+    hinge and of the l1 norm.
 
     Parameters
     ----------
     rho_margin : float > 0, default 1
-        Price of the copied margins, for losses that are summed: divided by the total weight here.
+        Penalty parameter of eta for the sum of the losses, as in the paper; divided by the total
+        weight here, where losses are averaged.
     rho_coef : float > 0, default 50
-        Price of the copied coefficients, likewise.
+        Penalty parameter of u, likewise.
 
     Notes
     -----
-    The certificate speaks of u, with the multipliers c, which the prox of the hinge keeps in
-    their box.
+    The certificate is of u, with the multipliers c, which the prox of the hinge keeps in their box.
     """
 
     rho_margin: float = 1.0
@@ -149,7 +150,7 @@ class AlternatingDirections(Solver[Alternated]):
         )
 
     def _system(self, problem: Problem) -> System:
-        """Of the step in (w, b), the same all the time; kept with the data."""
+        """The system of the step in (w, b), constant over the iterations; kept with the data."""
         design, (margins, coef) = design_of(problem), self._prices(problem)
         key = (margins, problem.penalty.l2 + coef, intercept_ridge(problem))
 
@@ -161,7 +162,7 @@ class AlternatingDirections(Solver[Alternated]):
         return design.remembered("alternating", system, np.array(key))
 
     def _prices(self, problem: Problem) -> tuple[float, float]:
-        """Of margins and of coefficients, for the mean of the losses."""
+        """Penalty parameters of margins and coefficients, for the mean of the losses."""
         total = problem.loss.sample_count
         return self.rho_margin / total, self.rho_coef / total
 

@@ -25,19 +25,16 @@ from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inve
 
 __all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
 
-# the system over the samples is formed where features are more than this multiple of them
-WIDE = 1.3
-# larger systems are not factorised
-LARGEST = 3000
-# relative residual at which conjugate gradients end
-SHARE = 1e-3
-# conjugate gradients of one step at most
-MOST_STEPS = 500
+WIDE = 1.3  # features per sample above which the system is formed over the samples
+MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
+CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
+CG_STEPS = 500  # at most
+RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 
 
 @dataclass(frozen=True, eq=False)
 class Curved:
-    """What the system is made of.
+    """The data of the system.
 
     Attributes
     ----------
@@ -65,12 +62,12 @@ class System(ABC):
         self.curved = curved
 
     @cached_property
-    def _whole(self) -> Inverse:
-        """Solves with the matrix of all features; factorised once."""
-        return inverse_of(self.matrix)
+    def _whole(self) -> Callable[[Array], Array]:
+        """Solves with the matrix of all features, which is factored once."""
+        return _factorised(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
-        """What a step of coefficients and intercept adds to r and to s."""
+        """The change of r and s with a step of coefficients and intercept: a product."""
         if not move.any() and turn == 0:
             return np.zeros_like(move), 0.0
         design, bends = self.curved.design, self.curved.bends
@@ -95,11 +92,11 @@ class System(ABC):
 
 
 def system_of(curved: Curved, deadline: float = np.inf) -> System:
-    """The system in the form that is least work, and that ends in time."""
+    """The cheapest form of the system; by CG where a factor would not end before the deadline."""
     samples, features = curved.design.n_samples, curved.design.n_features
     short, long = sorted((samples, features))
     work = gram_work(long, short, curved.design.density) + factor_work(short)
-    if short > LARGEST or not affordable(work, deadline):
+    if short > MAX_SIDE or not affordable(work, deadline):
         return ConjugateGradients(curved, deadline)
     return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
 
@@ -118,8 +115,8 @@ class OverFeatures(System):
         else:
             self.cross = design.adjoint(bends[:, None])[:, 0]
             self.matrix = design.gram(bends, self.cross / total)
-            # centred, the intercept is eliminated but for the curvature of its own
-            share = curved.intercept_curvature / (total * (total + curved.intercept_curvature))
+            # the centred Gram matrix is the Schur complement for an intercept without own curvature
+            share = curved.lift / (total * (total + curved.lift))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
         if curved.intercept_curvature is not None:
             self.pivot = total + curved.intercept_curvature
@@ -200,3 +197,46 @@ class ConjugateGradients(System):
         right = -np.append(slope, lean if fits else 0.0)
         found = conjugate_gradients(product, 1.0 / scale, right, SHARE, MOST_STEPS, self.deadline)
         return found[:-1], float(found[-1])
+
+
+def _conjugate_gradients(
+    product: Callable[[Array], Array], right: Array, scale: Array, deadline: float
+) -> Array:
+    """Preconditioned CG from zero, to a relative residual in the preconditioner's norm.
+
+    It ends at the deadline too: an inexact step still descends.
+    """
+    at, rest = np.zeros_like(right), right.copy()
+    direction = rest / scale
+    size = float(rest @ direction)
+    enough = CG_TOLERANCE**2 * size
+    for _ in range(CG_STEPS):
+        if size <= enough or clock() >= deadline:
+            break
+        moved = product(direction)
+        length = size / float(direction @ moved)
+        at += length * direction
+        rest -= length * moved
+        scaled = rest / scale
+        size, before = float(rest @ scaled), size
+        direction = scaled + (size / before) * direction
+    return at
+
+
+def _factorised(matrix: Array) -> Callable[[Array], Array]:
+    """Cholesky, with the least of the shifts of the diagonal with which it succeeds."""
+    if matrix.size == 0:
+        return lambda right: right
+    diagonal = np.einsum("ii->i", matrix)
+    for lift in RELATIVE_SHIFTS:
+        lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
+        # the transpose of the symmetric matrix is in Fortran order: LAPACK does not copy it
+        factor, info = dpotrf(lifted.T, lower=True, clean=False)
+        if info == 0:
+            return lambda right: _solved(factor, right)
+    return lambda right: np.full_like(right, np.nan)
+
+
+def _solved(factor: Array, right: Array) -> Array:
+    solution: Array = dpotrs(factor, right, lower=True)[0]
+    return solution

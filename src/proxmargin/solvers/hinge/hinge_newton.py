@@ -28,28 +28,30 @@ from proxmargin.stopping import Stop
 
 __all__ = ["HingeNewton", "Multiplied"]
 
-# sharpness: by what share of its cap a multiplier moves where its margin is missed by one unit; for
-# cold starts, with more features than samples or fewer, and for warm ones; its growth with each
-# update of the multipliers, and the largest, at which rounding of the scores is felt
-COLD_SHARPNESS, TALL_SHARPNESS, WARM_SHARPNESS = 0.2, 1.0, 2.0
-GROWTH, LARGEST_SHARPNESS = 2.0, 3e4
-# what it is divided by where rounding of the objective has ended a search
-RETREAT = 4.0
-# proximal curvature, relative to the penalty: the first is one, and it falls as sharpness grows
-LEAST_PROXIMAL = 1e-6
-# that of the intercept, relative to the mean cap, and of coefficients without any penalty
-INTERCEPT_PROXIMAL, BARE_PROXIMAL = 1e-6, 1e-3
-# the first smoothed problem is solved to this residual, the next ones to less and less
-FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 0.1, 0.3, 1e-13
-# Newton steps on one smoothed problem
-STEPS = 60
-# features outside the working set that violate by more than this share of l1 ask for the same
-# smoothed problem again, with them; so many features are taken in at least, if as many violate
-WRONG, FEW = 0.1, 64
-# entries of the largest working set that is copied into a plain matrix
-PLAIN_ENTRIES = 1 << 21
-# steps without progress, at the largest sharpness, after which rounding is all that is left
-PATIENCE, PROGRESS = 4, 0.9
+# sharpness, the penalty parameter of the augmented Lagrangian: the move of a multiplier, as a share
+# of its cap, per unit by which the margin is missed
+COLD_SHARPNESS = 0.2  # first value, wide data: multipliers are far from the solution
+TALL_SHARPNESS = 1.0  # first value, tall data
+WARM_SHARPNESS = 2.0  # first value, from given coefficients
+SHARPNESS_GROWTH = 2.0  # factor with each update of the multipliers; proximal terms fall by it
+MAX_SHARPNESS = 3e4  # beyond it the rounding of scores dominates the multipliers
+SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed by rounding
+# proximal curvature
+MIN_PROXIMAL = 1e-6  # of the coefficients, relative to the penalty; the first is one
+INTERCEPT_PROXIMAL = 1e-6  # of the intercept, relative to the mean cap
+UNPENALISED_PROXIMAL = 1e-3  # of coefficients without a penalty, absolute
+# inexact solution of the smoothed problems, by their relative residual
+FIRST_RESIDUAL = 0.1
+RESIDUAL_REDUCTION = 0.3  # factor from one problem to the next
+MIN_RESIDUAL = 1e-13  # some 500 ulp
+NEWTON_STEPS = 60  # on one smoothed problem, at most
+# working set of features
+OUTSIDE_VIOLATION = 0.1  # of l1: above it the same smoothed problem is solved on more features
+MIN_ADDED_FEATURES = 64  # if as many violate optimality
+COPIED_ENTRIES = 1 << 21  # matrix entries of a set that is copied: 16 MB
+# convergence, at the largest sharpness
+GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +68,21 @@ class Multiplied(State):
     members : integers
         Features of the working set, sorted.
     violations : (n_features,)
-        By how much the pull of the multipliers on each feature is more than l1.
+        ``(|X'(y a)| - l1)_+`` for the multipliers a.
     sharpness : float
-        Widths of the smoothing over the caps.
+        Penalty parameter of the augmented Lagrangian: widths of the smoothing over the caps.
     sharpest : float
-        A bound on it, lowered where a search was ended by rounding.
+        Its upper bound, lowered where rounding ended a line search.
     proximal : float
         Curvature of the proximal term of the coefficients, relative to the penalty.
     residual : float
-        What the smoothed problem is solved to.
+        Relative residual to which the smoothed problem is solved.
     solved : bool
         Whether the last one was.
     best : float
-        The least relative gap so far, by the solver's own account.
+        The least relative gap so far, as computed by the solver.
     idle : int
-        Steps since then, at the largest sharpness.
+        Steps at the largest sharpness since then.
     """
 
     at: Centre = None  # type: ignore[assignment]
@@ -89,7 +91,7 @@ class Multiplied(State):
     members: NDArray[np.intp] = None  # type: ignore[assignment]
     violations: Array = None  # type: ignore[assignment]
     sharpness: float = COLD_SHARPNESS
-    sharpest: float = LARGEST_SHARPNESS
+    sharpest: float = MAX_SHARPNESS
     proximal: float = 1.0
     residual: float = FIRST_RESIDUAL
     solved: bool = False
@@ -108,10 +110,10 @@ class HingeNewton(Solver[Multiplied]):
         + l1 |w|_1 + l2/2 |w|^2 + d/2 |w - w_last|^2,
 
     a smooth loss whose curvature is that of the samples with a maximiser c strictly inside, by
-    semismooth Newton steps on the features that are not zero (`SmoothedHinge`). The maximisers are
-    the next multipliers; the sharpness s grows and d falls from step to step. Because the smoothing
-    is around multipliers it leaves no bias, and s need not go to infinity. The multipliers price
-    the features, and only those of a working set are part of a smoothed problem.
+    semismooth Newton steps on the active features (`SmoothedHinge`). The maximisers are the next
+    multipliers; the sharpness s grows and d falls from step to step. As in any augmented Lagrangian
+    method the smoothing is around the multipliers and leaves no bias: s need not go to infinity.
+    The multipliers price the features, and a smoothed problem has those of a working set only.
 
     Notes
     -----
@@ -141,14 +143,14 @@ class HingeNewton(Solver[Multiplied]):
             scores=scores,
             members=np.flatnonzero(coef),
             sharpness=unit * (WARM_SHARPNESS if coef.any() else cold),
-            sharpest=unit * LARGEST_SHARPNESS,
+            sharpest=unit * MAX_SHARPNESS,
             stop=stop,
         )
-        # it may be optimal, which bounds found later may prove
+        # ask for a certificate at once: a warm start may be optimal already
         return replace(_priced(problem, first, _pulled(problem, first)), claims=True)
 
     def step(self, problem: Problem, state: Multiplied) -> Multiplied:
-        """Solve a smoothed problem: the next one, or the same on more features."""
+        """Solve the next smoothed problem, or the same one on a larger working set."""
         state = _prepared(problem, state)
         smoothed = _smoothed(problem, state)
         here = smoothed.at(state.at.coef[state.members], state.at.intercept)
@@ -156,7 +158,7 @@ class HingeNewton(Solver[Multiplied]):
         coef = np.zeros_like(state.at.coef)
         coef[state.members] = here.coef
         failed = end.stuck and not end.solved
-        sharpness = state.sharpness / RETREAT if failed else state.sharpness
+        sharpness = state.sharpness / SHARPNESS_RETREAT if failed else state.sharpness
         there = replace(
             state,
             n_iter=state.n_iter + max(end.steps, 1),
@@ -181,13 +183,13 @@ class HingeNewton(Solver[Multiplied]):
 
 
 def _pulled(problem: Problem, state: Multiplied) -> Array:
-    """How the multipliers pull on the features."""
+    """``X'(y a)`` for the multipliers a, (n_features,)."""
     signs, _ = samples_of(problem)
     return design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0]
 
 
 def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
-    """The violations of all features, and the gap that the multipliers prove but for rounding."""
+    """The violations of all features, and the duality gap of the multipliers (rounding ignored)."""
     l1, l2 = l1_of(problem), problem.penalty.l2
     pull = np.abs(pulled)
     violations = np.maximum(pull - l1, 0.0)
@@ -198,14 +200,14 @@ def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
         bound *= l1 / float(pull.max())
     bound -= _leant(problem, state)
     relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
-    better = relative < PROGRESS * state.best
+    better = relative < GAP_REDUCTION * state.best
     idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
     return replace(
         state,
         violations=violations,
         best=min(state.best, relative),
         idle=idle,
-        finished=state.finished or idle >= PATIENCE,
+        finished=state.finished or idle >= PATIENCE_STEPS,
         claims=relative <= state.stop.tol,
     )
 
@@ -220,7 +222,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
 
 
 def _leant(problem: Problem, state: Multiplied) -> float:
-    """What multipliers that lean to one class take from the bound."""
+    """What the dual bound loses because ``y'a`` is not zero."""
     signs, _ = samples_of(problem)
     ridge = intercept_ridge(problem)
     if ridge is None:
@@ -230,18 +232,18 @@ def _leant(problem: Problem, state: Multiplied) -> float:
 
 
 def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
-    """The next centre where the last problem is solved, and the working set grown."""
+    """Recentre where the last problem is solved, and grow the working set."""
     outside = state.violations.copy()
     outside[state.members] = 0.0
-    if state.solved and float(outside.max(initial=0.0)) <= WRONG * l1_of(problem):
+    if state.solved and float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * l1_of(problem):
         state = replace(
             state,
             centre=state.at,
-            sharpness=min(GROWTH * state.sharpness, state.sharpest),
-            proximal=max(state.proximal / GROWTH, LEAST_PROXIMAL),
-            residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
+            sharpness=min(SHARPNESS_GROWTH * state.sharpness, state.sharpest),
+            proximal=max(state.proximal / SHARPNESS_GROWTH, MIN_PROXIMAL),
+            residual=max(RESIDUAL_REDUCTION * state.residual, MIN_RESIDUAL),
         )
-    if not l1_of(problem):  # no coefficient stays at zero
+    if not l1_of(problem):  # without an l1 norm every feature is active
         return replace(state, members=np.arange(outside.size))
     return replace(state, members=_grown(state, outside))
 
@@ -249,9 +251,9 @@ def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
 def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
     """The members so far, and the worst violators."""
     total = outside.size
-    if total <= 2 * FEW:
+    if total <= 2 * MIN_ADDED_FEATURES:
         return np.arange(total)
-    size = min(max(FEW, 2 * int(np.count_nonzero(state.at.coef))), total)
+    size = min(max(MIN_ADDED_FEATURES, 2 * int(np.count_nonzero(state.at.coef))), total)
     worst = np.argpartition(outside, total - size)[total - size :]
     wanted = np.zeros(total, dtype=bool)
     wanted[worst[outside[worst] > 0]] = True
@@ -272,27 +274,30 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         l1=l1,
         l2=l2,
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
-        proximal=state.proximal * (max(l1, l2) or BARE_PROXIMAL),
+        proximal=state.proximal * (max(l1, l2) or UNPENALISED_PROXIMAL),
         ridge=ridge or 0.0,
         intercept_proximal=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
     )
 
 
 def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
-    """The features of the working set; a plain matrix where they are few, read again and again."""
+    """The features of the working set; a copy where they are few, since they are read often."""
 
     def plain() -> DenseDesign:
         matrix = np.asfortranarray(design.dense_columns(members))
         share = design.share * members.size / max(design.n_features, 1)
         return DenseDesign(matrix, design.ledger, share)
 
-    if design.is_dense and design.n_samples * members.size <= PLAIN_ENTRIES:
+    if design.is_dense and design.n_samples * members.size <= COPIED_ENTRIES:
         return design.remembered("plain columns", plain, members)
     return design if members.size == design.n_features else design.columns(members)
 
 
 def _sharpness_unit(problem: Problem) -> float:
-    """One; more where the ridge alone keeps the scores within less than one of the intercept."""
+    """One; more where the ridge alone keeps the scores within one of the intercept.
+
+    It is then ``l2 / mean |x_i|^2``: how far multipliers have to move for scores to move by one.
+    """
     reach = spread_of(problem)
     return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
 
@@ -300,5 +305,5 @@ def _sharpness_unit(problem: Problem) -> float:
 def _limit(state: Multiplied) -> int:
     """Newton steps that are left for the next smoothed problem."""
     if state.stop.max_iter is None:
-        return STEPS
-    return min(STEPS, state.stop.max_iter - state.n_iter)
+        return NEWTON_STEPS
+    return min(NEWTON_STEPS, state.stop.max_iter - state.n_iter)

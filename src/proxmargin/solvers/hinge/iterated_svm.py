@@ -26,14 +26,15 @@ from proxmargin.stopping import Stop
 
 __all__ = ["Isvm1", "Isvm2", "Isvm3", "Split"]
 
-# the samples' inner products are stored: 8 * LARGEST^2 bytes are 288 MB
-LARGEST = 6_000
-# margins of the inner problem are right to this, at first and at last, and to a share of the gap
-ROUGH, FINE, SHARE = 1e-3, 1e-11, 1e-2
-# steps of the inner solver in one iteration: so many, and so many for each sample
-PAIRS, PAIRS_A_SAMPLE = 10_000, 200
-# a price of this leaves nothing of the loss, and is far from where products overflow
-DEAREST = 1e100
+MAX_SAMPLES = 6_000  # their Gram matrix is stored: 288 MB
+# inner problem: largest violation of the optimality conditions, in units of the margin
+FIRST_ACCURACY = 1e-3
+FINEST_ACCURACY = 1e-11
+ACCURACY_FRACTION = 1e-2  # of the relative gap of the outer problem
+# inner solver: pair or single-coordinate steps in one iteration, at most the sum of
+SMO_STEPS = 10_000
+SMO_STEPS_PER_SAMPLE = 200
+MAX_RHO = 1e100  # penalty parameter that ends the method: the loss is negligible, none overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +52,9 @@ class Split(State):
     intercept : float
         Of centred features, where they are.
     rho : float
-        Price of ``|w - u|^2 / 2`` for losses that are summed, and not averaged.
+        Penalty parameter, the weight of ``|w - u|^2 / 2``, for the sum of the losses.
     exactness : float
-        What the inner problem is solved to.
+        Accuracy of the inner problem.
     """
 
     smooth: Array = None  # type: ignore[assignment]
@@ -62,27 +63,28 @@ class Split(State):
     dual: Array = None  # type: ignore[assignment]
     intercept: float = 0.0
     rho: float = 0.0
-    exactness: float = ROUGH
+    exactness: float = FIRST_ACCURACY
 
 
 @dataclass(frozen=True)
 class Isvm2(Solver[Split]):
-    """ISVM2: alternating directions on ``f(w, b) + l1 |u|_1`` subject to ``w = u``.
+    """ISVM2: ADMM on ``f(w, b) + l1 |u|_1`` subject to ``w = u``.
 
-    The step in (w, b) is a support vector machine, solved in its dual (14) from the last
-    multipliers; X enters it through the inner products of the samples alone.
+    The step in (w, b) is a support vector machine, solved in its dual (14), warm-started at the
+    last multipliers; X enters it through the Gram matrix of the samples only.
 
     Parameters
     ----------
     rho : float > 0, default 50
-        For the sum of the losses, as in the paper: divided by the total weight here.
+        Penalty parameter for the sum of the losses, as in the paper; divided by the total weight
+        here, where losses are averaged.
 
     Notes
     -----
-    Corrected here: the paper's (5) to (14) drop the ``1/n`` of the loss, and its u has a bracket
-    around ``|rho w + mu - l1|`` where only the first two belong. Its rule ``|w - u| <= 1e-4``
-    proves nothing; with ``stopping='relative-change'`` it is what ``tol`` is compared with. The
-    certificate speaks of u, with the multipliers a.
+    Corrected here: the paper's (5) to (14) drop the ``1/n`` of the loss, and its formula for u has
+    ``|rho w + mu - l1|`` for ``|rho w + mu| - l1``. Its stopping rule ``|w - u| <= 1e-4`` bounds no
+    error; ``stopping='relative-change'`` compares ``|w - u|`` with ``tol``. The certificate is of
+    u, with the multipliers a.
     """
 
     rho: float = 50.0
@@ -94,9 +96,9 @@ class Isvm2(Solver[Split]):
         require(np.isfinite(self.rho) and self.rho > 0, "rho must be a number > 0", self.rho)
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.design.n_samples > LARGEST:
+        if problem.design.n_samples > MAX_SAMPLES:
             return (
-                f"it stores the inner products of the samples, of which there may be {LARGEST} "
+                f"it stores the Gram matrix of the samples, of which there may be {MAX_SAMPLES} "
                 f"at most, and there are {problem.design.n_samples}"
             )
         return hinge_objection(problem)
@@ -145,11 +147,11 @@ class Isvm2(Solver[Split]):
         return self._updated(moved, state, rho)
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
-        """With the next multipliers of ``w = u``, and the next price."""
+        """With the next multipliers of ``w = u``, and the next penalty parameter."""
         return replace(moved, multipliers=moved.multipliers + rho * (moved.smooth - moved.sparse))
 
     def observe(self, problem: Problem, state: Split, gap: Gap) -> Split:
-        exactness = min(state.exactness, max(SHARE * gap.relative_gap, FINE))
+        exactness = min(state.exactness, max(ACCURACY_FRACTION * gap.relative_gap, FINEST_ACCURACY))
         return replace(state, exactness=exactness)
 
     def point(self, problem: Problem, state: Split) -> Point:
@@ -163,17 +165,17 @@ class Isvm2(Solver[Split]):
 
 @dataclass(frozen=True)
 class Isvm3(Isvm2):
-    """ISVM3: `Isvm2` with a price that grows from iteration to iteration.
+    """ISVM3: `Isvm2` with a penalty parameter that grows from iteration to iteration.
 
     Parameters
     ----------
     rho : float > 0, default 10
-        The first one.
+        First penalty parameter.
     growth : float >= 1, default 1.2
-        The alpha of the paper.
+        Factor by which it grows in an iteration, the alpha of the paper.
     largest : float, default 250
-        A bound on the price. As printed there is none (``inf``): then w and u are pulled together
-        before they are optimal, and the method stops away from the optimum.
+        Upper bound of the penalty parameter. The paper has none (``inf``): then w and u agree
+        before they are optimal, and the method stalls away from the optimum.
     """
 
     rho: float = 10.0
@@ -190,21 +192,22 @@ class Isvm3(Isvm2):
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
         priced = super()._updated(moved, before, rho)
         dearer = min(self.growth * moved.rho, self.largest)
-        return replace(priced, rho=dearer, finished=dearer >= DEAREST)
+        return replace(priced, rho=dearer, finished=dearer >= MAX_RHO)
 
 
 @dataclass(frozen=True)
 class Isvm1(Isvm3):
-    """ISVM1: the method of multipliers, (w, b) and u in turn until they have settled.
+    """ISVM1: the method of multipliers, each subproblem by block descent in (w, b) and u.
 
-    An iteration is one turn; multipliers and price change when u moves by no more than
-    ``settled`` times its length, and by no more than the gap.
+    An iteration is one sweep over both blocks; multipliers and penalty parameter are updated when
+    u changes by at most ``settled`` times its norm, and by at most the relative gap.
 
     Parameters
     ----------
     rho, growth, largest : float
         As for `Isvm3`.
     settled : float > 0, default 1e-3
+        Relative change of u in a sweep at which the subproblem counts as solved.
     """
 
     settled: float = 1e-3
@@ -217,7 +220,7 @@ class Isvm1(Isvm3):
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
         change = float(np.linalg.norm(moved.sparse - before.sparse))
-        share = min(self.settled, moved.exactness / SHARE)
+        share = min(self.settled, moved.exactness / ACCURACY_FRACTION)
         if change > share * float(np.linalg.norm(moved.sparse)):
             return replace(moved, point_change=np.inf)
         return super()._updated(moved, before, rho)
@@ -226,7 +229,7 @@ class Isvm1(Isvm3):
 def _support_vectors(
     problem: Problem, state: Split, offset: Array, stiffness: float
 ) -> tuple[Array, float]:
-    """The dual point and the intercept of (14), from the last dual point.
+    """The dual point and the intercept of (14), warm-started at the last dual point.
 
     ``min a'YXX'Ya / (2 stiffness) + (Y X offset - 1)'a`` over the box, and ``y'a = 0`` where the
     intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
@@ -239,7 +242,7 @@ def _support_vectors(
     bare = design.scores(offset[:, None])[:, 0]
     dual = state.dual.copy()
     slope = scale * signs * (kernel @ (signs * dual)) + signs * bare - 1.0
-    limit = PAIRS + PAIRS_A_SAMPLE * dual.size
+    limit = SMO_STEPS + SMO_STEPS_PER_SAMPLE * dual.size
     steps = pair_steps if ridge == 0 else single_steps
     steps(kernel, signs, caps, scale, dual, slope, state.exactness, limit)
     if ridge == 0:

@@ -25,8 +25,7 @@ __all__ = [
     "spread_of",
 ]
 
-# margins this close to one are on the kink, at a warm start without multipliers
-KINK = 1e-3
+KINK_TOLERANCE = 1e-3  # |margin - 1| within which a warm start takes a sample to be on the kink
 
 
 def hinge_objection(problem: Problem) -> str | None:
@@ -59,10 +58,9 @@ def intercept_ridge(problem: Problem) -> float | None:
 
 
 def design_of(problem: Problem) -> Design:
-    """The data, centred where the intercept is free, which only moves the intercept.
+    """The data, centred where the intercept is free: the problem is invariant to shifts.
 
-    Systems formed from data with large means would have lost their digits. Asked for once a
-    problem.
+    Gram matrices of data with large means would suffer from cancellation. Made once a problem.
     """
     return problem.remembered("design of hinges", lambda: _centred(problem))
 
@@ -83,25 +81,25 @@ def spread_of(problem: Problem) -> float:
 
 
 def centre_of(problem: Problem) -> Array:
-    """What `design_of` has subtracted, (n_features,)."""
+    """The centre that `design_of` subtracts, (n_features,)."""
     if problem.intercept.is_shift_invariant:
         return centred(problem.design, problem.loss.shares).centre
     return np.zeros(problem.design.n_features)
 
 
 def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
-    """Multipliers to start from: given ones, or what the margins tell.
+    """Multipliers to start from: the given ones, else those that the margins imply.
 
     Without coefficients, those of the smaller class are at their caps, and those of the larger
-    have the same sum; with coefficients they are at the caps where margins are below one, zero
-    where they are above, and half the caps on the kink.
+    have the same sum. With coefficients they are at the cap for margins below one, zero above, and
+    half the cap on the kink.
     """
     signs, caps = samples_of(problem)
     if start.dual is not None:
         return np.clip(-signs * start.dual[:, 0], 0.0, caps)
     if start.coef.any():
         missing = 1.0 - signs * scores
-        return caps * np.where(np.abs(missing) <= KINK, 0.5, missing > 0)
+        return caps * np.where(np.abs(missing) <= KINK_TOLERANCE, 0.5, missing > 0)
     up, down = float(caps[signs > 0].sum()), float(caps[signs < 0].sum())
     least = min(up, down)
     return caps * np.where(signs > 0, least / (up or 1.0), least / (down or 1.0))

@@ -1,7 +1,7 @@
-"""Data as Newton steps on few samples and features read them: products, and small parts.
+"""A design with little overhead per product, for Newton steps on few samples and features.
 
-Steps on small data are many and short: what a `Design` does to be ready for data of any size
-would take most of their time.
+Steps on small data are many and short: the checks and views of a `Design` would take most of
+their time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from proxmargin.designs.standardized import StandardizedDesign
 __all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
 
 Index = NDArray[np.intp]
-# multiplications for a system up to which compiled steps on a copy of its data are the fastest
-GATHERED = 1 << 25
-# bytes of a part from which on it is not copied where weights of samples do as well
-LARGE = 32_000_000
+# multiplications to form a system, up to which a compiled step on a copy of its data is fastest
+GATHERED_WORK = 1 << 25
+LARGE_PART = 32_000_000  # bytes: a larger part is not copied but selected by weights of zero
 
 
 class NewtonRows(ABC):
@@ -43,14 +42,14 @@ class NewtonRows(ABC):
         """``X.T @ dual``, (n_features,)."""
 
     def is_large(self, rows: int, columns: int) -> bool:
-        """Whether a copy of this many samples with all features is better not made.
+        """Whether a part is selected by zero weights of the samples rather than copied.
 
-        Only where they are more than the features: systems over the features take weights of
-        samples, and do not read those of weight zero.
+        Possible where the system is over the features, that is, for fewer features than samples:
+        its Gram matrix skips samples of weight zero.
         """
         design = self.design
         share = rows / max(design.n_samples, 1)
-        return design.n_features == columns <= rows and share * design.nbytes > LARGE
+        return design.n_features == columns <= rows and share * design.nbytes > LARGE_PART
 
     def part(self, rows: Index, columns: Index) -> Design:
         """Some of the features of some of the samples; copied by rows where they are few."""
@@ -64,7 +63,7 @@ class NewtonRows(ABC):
         return part if every else part.columns(columns)
 
     def _gathered(self, rows: Index, columns: Index) -> Array | None:
-        """A copy of them, where the data are such that it is quickly made."""
+        """A copy of the part in C order; None if this kind of data has no fast way to make it."""
         return None
 
     def _charge(self, share: float = 1.0) -> None:
@@ -72,7 +71,7 @@ class NewtonRows(ABC):
 
 
 def few_by_rows(design: Design) -> Array | None:
-    """The matrix of a small part by rows, for compiled steps; None for other data."""
+    """The C-contiguous matrix of a small part, for compiled steps; None for other data."""
     matrix = getattr(design, "matrix", None)
     if not isinstance(matrix, np.ndarray) or not _are_few(*matrix.shape):
         return None
@@ -80,11 +79,11 @@ def few_by_rows(design: Design) -> Array | None:
 
 
 def _are_few(rows: int, columns: int) -> bool:
-    return rows * columns * min(rows, columns) <= GATHERED
+    return rows * columns * min(rows, columns) <= GATHERED_WORK
 
 
 def newton_rows(design: Design) -> NewtonRows:
-    """The design as Newton steps read it; made once."""
+    """The `NewtonRows` of a design, made once."""
     return design.remembered("newton rows", lambda: _kind(design)(design))
 
 

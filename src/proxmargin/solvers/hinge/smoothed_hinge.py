@@ -1,4 +1,4 @@
-"""The smooth problems that the proximal method of multipliers for the hinge consists of."""
+"""The smooth subproblems of the proximal method of multipliers for the hinge."""
 
 from __future__ import annotations
 
@@ -13,32 +13,24 @@ from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orth
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.solvers.hinge.curved_system import WIDE, Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import RELATIVE_SHIFTS, WIDE, Curved, System, system_of
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
 
 __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 
-# corrections of the features that a Newton step puts to zero, all at once
-CORRECTIONS = 5
-# corrections of these features one by one
-WALKS = 50
-# diagonal shifts of a small system that is not numerically positive definite, relative
-SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)
-# Armijo's constant: share of the slope by which a step must descend
-DESCENT = 1e-4
-# relative error of the objective in floating point
-ROUNDING = 1e-13
-# share of the first slope that may be left where that error hides the descent
-FLATTER = 0.8
-# trials that halve the step; later ones divide it by ten, as steps are far too long where few
-# samples are curved
-HALVINGS = 40
-# trials of a step
-TRIALS = 60
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
-# a problem ended by rounding is solved where its residual is at most this multiple of the target
-ROUGH = 1e3
+# Newton step within an orthant
+ORTHANT_CORRECTIONS = 5  # active sets tried, each without all features that change their sign
+ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if these fail
+# line search
+ARMIJO_FRACTION = 1e-4  # of the slope, that the objective has to fall by
+OBJECTIVE_ROUNDING = 1e-13  # relative: a smaller decrease cannot be seen
+END_SLOPE_FRACTION = 0.8  # of the first slope, at the end of a step whose decrease is not seen
+HALVINGS = 40  # of a step; further trials divide by ten
+MAX_TRIALS = 60  # in all: with few samples curved, a Newton step in large units is far too long
+# residual, in units of the target, that counts as solved where rounding ends the line search
+ACCEPTED_EXCESS = 1e3
 
 
 class Centre(NamedTuple):
@@ -73,16 +65,16 @@ class Here(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of all but the l1 part at a point, and how far from optimal they are.
+    """The gradient of the smooth part at a point, and the residual of the optimality conditions.
 
     Attributes
     ----------
     coef : (n_features,)
     intercept : float
     residual : float
-        Largest violation of the optimality conditions, relative to the pull of the multipliers.
+        Largest violation of the optimality conditions, relative to ``max |X'(y a)|``.
     least : float
-        What rounding of the scores leaves of the residual.
+        The part of the residual that rounding of the scores explains.
     pulled : (n_features,)
         ``X'(y a)`` for the multipliers a.
     """
@@ -95,7 +87,7 @@ class Slopes(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a smoothed problem was left, and how its multipliers pull on the features."""
+    """How the iteration on a smoothed problem ended, and ``X'(y a)`` of its multipliers."""
 
     steps: int
     solved: bool
@@ -140,7 +132,7 @@ class SmoothedHinge:
         return newton_rows(self.design)
 
     def at(self, coef: Array, intercept: float, scores: Array | None = None) -> Here:
-        """A point, whose scores may be known."""
+        """The smoothed problem at a point; ``scores`` if they are known."""
         if scores is None:
             scores = self.rows.scores(coef) + intercept
         dual = np.empty_like(scores)
@@ -190,7 +182,7 @@ class SmoothedHinge:
 def minimised(
     smoothed: SmoothedHinge, here: Here, target: float, limit: int, deadline: float
 ) -> tuple[Here, End]:
-    """Newton steps until the residual is at most ``target``, or nothing more can be done."""
+    """Newton steps until the residual is at most ``target``, or the line search fails."""
     steps, slopes = 0, smoothed.slopes(here)
     while True:
         if slopes.residual <= max(target, slopes.least):
@@ -200,13 +192,13 @@ def minimised(
         stepped = _stepped(smoothed, here, slopes, deadline)
         steps += 1
         if stepped is None:
-            solved = slopes.residual <= ROUGH * target
+            solved = slopes.residual <= ACCEPTED_EXCESS * target
             return here, End(steps, solved, stuck=True, pulled=slopes.pulled)
         here, slopes = stepped
 
 
 class _Direction(NamedTuple):
-    """A step of some ``features``, which stay on their ``side`` of zero, and its slope."""
+    """A step of some ``features``, which keep their sign ``side``, and the gradient in them."""
 
     features: NDArray[np.intp]
     side: Array
@@ -218,32 +210,34 @@ class _Direction(NamedTuple):
 def _stepped(
     smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float
 ) -> tuple[Here, Slopes] | None:
-    """A step of Newton's method, as long as the objective allows; None if it allows none.
+    """A Newton step with a line search; None if the line search fails.
 
-    Near the solution the objective cannot tell a good step from a bad one, but its slope along
-    the step can: by convexity a step is good that has not become much steeper at its end (Hager
-    and Zhang 2005).
+    Near the solution the decrease of the objective is below rounding. There the slope at the end
+    of the step decides, which by convexity bounds the objective: the approximate Wolfe condition
+    of Hager and Zhang (2005).
     """
     to = _direction(smoothed, here, slopes, deadline)
-    slack = ROUNDING * abs(here.value)
+    slack = OBJECTIVE_ROUNDING * abs(here.value)
     first = here.coef[to.features]
     whole = np.zeros_like(here.coef)
     whole[to.features] = to.coef
     moved = smoothed.rows.scores(whole) + to.intercept
     fall = -float(to.slope @ to.coef) - to.intercept * slopes.intercept
     length = 1.0
-    for trial in range(TRIALS):
+    for trial in range(MAX_TRIALS):
         coef = here.coef.copy()
         coef[to.features] = first + length * to.coef
         there = smoothed.at(
             coef, here.intercept + length * to.intercept, here.scores + length * moved
         )
-        if length * fall > slack and there.value <= here.value - DESCENT * length * fall:
+        if length * fall > slack and there.value <= here.value - ARMIJO_FRACTION * length * fall:
             return there, smoothed.slopes(there)
         if there.value <= here.value + slack:
             end = smoothed.slopes(there)
             slope = end.coef[to.features] + smoothed.l1 * to.side
-            if float(slope @ to.coef) + to.intercept * end.intercept <= FLATTER * abs(fall):
+            if float(slope @ to.coef) + to.intercept * end.intercept <= END_SLOPE_FRACTION * abs(
+                fall
+            ):
                 return there, end
         if length * fall <= slack:
             return None
@@ -252,7 +246,7 @@ def _stepped(
 
 
 def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
-    """Newton's step in the orthant of the features that are away from zero, or want to be."""
+    """The Newton step in the orthant of the non-zero and the violating features."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
     curved, coef = smoothed.curved(here, index), here.coef[index]
     matrix = few_by_rows(curved.design)
@@ -260,7 +254,9 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: fl
         own = -1.0 if curved.intercept_curvature is None else curved.intercept_curvature
         parts = matrix, curved.bends, curved.diagonal, own
         start = coef, side, slope, slopes.intercept
-        move, turn = orthant_step(*parts, *start, WIDE, SHIFTS, CORRECTIONS, WALKS)
+        move, turn = orthant_step(
+            *parts, *start, WIDE, RELATIVE_SHIFTS, ORTHANT_CORRECTIONS, ORTHANT_BREAKPOINTS
+        )
     else:
         model = _Model(system_of(curved, deadline), coef, side, slope, slopes.intercept)
         move, turn = _jumped(model)
@@ -270,7 +266,7 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: fl
 
 
 class _Model(NamedTuple):
-    """A quadratic model: its system, the point and its orthant, and the slopes there."""
+    """A quadratic model: its system, the point, its orthant, and the gradient there."""
 
     system: System
     coef: Array
@@ -280,14 +276,14 @@ class _Model(NamedTuple):
 
 
 def _jumped(model: _Model) -> tuple[Array, float]:
-    """The step to the minimiser of the model in the orthant, where that is found quickly.
+    """A primal active-set guess at the minimiser of the model in the orthant.
 
-    Coefficients that would change their sign are put to zero, all at once, and the others solved
-    for again; those that still would in the end stay at zero. The step may fail to descend.
+    All coefficients that would change their sign are fixed at zero and the others solved for
+    again, a few times; it need not be a descent direction.
     """
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
-    for _ in range(CORRECTIONS):
+    for _ in range(ORTHANT_CORRECTIONS):
         index = np.flatnonzero(stays)
         push, tilt = model.system.push(np.where(stays, 0.0, -coef), 0.0)
         part, turn = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
@@ -301,15 +297,15 @@ def _jumped(model: _Model) -> tuple[Array, float]:
 
 
 def _walked(model: _Model) -> tuple[Array, float]:
-    """A step into the orthant along which the model falls all the way.
+    """A descent direction in the orthant, by a path of minimisers.
 
-    It goes towards the minimiser up to the first coefficient that is zero, leaves that there,
-    and goes on to the minimiser of the others.
+    It goes towards the minimiser up to the first coefficient that reaches zero, fixes it there,
+    and goes on towards the minimiser over the others.
     """
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
     move, turn = np.zeros(coef.size), 0.0
-    for _ in range(WALKS):
+    for _ in range(ORTHANT_BREAKPOINTS):
         index = np.flatnonzero(stays)
         push, tilt = model.system.push(move, turn)
         part, shift = model.system.step(index, (model.slope + push)[index], model.lean + tilt)

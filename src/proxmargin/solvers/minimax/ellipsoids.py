@@ -24,15 +24,13 @@ __all__ = [
     "variances_of",
 ]
 
-# the most features or samples, whichever are fewer, for which covariances are formed
-LARGEST_SIDE = 5000
-# standard deviations that differ by more than this factor are of units that have nothing to do
-# with one another; covariances of so many such features are formed even where samples are fewer
-GRADED, LARGEST_GRADED = 1e3, 2000
-# variances below this share of the largest, times the number of them, are rounding
-ROUNDING = 1e-15
-# LAPACK's gejsv: accuracy for matrices with rows and columns of any scale; all left vectors, no
-# right ones; no restriction of the range; no transposition; no perturbation
+MAX_SIDE = 5000  # smaller of features and samples for which covariances are formed: 200 MB each
+# graded data: features of very different units, whose small variances a Gram matrix would lose
+GRADED_RATIO = 1e3  # largest to smallest standard deviation above which data are graded
+MAX_GRADED_FEATURES = 2000  # up to which covariances are formed even where samples are fewer
+VARIANCE_ROUNDING = 1e-15  # variance, per dimension and of the largest, that is rounding: 5 ulp
+# LAPACK's gejsv: full accuracy for rows and columns of any scale; all left singular vectors, no
+# right ones; the full range of exponents; no transposition; no perturbation
 JACOBI = {"joba": 2, "jobu": 1, "jobv": 3, "jobr": 0, "jobt": 0, "jobp": 0}
 
 
@@ -48,29 +46,28 @@ def is_ridge(problem: Problem) -> bool:
 def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
     """Whether covariances are formed, on the shorter side of the data.
 
-    Decided once, when the solver begins: where their eigenvalues take too much of what time is
-    left until the ``deadline`` then, they are not.
+    Decided once, when the solver starts: not where an eigendecomposition would not end before the
+    ``deadline``.
     """
     design, side = problem.design, short_side(problem.design)
     work = gram_work(max(design.n_samples, design.n_features), side, design.density)
 
     def formed() -> bool:
-        return side <= LARGEST_SIDE and affordable(work + eigen_work(side), deadline)
+        return side <= MAX_SIDE and affordable(work + eigen_work(side), deadline)
 
     return problem.remembered("covariances are formed", formed)
 
 
 def coordinates_of(problem: Problem) -> Coordinates:
-    """All features, or the span of the samples; centred, which these losses do not see.
+    """All features, or the span of the samples; centred, to which these losses are invariant.
 
-    Data that are large both ways are taken as they are: products with them are all that is used.
-    Features of very different units are not mixed, if there are not too many: inner products of
-    samples would lose the small ones.
+    Data with many samples and many features are not transformed: only products are needed. Graded
+    features are not mixed, unless there are too many: the Gram matrix would lose the small ones.
     """
     if not forms_covariances(problem):
         return AllFeatures(problem.design)
     design = centred(problem.design, problem.loss.shares)
-    if LARGEST_GRADED >= design.n_features > design.n_samples:
+    if MAX_GRADED_FEATURES >= design.n_features > design.n_samples:
         variances = design.column_squares(problem.loss.shares, np.zeros(design.n_features))
         if _is_graded(np.sqrt(variances[variances > 0])):
             return AllFeatures(design)
@@ -96,30 +93,29 @@ def variances_of(problem: Problem) -> Array:
 
 
 def spectrum(matrix: Array, variances: Array) -> tuple[Array, Array]:
-    """Eigenvalues, zero where they are of rounding, and eigenvectors of a covariance matrix.
+    """Eigenvalues and eigenvectors of a covariance matrix; eigenvalues below rounding are zero.
 
-    Where features have very different units, the usual methods find the small eigenvalues up to
-    the rounding of the large ones only. A covariance determines them better: up to its own
-    rounding, entry by entry, if its correlations are well-conditioned (Demmel and Veselic 1992,
-    "Jacobi's method is more accurate than QR"). Then they are the squared singular values of a
-    pivoted Cholesky factor, by one-sided Jacobi rotations.
+    For graded data, tridiagonalisation finds eigenvalues with an absolute error of the order of
+    ulps of the largest. The matrix determines them to high relative accuracy if its correlations
+    are well-conditioned (Demmel and Veselic 1992, "Jacobi's method is more accurate than QR"):
+    they are the squared singular values of a pivoted Cholesky factor, by one-sided Jacobi.
 
     Parameters
     ----------
     matrix : (k, k)
         Overwritten.
     variances : (k,)
-        Of the features over all samples: what is left of one inside the classes may be rounding.
+        Of the features over all samples, the scale of rounding in the within-class variances.
     """
     size = len(variances)
-    none = np.diag(matrix) <= ROUNDING * size * variances
+    none = np.diag(matrix) <= VARIANCE_ROUNDING * size * variances
     matrix[none], matrix[:, none] = 0.0, 0.0
     scale = np.sqrt(np.where(none, 1.0, np.diag(matrix)))
     if not _is_graded(scale[~none]):
         values, vectors = eigh(matrix, overwrite_a=True, check_finite=False)
-        return np.where(values > ROUNDING * size * values[-1], values, 0.0), vectors
+        return np.where(values > VARIANCE_ROUNDING * size * values[-1], values, 0.0), vectors
     correlations = matrix / scale / scale[:, None]
-    packed, pivots, rank, _ = lapack.dpstrf(correlations, lower=1, tol=ROUNDING * size)
+    packed, pivots, rank, _ = lapack.dpstrf(correlations, lower=1, tol=VARIANCE_ROUNDING * size)
     factor = np.empty((size, rank))
     factor[pivots - 1] = np.tril(packed)[:, :rank]
     singular, vectors, _, unit, _, _ = lapack.dgejsv(scale[:, None] * factor, **JACOBI)
@@ -129,4 +125,4 @@ def spectrum(matrix: Array, variances: Array) -> tuple[Array, Array]:
 
 
 def _is_graded(deviations: Array) -> bool:
-    return bool(deviations.size and deviations.max() > GRADED * deviations.min())
+    return bool(deviations.size and deviations.max() > GRADED_RATIO * deviations.min())

@@ -13,7 +13,7 @@ from proxmargin.losses.minimax import MinimaxFisher
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.minimax.ellipsoids import (
-    ROUNDING,
+    VARIANCE_ROUNDING,
     coordinates_of,
     covariances,
     ellipsoid_loss,
@@ -27,14 +27,15 @@ from proxmargin.traits import Trait
 
 __all__ = ["FisherSecular", "FisherState"]
 
-# what the difference of the means has outside the range of the covariance is rounding below this
-OUTSIDE = 1e-11
-# the secular equation converges quadratically, from the left
-SECULAR_STEPS, SECULAR = 200, 1e-15
-# iterative refinement of the one linear system
-REFINEMENTS = 2
-# vectors that a Lanczos step adds, and the loss of norm that ends it
-LANCZOS_BLOCK, BREAKDOWN = 8, 1e-13
+# share of |difference of means| in the null space of the covariance that is rounding
+NULL_SPACE_ROUNDING = 1e-11
+# secular equation, by Newton's method from the left
+MAX_SECULAR_STEPS = 200
+SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
+REFINEMENTS = 2  # steps of iterative refinement, with residuals from the data
+# Lanczos iteration
+LANCZOS_BLOCK = 8  # vectors that a step of the solver adds
+LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual that ends the Krylov space
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class FisherState(State):
     basis : tuple of (LANCZOS_BLOCK, n_features)
         Orthonormal Lanczos vectors, for large data; the next one is ``following``.
     diagonal, beside : (k,)
-        The tridiagonal matrix; the last entry of ``beside`` links to ``following``.
+        Diagonal and subdiagonal of the tridiagonal matrix, the last entry to ``following``.
     """
 
     coef: Array = None  # type: ignore[assignment]
@@ -93,10 +94,11 @@ class FisherSecular(Solver[FisherState]):
 
         ``l2 w = mu (S + mu I)^-1 d``,  ``d'(S + mu I)^-1 S (S + mu I)^-1 d = kappa^2``:
 
-    one eigendecomposition of S on the shorter side of the data, then Newton's method in mu. Where
-    no mu > 0 solves it, w is what d has outside the range of S, zero for most data with more
-    samples than features: kappa has reached its largest value then. Data that are large both ways
-    get a Lanczos basis of S instead, started at d, that grows until the certificate is met.
+    one eigendecomposition of S on the shorter side of the data, then Newton's method in mu. If no
+    mu > 0 solves it, w is the projection of d on the null space of S, which is zero for most data
+    with more samples than features: kappa has reached its largest value then. Data with many
+    samples and many features get a Lanczos basis of S started at d, which grows until the
+    certificate is met.
     """
 
     name: ClassVar[str] = "fisher-secular"
@@ -137,9 +139,8 @@ class FisherSecular(Solver[FisherState]):
         found = _secular(values, vectors.T @ apart, loss.kappa)
         regression = vectors @ found.regression
         dual = _dual_of(problem, design, regression)
-        for _ in range(
-            REFINEMENTS if np.isfinite(found.mu) else 0
-        ):  # products with the data know more than their covariance
+        for _ in range(REFINEMENTS if np.isfinite(found.mu) else 0):
+            # residuals from the data: the covariance has the square of their condition number
             rest = -design.adjoint(dual[:, None])[:, 0] - vectors @ found.direction
             step = found.solved(values, vectors.T @ rest)
             regression = regression + vectors @ step
@@ -156,7 +157,7 @@ class FisherSecular(Solver[FisherState]):
         state = _lanczos(problem, state)
         found_values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
         values: Array = np.array(found_values, np.float64)
-        values[values <= ROUNDING * values.size * values[-1]] = 0.0
+        values[values <= VARIANCE_ROUNDING * values.size * values[-1]] = 0.0
         found = _secular(values, size * vectors[0], loss.kappa)
         coef = _combined(state.basis, vectors @ found.direction) / problem.penalty.l2
         regression = _combined(state.basis, vectors @ found.regression)
@@ -180,23 +181,23 @@ def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
 
-    Newton's method on ``1 / kappa = 1 / root(mu)``, concave in mu: from the left it stays there.
-    Without a solution mu is zero, and what is left of d is what lies outside the range.
+    Newton's method on ``1 / kappa = 1 / root(mu)``, concave in mu, so that iterates from the left
+    stay there. Without a solution mu is zero and the direction is d's projection on the null space.
 
     Parameters
     ----------
     values, apart : (k,)
-        Eigenvalues lambda, zero or real, and the difference of the means d in the eigenvectors.
+        Eigenvalues lambda >= 0, and the difference of the means d in the basis of eigenvectors.
     """
     real = values > 0
     if kappa == 0 or not real.any():
         return _Secular(apart.copy(), np.zeros_like(apart), np.inf)
     heavy, part = values[real], apart[real]
     mu, found = 0.0, False
-    for _ in range(SECULAR_STEPS):
+    for _ in range(MAX_SECULAR_STEPS):
         shifted = heavy + mu
         square = float((part**2 * heavy / shifted**2).sum())
-        if square <= kappa**2 * (1.0 + SECULAR):
+        if square <= kappa**2 * (1.0 + SECULAR_TOLERANCE):
             break
         found = True
         fall = float((part**2 * heavy / shifted**3).sum())
@@ -208,13 +209,13 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     regression[real] = part / (heavy + mu)
     if found:
         direction[real] = mu * regression[real]
-    if found or np.linalg.norm(apart[~real]) > OUTSIDE * np.linalg.norm(apart):
+    if found or np.linalg.norm(apart[~real]) > NULL_SPACE_ROUNDING * np.linalg.norm(apart):
         direction[~real] = apart[~real]
     return _Secular(direction, regression, mu)
 
 
 def _lanczos(problem: Problem, state: FisherState) -> FisherState:
-    """`LANCZOS_BLOCK` more orthonormal vectors that make the covariance tridiagonal."""
+    """`LANCZOS_BLOCK` more vectors of the Lanczos basis, with full reorthogonalisation."""
     design, form = problem.design, ellipsoid_loss(problem).form
     diagonal = [] if state.diagonal is None else list(state.diagonal)
     beside = [] if state.beside is None else list(state.beside)
@@ -229,12 +230,12 @@ def _lanczos(problem: Problem, state: FisherState) -> FisherState:
         image = design.adjoint(spread[:, None])[:, 0]
         diagonal.append(float(following @ image))
         size = float(np.linalg.norm(image))
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # twice is enough (Kahan): classical Gram-Schmidt with one repetition
             for part in (*state.basis, block[:count]):
                 image -= part.T @ (part @ image)
         rest = float(np.linalg.norm(image))
         beside.append(rest)
-        ended = rest <= BREAKDOWN * size
+        ended = rest <= LANCZOS_BREAKDOWN * size
         following = image if ended else image / rest
     return replace(
         state,

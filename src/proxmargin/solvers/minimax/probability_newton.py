@@ -29,23 +29,30 @@ from proxmargin.traits import Trait
 
 __all__ = ["ProbabilityNewton", "ProbabilityState"]
 
-# Newton's method: the shift of the reweighted system, and when the search for a margin gives up;
-# a proof that there is none leaves this share of what the difference of the means could gain
-SEARCH_SHIFT, SEARCH_LIMIT, NOTHING = 1e-14, 100, 1e-14
-# conjugate gradients: iterations, and relative residuals, loosest and tightest
-CG_LIMIT, LOOSEST, TIGHTEST = 50, 0.1, 1e-8
-# iterative refinement of linear systems; Newton steps for a level where another one is zero
-REFINEMENTS, LIMIT_STEPS = 2, 3
-# the search along a step ends when the slope has fallen to this share of its first value
-RAY_STEPS, RAY_SHARE = 100, 1e-6
-# steps without a smaller gap after which rounding is all that is left
-PATIENCE, FALL = 6, 0.8
-# the gap that did not halve this often is that of a class whose scores all but coincide
-STUCK = 2
-# a level moves by factors in this range, and is on its way where it moves by this share; in units
-# of the variance over l2 it is low below the fourth number, and as good as zero, but harmless to a
-# Cholesky factor, at the fifth
-LEVEL_FALL, LEVEL_RISE, MOVING, LOW, LEAST, LEVEL_PATIENCE = 1e-3, 10.0, 0.5, 1e-5, 1e-10, 8
+# Lanckriet's reweighted iteration, while the coefficients have no margin
+REWEIGHTED_REGULARISATION = 1e-14  # of the diagonal: the pooled covariance may be singular
+MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin gives up
+MARGIN_GAP = 1e-14  # gap that proves w = 0 optimal, relative to |difference of means|^2 / l2
+# Newton systems without a covariance matrix: conjugate gradients, as tight as the gradient is small
+CG_STEPS = 50  # at most
+LOOSEST_CG_TOLERANCE = 0.1  # relative residual
+TIGHTEST_CG_TOLERANCE = 1e-8  # relative residual
+# exact line search
+LINE_SEARCH_STEPS = 100  # at most; bisections exhaust the 53 bits of a step long before
+LINE_SEARCH_TOLERANCE = 1e-6  # of the first slope: an evaluation costs eight scalars
+# convergence, by the duality gap
+GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
+PATIENCE_STEPS = 6  # without progress: the gap has reached rounding
+STALLED_STEPS = 2  # without progress: a class has nearly equal scores, go on in the levels
+# Newton's method in the levels; levels are in units of the mean variance over l2
+REFINEMENTS = 2  # of a linear system, each with a residual from the data
+SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step, from one level to the next
+LARGEST_LEVEL_RATIO = 10.0  # the same, upwards
+LEVEL_MOVED = 0.5  # relative change of a level that counts as progress whatever the gap
+LOW_LEVEL = 1e-5  # a level below this that still falls is taken to its limit, zero
+LEVEL_FLOOR = 1e-10  # least level: 1 / level still leaves the Cholesky factor its digits
+LIMIT_NEWTON_STEPS = 3  # for the level of one class where that of the other is zero
+LEVEL_PATIENCE_STEPS = 8  # without progress: more than in w, as the gap can rise on the way
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +97,11 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     by ``(sum_o S_o / n_o)^-1 d`` instead, Lanckriet's iteration for the largest kappa with one,
     until there is a margin or a dual point proves that there is none.
 
-    Where the optimum gives all samples of a class one score, n_o has a kink there and Newton's
-    method in w stalls. Then it goes on in the two levels mu of ``kappa n = min over mu of
-    n^2 / (2 mu) + kappa^2 mu / 2``: the objective minimised over w is smooth and convex in them
-    down to zero, ``w = (l2 I + sum_o S_o / mu_o)^-1 d``, and their dual points need no repair
-    where a level is falling.
+    Where all samples of a class have the same score at the optimum, n_o has a kink there and
+    Newton's method in w stalls. It then goes on in the two levels mu of the variational form
+    ``kappa n = min over mu of n^2 / (2 mu) + kappa^2 mu / 2``: the objective minimised over w is
+    smooth and convex in them down to zero, ``w = (l2 I + sum_o S_o / mu_o)^-1 d``, and the dual
+    point of a level that is falling is feasible without a projection.
     """
 
     name: ClassVar[str] = "probability-newton"
@@ -152,10 +159,10 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         duals = _Spread(problem, reached).dual(), at.multipliers(moved)
         gaps = [_gap(problem, reached, dual) for dual in duals]
         best = int(np.argmin(gaps))
-        idle = 0 if gaps[best] < FALL * state.gap else state.idle + 1
+        idle = 0 if gaps[best] < GAP_REDUCTION * state.gap else state.idle + 1
         change = length * float(np.linalg.norm(direction))
-        # no step at all is what the kink of a class without spread leaves, too
-        still = idle >= STUCK or change == 0.0
+        # a zero step is a stall too: at equal scores of a class the objective has a kink
+        still = idle >= STALLED_STEPS or change == 0.0
         stuck = still and state.covariances is not None and at.kappa > 0
         return replace(
             reached,
@@ -165,17 +172,17 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             gap=min(gaps[best], state.gap),
             idle=idle,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
-            finished=not stuck and (change == 0.0 or idle >= PATIENCE),
+            finished=not stuck and (change == 0.0 or idle >= PATIENCE_STEPS),
         )
 
     def _in_levels(
         self, problem: Problem, state: ProbabilityState, levels: Array
     ) -> ProbabilityState:
-        """A Newton step in the levels, from what the coefficients are at these."""
+        """A Newton step in the levels; the coefficients are the minimiser at the current ones."""
         at, l2 = _Spread(problem, state), problem.penalty.l2
         unit = at.variance() / l2
-        levels = np.maximum(levels, LEAST * unit)
-        solve = inverse_of(at.matrix(l2, 1.0 / levels), overwrite=True)
+        levels = np.maximum(levels, LEVEL_FLOOR * unit)
+        solve = cholesky(at.matrix(l2, 1.0 / levels))
         coef = at.refined(solve, l2, 1.0 / levels, -at.pull(at.form.offset))
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, coef=coef, scores=scores)
@@ -185,16 +192,16 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         pulls = np.stack([found.image(k) / levels[k] ** 2 for k in range(2)], axis=1)
         slope = 0.5 * (at.kappa**2 - (found.sizes / levels) ** 2)
         bend = np.diag(found.sizes**2 / levels**3) - pulls.T @ solve(pulls)
-        collapsed = (slope > 0) & (levels <= LOW * unit)
+        collapsed = (slope > 0) & (levels <= LOW_LEVEL * unit)
         if collapsed.any():
             limit, limit_dual = self._at_zero(problem, reached, levels, collapsed)
             limit_gap = _gap(problem, limit, limit_dual)
             if limit_gap < gap:
                 reached, dual, gap = limit, limit_dual, limit_gap
-        following = _next_levels(levels, slope, bend, LOW * unit)
-        moved = np.abs(np.maximum(following, LEAST * unit) - levels)
-        on_the_way = bool((moved > MOVING * levels).any())
-        idle = 0 if on_the_way or gap < FALL * state.gap else state.idle + 1
+        following = _next_levels(levels, slope, bend, LOW_LEVEL * unit)
+        moved = np.abs(np.maximum(following, LEVEL_FLOOR * unit) - levels)
+        on_the_way = bool((moved > LEVEL_MOVED * levels).any())
+        idle = 0 if on_the_way or gap < GAP_REDUCTION * state.gap else state.idle + 1
         return replace(
             reached,
             n_iter=state.n_iter + 1,
@@ -202,7 +209,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             levels=following,
             gap=min(gap, state.gap),
             idle=idle,
-            finished=idle >= LEVEL_PATIENCE,
+            finished=idle >= LEVEL_PATIENCE_STEPS,
         )
 
     def _at_zero(
@@ -210,9 +217,9 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     ) -> tuple[ProbabilityState, Array]:
         """The limit of coefficients and dual point as the levels of some classes go to zero.
 
-        w has no part in the range of their covariances, S, and their multipliers are those of
-        least norm that take what the rest of the equations leaves there: ``v = X g`` with
-        ``S g = d - l2 w - sum of the others of S_o w / mu_o``.
+        w is orthogonal to the range of their covariances S. The multipliers of these classes are
+        the least-norm solution of the remaining stationarity conditions in that range:
+        ``v = X g`` with ``S g = d - l2 w - sum of the others of S_o w / mu_o``.
         """
         at, l2 = _Spread(problem, state), problem.penalty.l2
         values, vectors = spectrum(at.matrix(0.0, collapsed.astype(float)), variances_of(problem))
@@ -239,15 +246,15 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         collapsed: NDArray[np.bool_],
         outside: Array,
     ) -> tuple[ProbabilityState, Array]:
-        """The coefficients outside the range of some classes, and the level of another class.
+        """The coefficients in the null space of some covariances, and the level of another class.
 
-        That level was found with coefficients that had a small part inside: it is corrected.
+        That level was found with coefficients not quite in the null space; Newton corrects it.
         """
         at, l2 = _Spread(problem, state), problem.penalty.l2
         apart = -at.pull(at.form.offset)
         if not outside.shape[1]:
             return replace(state, coef=0.0 * apart, scores=0.0 * state.scores), levels
-        for _ in range(LIMIT_STEPS):
+        for _ in range(LIMIT_NEWTON_STEPS):
             others = np.where(collapsed, 0.0, 1.0 / levels)
             inner = inverse_of(outside.T @ at.matrix(l2, others) @ outside)
             solve = partial(_between, outside, inner)
@@ -265,10 +272,10 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         return state, levels
 
     def _without_margin(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
-        """Look for a direction with a margin, or for a proof that there is none."""
+        """A reweighted step towards a direction with a margin, or a proof that none exists."""
         at = _Spread(problem, state)
         apart = -at.pull(at.form.offset)
-        coef = at.solved(SEARCH_SHIFT * at.curvatures(), at.weighed, apart)
+        coef = at.solved(REWEIGHTED_REGULARISATION * at.curvatures(), at.weighed, apart)
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, n_iter=state.n_iter + 1, coef=coef, scores=scores)
         u = at.weighed(at.form.deviations(scores)) / at.kappa
@@ -281,9 +288,9 @@ class ProbabilityNewton(Solver[ProbabilityState]):
                 finished=True,
             )
             most = float(apart @ apart) / problem.penalty.l2
-            if _gap(problem, nothing, nothing.dual) <= NOTHING * most:
+            if _gap(problem, nothing, nothing.dual) <= MARGIN_GAP * most:
                 return nothing
-        return replace(reached, idle=state.idle + 1, finished=state.idle >= SEARCH_LIMIT)
+        return replace(reached, idle=state.idle + 1, finished=state.idle >= MAX_REWEIGHTED_STEPS)
 
 
 def _between(outer: Array, inner: Callable[[Array], Array], right: Array) -> Array:
@@ -321,7 +328,7 @@ class _Spread:
         return rate
 
     def bent(self, e: Array) -> Array:
-        """Derivative of ``kappa v_o / n_o`` along e: without what e has along v."""
+        """Derivative of ``kappa v_o / n_o`` along e: the part of e orthogonal to v."""
         rate = self.weighed(e)
         for one, size in zip(self.form.classes, self.sizes, strict=True):
             if size > 0:
@@ -337,7 +344,7 @@ class _Spread:
         return self.form.dual_point(self.form.project(u))
 
     def curvatures(self) -> Array:
-        """Curvatures of ``kappa sum_o S_o / n_o`` along the coordinates; or one for all of them."""
+        """Diagonal of ``kappa sum_o S_o / n_o``; without covariances its Rayleigh quotient at w."""
         if self.covariances is None:
             bend = self.kappa * float((self.sizes**2).sum() / self.sizes.max())
             return np.full(self.coef.size, bend / float(self.coef @ self.coef))
@@ -354,8 +361,8 @@ class _Spread:
             return l2 * direction + self.pull(self.form.roots * rate(e))
 
         share = float(np.linalg.norm(right) / np.linalg.norm(l2 * self.coef))
-        share = min(LOOSEST, max(TIGHTEST, share))
-        return conjugate_gradients(product, np.ones_like(right), right, share, CG_LIMIT)
+        share = min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, share))
+        return conjugate_gradients(product, np.ones_like(right), right, share, CG_STEPS)
 
     def _hessian(self, l2: float | Array, rate: Callable[[Array], Array]) -> Array:
         matrix = self.matrix(l2, self._factors())
@@ -377,9 +384,10 @@ class _Spread:
     def refined(
         self, solve: Callable[[Array], Array], l2: float, factors: Array, right: Array
     ) -> Array:
-        """Solve ``(l2 I + sum_o factors_o S_o) x = right`` with an approximate inverse.
+        """Solve ``(l2 I + sum_o factors_o S_o) x = right`` by iterative refinement.
 
-        Residuals are of products with the data, which know more than their covariance.
+        Residuals are products with the data: the condition number of the covariance is the square
+        of theirs.
         """
         solution = solve(right)
         for _ in range(REFINEMENTS):
@@ -396,7 +404,7 @@ class _Spread:
         return image
 
     def variance(self) -> float:
-        """The mean variance of the features, as far as the coefficients use them, in total."""
+        """The variance of the features, averaged with weights w^2, times their number."""
         assert self.covariances is not None
         variances, squares = np.einsum("oii->i", self.covariances), self.coef**2
         return self.coef.size * float(variances @ squares) / float(squares.sum())
@@ -445,17 +453,17 @@ def _gap(problem: Problem, state: ProbabilityState, dual: Array | None) -> float
 
 
 def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:
-    """A Newton step in the two levels, kept within factors of what they are.
+    """A Newton step in the two levels, each ratio of new to old within a trust region.
 
-    A low level that wants to fall goes to zero, and out of the equations of the other one.
+    A low level that still falls is set to zero and leaves the equation of the other one.
     """
     falling = (slope > 0) & (levels <= low)
-    wanted = np.where(falling, 0.0, levels * np.where(slope > 0, 0.1, LEVEL_RISE))
+    wanted = np.where(falling, 0.0, levels * np.where(slope > 0, 0.1, LARGEST_LEVEL_RATIO))
     rest = np.flatnonzero(~falling)
     part = bend[np.ix_(rest, rest)]
     if rest.size and np.linalg.eigvalsh(part)[0] > 0:
         wanted[rest] = levels[rest] - np.linalg.solve(part, slope[rest])
-    moved: Array = np.clip(wanted, LEVEL_FALL * levels, LEVEL_RISE * levels)
+    moved: Array = np.clip(wanted, SMALLEST_LEVEL_RATIO * levels, LARGEST_LEVEL_RATIO * levels)
     return moved
 
 
@@ -469,9 +477,9 @@ def _root(slope: Callable[[float], float]) -> float:
         return 0.0
     low, high, t = 0.0, np.inf, 1.0
     at_low, at_high = first, np.inf
-    for trial in range(RAY_STEPS):
+    for trial in range(LINE_SEARCH_STEPS):
         here = slope(t)
-        if abs(here) <= RAY_SHARE * abs(first):
+        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
             return t
         if here < 0.0:
             low, at_low = t, here

@@ -31,25 +31,24 @@ from proxmargin.traits import Trait
 
 __all__ = ["BallNewton", "BallNewtonState"]
 
-# the most features or samples, whichever are fewer, for which a Hessian is formed
-LARGEST_SIDE = 5000
-# of which one more step after the tolerance is met costs little beside those before
-SMALL_SIDE = 400
-# factors that a step takes, about, to find the multiplier
-FACTORS = 4.0
-# of the trace of a Hessian, added to its diagonal
-FIRST_SHIFT = 1e-15
-# growth of that shift while the Hessian cannot be factored
-SHIFT_GROWTH = 100.0
-# the length of the model's minimiser is the radius up to this share of it, or up to a share of the
-# relative gap, or of the root of what the last step gained, where these are more, which costs a
-# factor or two less; and before it is made that
-SECULAR, LOOSE, LOOSEST, SECULAR_STEPS = 1e-14, 0.1, 1e-2, 60
-# steps without progress after which rounding is all that is left
-PATIENCE = 6
-FALL, ROUNDING = 0.8, 1e-14
-# below this the objective is zero for all that its certificate can tell
-NOTHING = 1e-18
+# sides: the smaller of the numbers of features and samples
+MAX_SIDE = 5000  # for which a Hessian is formed: 200 MB
+POLISH_SIDE = 400  # up to which a polishing step is cheap beside the fit
+FACTORS_PER_STEP = 4.0  # Cholesky factors that the multiplier of a step takes, on average
+# regularisation of a singular Hessian
+RELATIVE_SHIFT = 1e-15  # of its trace
+SHIFT_GROWTH = 100.0  # while Cholesky fails
+# secular equation: relative error of the norm of the model's minimiser, before it is scaled to the
+# radius; an inexact Newton step saves a factor or two
+SECULAR_TOLERANCE = 1e-14  # the tightest
+SECULAR_FORCING = 0.1  # times the lesser of relative gap and sqrt(last decrease of the objective)
+LOOSEST_SECULAR_TOLERANCE = 1e-2
+MAX_SECULAR_STEPS = 60
+# convergence
+GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
+OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective that is more than rounding
+ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
+PATIENCE_STEPS = 6  # without progress: gap and objective have reached rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,7 @@ class BallNewtonState(PricedState):
     gradient : (k,)
         Of the loss in the coefficients.
     share : float
-        How much of the curvature of reweighted least squares stands in where the loss has none.
+        Weight of the reweighted least-squares majoriser where the loss has no curvature.
     multiplier : float
         Of the ball, in the last quadratic model.
     objective, gap : float
@@ -118,9 +117,9 @@ class BallNewton(Solver[BallNewtonState]):
         if problem.penalty.p != 2:
             return f"it needs a ball of the Euclidean norm, p = 2, got p = {problem.penalty.p:g}"
         side = short_side(problem.design)
-        if side > LARGEST_SIDE:
+        if side > MAX_SIDE:
             return (
-                f"it forms a matrix of {side} by {side}: at most {LARGEST_SIDE} features or"
+                f"it forms a matrix of {side} by {side}: at most {MAX_SIDE} features or"
                 " samples, whichever are fewer, are taken"
             )
         return None
@@ -128,7 +127,7 @@ class BallNewton(Solver[BallNewtonState]):
     def work(self, problem: Problem) -> float:
         design, side = problem.design, short_side(problem.design)
         long = max(design.n_samples, design.n_features)
-        return gram_work(long, side, design.density) + FACTORS * factor_work(side)
+        return gram_work(long, side, design.density) + FACTORS_PER_STEP * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
         coordinates, centre = _views(problem)
@@ -138,16 +137,18 @@ class BallNewton(Solver[BallNewtonState]):
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
         begun = self._priced(problem, state, intercept, scores)
-        # a step of many numbers costs more than its digits are worth
-        small = short_side(problem.design) <= SMALL_SIDE
+        # a large polishing step costs more than its digits are worth
+        small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         design, radius, at = _views(problem)[0].design, _radius(problem), state.at
         matrix, mean = eliminated(problem, design, at.bend)
-        # a step that is so far off loses the square of that
+        # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
-        accuracy = float(np.clip(LOOSE * ahead, SECULAR, LOOSEST))
+        accuracy = float(
+            np.clip(SECULAR_FORCING * ahead, SECULAR_TOLERANCE, LOOSEST_SECULAR_TOLERANCE)
+        )
         found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier, accuracy)
         move = -float(mean @ found.step)
         moved = design.scores(found.step[:, None])[:, 0] + move
@@ -163,7 +164,7 @@ class BallNewton(Solver[BallNewtonState]):
         intercept = at.intercept + length * move
         priced = self._priced(problem, reached, intercept, at.scores + length * moved)
         stuck = change == 0.0 and state.share == 0.0
-        return priced.but(finished=priced.idle >= PATIENCE or stuck)
+        return priced.but(finished=priced.idle >= PATIENCE_STEPS or stuck)
 
     def _priced(
         self, problem: Problem, state: BallNewtonState, intercept: float, scores: Array
@@ -172,8 +173,8 @@ class BallNewton(Solver[BallNewtonState]):
         at = expanded(problem, scores, intercept, state.share)
         gradient = _views(problem)[0].design.adjoint(at.dual[:, None])[:, 0]
         lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
-        better = lost < FALL * state.gap
-        better |= state.objective - at.value > ROUNDING * abs(at.value) + NOTHING
+        better = lost < GAP_REDUCTION * state.gap
+        better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
         return state.but(
             at=at,
             gradient=gradient,
@@ -193,7 +194,7 @@ class BallNewton(Solver[BallNewtonState]):
         return Point(coef[:, None], np.array([state.at.intercept - float(centre @ coef)]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
-        # coefficients that come out of the span carry its rounding, which the scores do not
+        # coefficients mapped back from the span carry rounding that these scores do not have
         whole = isinstance(_views(problem)[0], AllFeatures)
         return state.at.scores[:, None] if whole else None
 
@@ -214,7 +215,7 @@ def _radius(problem: Problem) -> float:
 
 
 def _inside(coef: Array, radius: float) -> Array:
-    """``coef``, shortened where rounding has left it outside the ball."""
+    """``coef``, scaled to the radius where rounding puts it outside the ball."""
     size = float(np.linalg.norm(coef))
     return coef * (radius / size) if size > radius else coef
 
@@ -225,25 +226,26 @@ def _minimised(
     at: Array,
     radius: float,
     guess: float,
-    accuracy: float = SECULAR,
+    accuracy: float = SECULAR_TOLERANCE,
 ) -> _InBall:
     """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
 
-    Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d: concave in mu, so that its steps from
-    the left stay there, and those from the right are kept in a bracket. A singular H is shifted
-    until it can be factored, which leaves its fixed points where they are; then x(0) exists, and
-    x(mu) shrinks to zero as mu grows: there is no hard case.
+    Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d, which is concave in mu: iterates from
+    the left stay there, those from the right are safeguarded by a bracket. A singular H is shifted
+    until Cholesky succeeds, which does not move the fixed points of the outer iteration; then x(0)
+    exists and ``|x(mu)|`` falls to zero: the hard case of trust regions does not occur.
     """
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
         return _InBall(step, guess)
-    shift = FIRST_SHIFT * (float(np.trace(matrix)) + slant / radius)
+    lift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
-    for _ in range(SECULAR_STEPS):
-        factor = cholesky(matrix, [shift + mu])
-        if factor is None:
-            shift *= SHIFT_GROWTH
+    for _ in range(MAX_SECULAR_STEPS):
+        try:
+            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
+        except LinAlgError:
+            lift *= SHIFT_GROWTH
             continue
         step = -factor.solve(gradient + mu * at)
         reached = at + step
@@ -251,7 +253,7 @@ def _minimised(
         if mu == 0.0 and size <= radius:
             break
         if abs(size - radius) <= accuracy * radius:
-            # on the sphere the error of a loose solution is along it: the gap sees its square
+            # scaled to the sphere, the error is tangential, and costs the gap its square only
             step = reached * (radius / size) - at
             break
         low, high = (mu, high) if size > radius else (low, mu)

@@ -19,7 +19,7 @@ __all__ = ["ColumnSet", "readable"]
 
 
 def readable(problem: Problem) -> bool:
-    """Whether columns can be read without filling a sparse matrix."""
+    """Whether columns can be read without making a sparse matrix dense."""
     design = problem.design
     if isinstance(design, StandardizedDesign) and not design.is_dense:
         return problem.intercept.is_shift_invariant or not design.centre.any()
@@ -36,10 +36,11 @@ class ColumnSet:
         The features, in the order of the columns.
     columns : (n_samples, k) matrix in Fortran order, or sparse by columns
     mean, unit : (k,)
-        Where the intercept is free the mean only moves it. Dense columns are centred: the Hessian
-        without the intercept is a covariance, and would lose its digits to large means. Of sparse
-        columns only those without a zero are centred, the others would be filled (and have a
-        spread as large as their mean); of standardised data ``mean`` brings back what they had.
+        A free intercept absorbs the mean. Dense columns are centred: with the intercept eliminated
+        the Hessian is a covariance, which cancellation would spoil if means were large. Of sparse
+        columns only those without a zero are centred; others would become dense, and their
+        standard deviation is of the order of their mean. For sparse standardised data ``mean``
+        is minus the centre over the scale, so that the stored columns need not be centred.
     """
 
     members: NDArray[np.intp]
@@ -88,20 +89,26 @@ class ColumnSet:
 
     @property
     def entries(self) -> int:
-        """How many are stored."""
+        """Number of stored values."""
         matrix = self.columns
         return int(matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz)
 
     @property
     def kernel(self) -> Any:
-        """What compiled functions take for columns."""
+        """The columns as compiled kernels take them: an array, or compressed columns."""
         matrix = self.columns
         if isinstance(matrix, np.ndarray):
             return matrix
         return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
 
     def offset(self, coef: Array) -> float:
-        """What centring adds to the intercept; ``coef`` in the units of the columns."""
+        """``mean' w``: subtract it from the intercept of the columns to get that of the features.
+
+        Parameters
+        ----------
+        coef : (k,)
+            Of the columns, which have unit mean square.
+        """
         return float(self.mean @ (coef / self.unit))
 
 

@@ -31,12 +31,15 @@ __all__ = [
     "well_centred",
 ]
 
-# the search along a step ends when the slope has fallen to this share of its first value
-SEARCH_SHARE, SEARCH_STEPS = 0.05, 60
-# homotopy from the curvature of reweighted least squares to that of the loss
-SHARE_END, SHARE_FALL, SHARE_RISE = 1e-3, 0.1, 10.0
-# steps at least this long are good ones, and at least that long acceptable
-GOOD_STEP, FAIR_STEP = 0.5, 0.1
+# exact line search
+LINE_SEARCH_TOLERANCE = 0.05  # of the first slope
+LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
+# homotopy in the weight of the reweighted least-squares majoriser, controlled by the step length
+SMALLEST_MAJORISER = 1e-3  # weight; below it the weight is zero
+MAJORISER_DECREASE = 0.1  # factor, after a good step
+MAJORISER_INCREASE = 10.0  # factor, after a step that is not fair
+GOOD_STEP_LENGTH = 0.5  # at least; one is the full Newton step
+FAIR_STEP_LENGTH = 0.1  # at least
 
 
 class Expansion(NamedTuple):
@@ -51,7 +54,7 @@ class Expansion(NamedTuple):
     dual : (n_samples,)
         Gradient of the loss in the scores.
     bend : (n_samples,)
-        Second derivatives in the scores, or what stands in for them.
+        Second derivatives in the scores, or their majoriser where the loss has none.
     """
 
     intercept: float
@@ -83,10 +86,10 @@ def loss_of(problem: Problem) -> MarginSum:
 
 
 def well_centred(problem: Problem) -> Design:
-    """The data, centred where the intercept is free, which only moves the intercept.
+    """The data, centred where the intercept is free: the problem is invariant to shifts.
 
-    A Hessian without intercept is a covariance: formed from data with large means it would have
-    lost its digits.
+    With the intercept eliminated the Hessian is a covariance, which cancellation would spoil if
+    it were formed from data with large means.
     """
     if problem.intercept.is_shift_invariant:
         return centred(problem.design, problem.loss.shares)
@@ -107,7 +110,8 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
     scores : (n_samples,)
         At ``intercept``.
     share : float
-        Of the curvature of reweighted least squares, where the loss has none (`next_share`).
+        Weight of the reweighted least-squares majoriser where the loss has no curvature
+        (`next_share`).
     """
     loss, start = loss_of(problem), np.array([intercept])
     bare = (scores - intercept)[:, None]
@@ -159,21 +163,27 @@ def line_search(
         return _exact_step(loss, at.scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
     ray = (at.scores, moved, signs, weights, nothing, nothing, 0.0, 0.0, slope, bend)
-    step: float = compiled.exact_step(loss.phi.shape, *ray, SEARCH_SHARE, SEARCH_STEPS)
+    step: float = compiled.exact_step(
+        loss.phi.shape, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
+    )
     return step
 
 
 def first_share(problem: Problem) -> float:
-    """The share to start with: one for losses with a linear piece, which has no curvature."""
+    """The first weight of the majoriser: one for losses with linear pieces, else zero."""
     shape = loss_of(problem).phi.shape
     return 1.0 if shape is None or np.isfinite(shape.cap) else 0.0
 
 
 def next_share(before: float, step: float) -> float:
-    """Less reweighted curvature after a good step, more after a short one."""
-    if step >= GOOD_STEP:
-        return SHARE_FALL * before if before > SHARE_END else 0.0
-    return before if step >= FAIR_STEP else min(1.0, SHARE_RISE * max(before, SHARE_END))
+    """The next weight of the majoriser: less after a good step, more after a short one."""
+    if step >= GOOD_STEP_LENGTH:
+        return MAJORISER_DECREASE * before if before > SMALLEST_MAJORISER else 0.0
+    return (
+        before
+        if step >= FAIR_STEP_LENGTH
+        else min(1.0, MAJORISER_INCREASE * max(before, SMALLEST_MAJORISER))
+    )
 
 
 def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
@@ -212,9 +222,9 @@ def _exact_step(loss: MarginSum, scores: Array, moved: Array, lift: float, bend:
         return 0.0
     low, high, step = 0.0, np.inf, 1.0
     at_low, at_high = first, np.inf
-    for trial in range(SEARCH_STEPS):
+    for trial in range(LINE_SEARCH_STEPS):
         here = slope(step)
-        if abs(here) <= SEARCH_SHARE * abs(first):
+        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
             return step
         if here < 0.0:
             low, at_low = step, here

@@ -26,24 +26,30 @@ from proxmargin.traits import Trait
 
 __all__ = ["ProximalNewton", "Pursuit"]
 
-# members are kept while their gradient is above this share of the threshold
-KEPT = 0.95
-# steps in one compiled call, and entries they may read: between two calls, interruptions and time
-# limits are looked at
-STEPS, READ = 25, 4_000_000
-# iterations without progress after which rounding is all that is left
-PATIENCE, FALL = 3, 0.9
-# a set that prices to nothing new is solved to this share of its violation
-EXHAUSTED = 1e-3
-# a point that is good enough is polished by a few steps more, to violations that are rounding
-POLISHED, POLISHING = 1e-12, 4
-# with all features, and violations of this share of the threshold, nothing is left to polish
-SOLVED = 1e-9
-# from nothing, an l1 norm so many times weaker than the least without coefficients is reached by a
-# path of strengths, each this share of the last, solved to this gap in so many steps at most
-FAR, WEAKER, ROUGH, ROUGH_STEPS = 300.0, 0.3, 1e-2, 100
-# narrow quadratic zones are reached in stages, each solved to a gap of this share of its width
-FIRST_WIDTH, NARROWER, STAGE_GAP, STAGE_THETA = 0.3, 0.2, 0.3, 0.1
+# working set; violations and gradients are in units of the l1 strength where a constant is relative
+KEEP_THRESHOLD = 0.95  # a member with zero coefficient stays while its |gradient| exceeds this
+CLOSED_SET_FORCING = 1e-3  # residual, of the violation, when pricing adds no feature
+# one compiled call: interrupts and the deadline are checked only between calls
+STEPS_PER_CALL = 25  # at most
+ENTRIES_PER_CALL = 4_000_000  # matrix entries read, at most: some ten milliseconds
+# convergence, by the largest violation of the optimality conditions
+VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
+PATIENCE_STEPS = 3  # without progress: violations have reached rounding
+# polishing after the tolerance is met
+POLISHED_VIOLATION = 1e-12  # target, of the l1 strength
+POLISHING_STEPS = 4  # at most, on a working set
+EXACT_VIOLATION = 1e-9  # of the l1 strength, with all features: more steps gain no digits
+# homotopy in the l1 strength, for a cold start far from lambda_max (the least l1 strength at which
+# all coefficients are zero)
+FAR_RATIO = 300.0  # lambda_max / l1 beyond which it is used
+PATH_RATIO = 0.3  # from one strength of the path to the next
+PATH_GAP = 1e-2  # relative gap at which a strength is left
+PATH_STEPS = 100  # iterations on one strength, at most
+# homotopy in the width of the quadratic zone of the loss, where that is narrow
+FIRST_WIDTH = 0.3  # in units of the margin
+WIDTH_RATIO = 0.2  # from one stage to the next
+STAGE_GAP = 0.3  # relative gap at which a stage is left, of its width: the change in the loss
+STAGE_THETA = 0.1  # majoriser weight at the start of a stage: it starts close to its solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +63,17 @@ class Pursuit(PricedState):
     scores : (n_samples,)
     working : ColumnSet
     violations : (n_features,)
-        Of the current stage at the current point.
+        Of the optimality conditions of the current stage.
     violation, least : float
-        The largest of them, and the least value of that since the last new member.
+        The largest of them, and its least value since the working set last grew.
     theta : float
-        Weight of the majoriser of reweighted least squares where the loss has no curvature.
+        Weight of the reweighted least-squares majoriser where the loss has no curvature.
     width : float
-        Of the quadratic zone of the loss at this stage; infinite where it has none.
+        Of the quadratic zone of the loss at this stage; infinite if the loss has no linear piece.
     limit : int
         Iterations in all.
     idle : int
-        Iterations without a smaller violation or a new member.
+        Iterations without a smaller violation or a new feature in the working set.
     """
 
     coef: Array = None  # type: ignore[assignment]
@@ -86,24 +92,25 @@ class Pursuit(PricedState):
 
 @dataclass(frozen=True)
 class ProximalNewton(Solver[Pursuit]):
-    """Minimise a quadratic model of the loss plus the elastic net, then search along the step.
+    """Proximal Newton for smooth margin losses with an elastic net, on a working set of features.
 
-    The model's Hessian is ``X' D X`` with the curvature of the loss in D, which only the samples
-    in its curved zone have; elsewhere a share ``theta`` of the majoriser of reweighted least
-    squares keeps the model bounded far from the solution, and vanishes on the way. The intercept
-    is eliminated from the model, and minimised exactly before each step. The model is solved by
-    coordinate descent and Newton steps on its support; the search along the step is on the
-    true objective. For piecewise quadratic losses the method ends after finitely many steps.
+    Each step minimises a quadratic model of the loss plus the penalty, by coordinate descent and
+    Newton steps on the support, then searches along the step on the true objective. The Hessian of
+    the model is ``X' D X`` with the curvature of the loss in D. Samples on a linear piece of the
+    loss have none; there ``theta`` times the majoriser of reweighted least squares bounds the
+    model far from the solution, and theta goes to zero. The intercept is eliminated from the
+    model, and minimised exactly before each step. For piecewise quadratic losses the method
+    terminates finitely.
 
-    Each iteration works on a copy of few columns: the support, and the features that violate
-    optimality most at the last product with all of the data.
+    The working set is the support and the features that violate optimality most at the last
+    product with all of the data; its columns are copied.
 
     Parameters
     ----------
     smallest : int
-        Features taken in at least, if as many violate; by default 64, or ``sqrt(8 p)``.
+        Least number of violating features in the set; by default ``max(64, sqrt(8 p))``.
     forcing : float
-        The restricted problem is solved to this share of the violation of the whole.
+        Residual of the restricted problem, relative to the violation of the whole problem.
     """
 
     smallest: int = 0
@@ -130,29 +137,33 @@ class ProximalNewton(Solver[Pursuit]):
         state = self._begun(problem, start, stop)
         loss, penalty = _parts(problem)
         pieces = loss.phi.shape is not None and not loss.phi.shape.logistic
-        far = 0.0 < FAR * penalty.l1 < state.violation
+        far = 0.0 < FAR_RATIO * penalty.l1 < state.violation
         if start.coef.any() or not pieces or not far:
             return state
         steps, point = self._from_stronger(problem, state, stop)
         return self._begun(problem, point, stop).but(n_iter=steps)
 
     def _from_stronger(self, problem: Problem, state: Pursuit, stop: Stop) -> tuple[int, Point]:
-        """Where a path of falling strengths arrives, each solved loosely; and the steps it took.
+        """The end of a path of falling l1 strengths, each solved loosely; and its iterations.
 
-        With nearly no penalty the curved zones of the samples decide, and Newton's method gets to
-        the right ones by trial: from one strength to the next few of them change.
+        With a weak penalty Newton's method has to identify which samples lie in the quadratic
+        zone of the loss; from one strength to the next few of them change.
         """
         penalty, most = _parts(problem)[1], state.limit
         steps, point = 0, self.point(problem, state)
-        strength = WEAKER * (state.violation + penalty.l1)
+        strength = PATH_RATIO * (state.violation + penalty.l1)
         while strength > penalty.l1 and steps < most and clock() < stop.deadline:
             rough = replace(
-                stop, tol=ROUGH, max_iter=min(ROUGH_STEPS, most - steps), callbacks=(), polish=False
+                stop,
+                tol=PATH_GAP,
+                max_iter=min(PATH_STEPS, most - steps),
+                callbacks=(),
+                polish=False,
             )
             stronger = replace(problem, penalty=ElasticNet(strength, penalty.l2))
             found = minimize(stronger, self, stop=rough, start=point)
             steps, point = steps + found.certificate.n_iter, found.point
-            strength *= WEAKER
+            strength *= PATH_RATIO
         return steps, point
 
     def _begun(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
@@ -175,10 +186,13 @@ class ProximalNewton(Solver[Pursuit]):
         working = state.working.changed(problem, wanted)
         last = _cap(loss) >= state.width
         target = self._target(state, penalty.l1, new)
-        most = max(min(STEPS, READ // max(working.entries, 1)), 1)
+        most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.entries, 1)), 1)
         alone = last and working.members.size == state.coef.size
         if alone or state.relative_gap <= state.tol:  # solved, and to be polished
-            target, most = POLISHED * penalty.l1, most if alone else min(most, POLISHING)
+            target, most = (
+                POLISHED_VIOLATION * penalty.l1,
+                most if alone else min(most, POLISHING_STEPS),
+            )
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
         intercept, theta, steps, left = newton_steps(
             working.kernel,
@@ -204,7 +218,7 @@ class ProximalNewton(Solver[Pursuit]):
             * working.members.size
             / max(state.coef.size, 1)
         )
-        forward(working.kernel, coef, scores)  # without the rounding of all the steps
+        forward(working.kernel, coef, scores)  # afresh: the updates of the steps add up rounding
         scores += intercept
         whole = np.zeros_like(state.coef)
         whole[working.members] = coef / working.unit
@@ -216,14 +230,14 @@ class ProximalNewton(Solver[Pursuit]):
             scores=scores,
             working=working,
             theta=theta,
-            exact=alone and left <= SOLVED * penalty.l1,
+            exact=alone and left <= EXACT_VIOLATION * penalty.l1,
             point_change=change / (1.0 + _norm(state.coef)),
         )
         priced = self._priced(problem, reached)
         least = state.least if new == 0 and priced.width == state.width else np.inf
-        idle = 0 if priced.violation < FALL * least else state.idle + 1
+        idle = 0 if priced.violation < VIOLATION_REDUCTION * least else state.idle + 1
         least = min(least, priced.violation)
-        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE)
+        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE_STEPS)
 
     def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
         return state.observed()
@@ -232,12 +246,15 @@ class ProximalNewton(Solver[Pursuit]):
         return Point(state.coef[:, None], np.array([state.intercept]))
 
     def _target(self, state: Pursuit, l1: float, new: int) -> float:
-        """The violation at which the restricted problem is good enough."""
-        share = self.forcing if new else EXHAUSTED
+        """The violation at which the restricted problem counts as solved."""
+        share = self.forcing if new else CLOSED_SET_FORCING
         return max(share * state.violation, 0.1 * state.tol * l1)
 
     def _members(self, state: Pursuit, l1: float) -> tuple[NDArray[np.bool_], int]:
-        """The support, members near the threshold, the worst violators; how many are new."""
+        """The mask of the next working set (p,), and how many features are new in it.
+
+        It holds the support, members near the threshold, and the worst violators.
+        """
         p, inside = state.coef.size, state.working.members
         outside = state.violations.copy()
         outside[inside] = 0.0
@@ -249,14 +266,14 @@ class ProximalNewton(Solver[Pursuit]):
         if worst.size > room:
             worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
         wanted = state.coef != 0
-        wanted[inside] |= state.violations[inside] > (KEPT - 1.0) * l1
+        wanted[inside] |= state.violations[inside] > (KEEP_THRESHOLD - 1.0) * l1
         wanted[worst] = True
-        if np.count_nonzero(wanted) == 1:  # one column has two orders: kernels of the other would
-            wanted[np.flatnonzero(wanted)[0] - 1] = True  # have to be compiled for it
+        if np.count_nonzero(wanted) == 1:  # one column is C- and F-contiguous: Numba would compile
+            wanted[np.flatnonzero(wanted)[0] - 1] = True  # another specialisation for it
         return wanted, worst.size
 
     def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
-        """One product with all of the data: violations and gap, and on to the stage they allow."""
+        """Price all features: violations and gap by one product; then the next stage if allowed."""
         loss, penalty = _parts(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         shape = _shape(loss, state.width)
@@ -293,7 +310,7 @@ class ProximalNewton(Solver[Pursuit]):
         )
         cap = _cap(loss)
         if cap < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
-            width = max(cap, NARROWER * state.width)
+            width = max(cap, WIDTH_RATIO * state.width)
             return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
         return priced.claimed(final=cap >= state.width)
 

@@ -35,27 +35,29 @@ from proxmargin.traits import Trait
 
 __all__ = ["RidgeNewton", "RidgeNewtonState"]
 
-# sides up to which Hessians are formed and factored; sparse products are cheap, factors are not
-LARGEST_DENSE, LARGEST_SPARSE = 3000, 1500
-# a factor takes as long as a product for each so many samples; to this share of the right-hand side
-# products have to solve: multipliers that are less precise are no descent
-FACTOR_PRODUCTS, PRECISE = 30, 1e-6
-# conjugate gradients: least relative residual asked for, and most, and iterations at most
-TIGHTEST, LOOSEST, CG_LIMIT = 1e-6, 0.1, 300
-# weaker ridges than this share of the curvature are approached through stronger ones, each solved
-# to this relative gap before the next
-WEAK, RIDGE_FALL, NEAR = 1e-4, 0.1, 0.1
-# inner products of samples serve up to so many of them for each feature: they are the same for all
-# steps and all problems on these data; but not with weaker ridges than this share of the curvature
-FEW_SAMPLES, WEAKEST = 1.5, 1e-8
-# samples with less than this share of the largest curvature are taken as linear
-FLAT = 1e-30
-# steps without progress after which rounding is all that is left
-PATIENCE = 8
-# what counts as progress: of the gap, or of the objective
-FALL, ROUNDING = 0.8, 1e-14
-# there is nothing left to polish at this share of the objective
-EXACT = 1e-20
+# sides (the smaller of samples and features) up to which a Hessian is formed and factored
+MAX_DENSE_SIDE = 3000
+MAX_SPARSE_SIDE = 1500  # less: CG's products are cheap beside a factor
+# form: the Gram matrix of the samples, which is shared by all steps and problems on the same data
+GRAM_SAMPLES_PER_FEATURE = 1.5  # up to which it is used for dense data
+GRAM_MIN_RIDGE = 1e-8  # of the largest curvature; with a weaker ridge it would lose digits
+# Newton systems in the dual variables: a Cholesky factor or CG
+FACTOR_SAMPLES = 30  # a factor takes as long as n / this products with the n x n Gram matrix
+DUAL_CG_TOLERANCE = 1e-6  # relative residual: looser multipliers give no descent direction
+# Newton systems by CG alone: as tight as sqrt(gap / loss), within these relative residuals
+TIGHTEST_CG_TOLERANCE = 1e-6
+LOOSEST_CG_TOLERANCE = 0.1
+CG_STEPS = 300  # at most
+# homotopy in the strength of the ridge, for losses with kinks in their slope
+FIRST_RIDGE = 1e-4  # of the loss's curvature summed over features, if the final ridge is weaker
+RIDGE_DECREASE = 0.1  # factor from one ridge to the next
+RIDGE_GAP = 0.1  # relative gap at which a ridge is left
+FLAT_CURVATURE = 1e-30  # of the largest curvature: below, a sample counts as linear
+# convergence
+GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
+OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective that is more than rounding
+PATIENCE_STEPS = 8  # without progress: gap and objective have reached rounding
+EXACT_GAP = 1e-20  # relative gap that leaves nothing to polish
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +67,15 @@ class RidgeNewtonState(PricedState):
     Attributes
     ----------
     inner : (k,)
-        The coefficients; for wide data the a of ``w = X'a``, one a sample.
+        The coefficients w; for wide data the a of ``w = X'a``, one a sample.
     at : Expansion
-        The loss there, with the best intercept (of the centred features, where they are).
+        The loss there, with the best intercept (for the centred design, if it is centred).
     slope : (k,)
-        Gradient of the loss in ``inner``, or what stands for it (`_Form.pulled`).
+        Gradient of the loss in w, or for wide data the g of ``gradient = X'g`` (`_Form.pulled`).
     share : float
-        How much of the curvature of reweighted least squares stands in where the loss has none.
+        Weight of the reweighted least-squares majoriser where the loss has no curvature.
     ridge : float
-        The strength of the ridge for now: a strong one first, where the final one is very weak.
+        The strength of the ridge at this stage of the homotopy, at least the final one.
     objective : float
         With that ridge.
     gap : float
@@ -81,7 +83,7 @@ class RidgeNewtonState(PricedState):
     idle : int
         Steps without progress.
     deadline : float
-        After which no further product is begun for a step.
+        After which CG starts no further product.
     """
 
     inner: Array = None  # type: ignore[assignment]
@@ -111,14 +113,13 @@ class RidgeNewton(Solver[RidgeNewtonState]):
 
         ``(X' D X - h h' / sum(D) + l2 I) d = -gradient``,  ``h = X' D 1``
 
-    is factored as it stands where features are few. Where samples are few it is solved for the
-    dual point instead, ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature
-    and ``w = X' a``, which keeps its digits when the ridge is weak; ``X X'`` is formed once for all
-    problems on the same data, and where the ridge is strong a few products with it replace the
-    factor. Where neither are few the system is solved by conjugate gradients with its diagonal as
-    preconditioner, as tightly as the step deserves. The step is searched exactly. Where no sample
-    is in the curved zone of a loss with linear pieces, a share of the curvature of reweighted least
-    squares replaces what is missing, and vanishes on the way.
+    is factored where features are few. Where samples are few it is solved in the dual variables,
+    ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature and ``w = X' a``,
+    which stays well-conditioned when the ridge is weak; ``X X'`` is formed once for all problems on
+    the same data, and where the ridge is strong a few CG steps replace the factor. Where neither
+    are few the system is solved inexactly by conjugate gradients, preconditioned by its diagonal.
+    The line search is exact. Samples on a linear piece of the loss get a share of the reweighted
+    least-squares majoriser as curvature, and the share goes to zero.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
     """
@@ -176,14 +177,14 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         return Point(coef[:, None], np.array([state.at.intercept - float(form.centre @ coef)]))
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` of wide data, where it proves more than the gradient of the loss."""
+        """``-l2 a`` for wide data, where it gives a smaller gap than the gradient of the loss."""
         return _form(problem).dual(problem, state)
 
 
 def _priced(
     problem: Problem, form: _Form, state: RidgeNewtonState, scores: Array, intercept: float
 ) -> RidgeNewtonState:
-    """The best intercept, the loss around it and the gap; and on to the ridge that they allow."""
+    """Expand the loss at the best intercept; the gap; and the next ridge of the homotopy."""
     inner, ridge, final = state.inner, state.ridge, problem.penalty.l2
     at = expanded(problem, scores, intercept, state.share)
     reached = state.but(at=at, slope=form.pulled(at.dual))
@@ -194,20 +195,20 @@ def _priced(
     least = max(at.value + 0.5 * final * square, problem.negligible)
     if not passing and gap > state.tol * least:
         proved = min(gap, form.proved(problem, reached))
-    better = passing or gap < FALL * state.gap
-    better |= state.objective - objective > ROUNDING * abs(objective)
+    better = passing or gap < GAP_REDUCTION * state.gap
+    better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
     idle = 0 if better else state.idle + 1
     still = state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
     return reached.but(
-        ridge=max(final, RIDGE_FALL * ridge) if gap <= NEAR * objective else ridge,
+        ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
         objective=objective,
         gap=np.inf if passing else min(gap, state.gap),
         idle=idle,
         objective_change=(state.objective - objective) / (1.0 + abs(objective)),
-        finished=idle >= PATIENCE or still,
-        exact=proved <= EXACT * least,
+        finished=idle >= PATIENCE_STEPS or still,
+        exact=proved <= EXACT_GAP * least,
         relative_gap=proved / least,
-    ).claimed(final=True)  # what is proved is proved of the final ridge
+    ).claimed(final=True)  # `proved` is a gap of the problem with the final ridge
 
 
 class _Form(ABC):
@@ -238,7 +239,7 @@ class _Form(ABC):
         return float(left @ right)
 
     def pulled(self, dual: Array) -> Array:
-        """The gradient of the loss in the coefficients, or coordinates of it like ``inner``."""
+        """The gradient of the loss in the coefficients, in the coordinates of ``inner``."""
         return self.design.adjoint(dual[:, None])[:, 0]
 
     def gap(self, state: RidgeNewtonState, l2: float) -> float:
@@ -247,7 +248,7 @@ class _Form(ABC):
         return float(gradient @ gradient) / (2.0 * l2)
 
     def proved(self, problem: Problem, state: RidgeNewtonState) -> float:
-        """The gap with the final ridge, by the best dual point that is known."""
+        """The gap with the final ridge, by the better of the dual points at hand."""
         return self.gap(state, problem.penalty.l2)
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
@@ -270,7 +271,7 @@ class _Narrow(_Form):
 
 
 class _Wide(_Form):
-    """Few samples: ``w = X'a``, and everything is told by the inner products of samples."""
+    """Few samples: ``w = X'a``, and all that is needed of the data is their Gram matrix."""
 
     def inner(self, coef: Array) -> Array:
         if not coef.any():
@@ -298,16 +299,16 @@ class _Wide(_Form):
         return min(self.gap(state, problem.penalty.l2), self._multipliers(problem, state)[1])
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` where it proves more than the gradient of the loss.
+        """``-l2 a`` where it gives a smaller gap than the gradient of the loss.
 
-        With a weak ridge and separable data the scores say little about the dual point: margins
-        are one up to rounding, and a is what tells the samples apart.
+        With a weak ridge and separable data the gradient is ill-conditioned in the scores: margins
+        are one up to rounding, while a has all its digits.
         """
         dual, gap = self._multipliers(problem, state)
         return dual if gap < self.gap(state, problem.penalty.l2) else None
 
     def _multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        """``-l2 a`` with the final ridge, made feasible, and the gap that it proves."""
+        """``-l2 a`` with the final ridge, projected to be feasible, and its gap."""
         loss, l2 = loss_of(problem), problem.penalty.l2
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
@@ -317,15 +318,15 @@ class _Wide(_Form):
         return _Step(direction, move, self.products(direction) + move)
 
     def _increment(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        """From a and b to those of the minimiser of the quadratic model, d and m.
+        """The Newton step d in a and m in b.
 
-        With the rest ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. J are the
-        others: ``(l2 D^-1 + K_JJ) d_J + m = -r_J / D - K_J. d`` and
-        ``l2 sum(a + d) = l2_b (b + m)``, scaled by the roots of D on both sides.
+        With the residual ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. The
+        others, J, solve ``(l2 D^-1 + K_JJ) d_J + m = -r_J / D - K_J. d`` with
+        ``l2 sum(a + d) = l2_b (b + m)``, scaled symmetrically by the square roots of D.
         """
         at, l2 = state.at, state.ridge
         rest = at.dual + l2 * state.inner
-        curved = at.bend > FLAT * at.bend.max()
+        curved = at.bend > FLAT_CURVATURE * at.bend.max()
         bend = at.bend[curved]
         root = np.sqrt(bend)
         step = np.where(curved, 0.0, -rest / l2)
@@ -345,28 +346,30 @@ class _Wide(_Form):
         return step, move
 
     def _solved(self, curved: NDArray[np.bool_], bend: Array, right: Array, l2: float) -> Array:
-        """Solve with ``root K root + l2``, the root of ``bend``: by a factor or by products.
+        """Solve with ``sqrt(D) K sqrt(D) + l2 I``, D = ``bend``, by CG or by a Cholesky factor.
 
-        With a strong ridge the diagonal is most of the system, and a bound on its condition says
-        that few products will do.
+        By CG where a bound on the condition number says that it takes less time: where the ridge
+        is strong.
         """
         whole, root = self.design.outer_gram(), np.sqrt(bend)
         inner = whole if curved.all() else whole[np.ix_(curved, curved)]
         most = self.design.remembered("size of inner products", lambda: np.linalg.norm(whole))
         condition = 1.0 + float(bend.max(initial=0.0)) * float(most) / l2
-        products = 0.5 * np.sqrt(condition) * np.log(2.0 / PRECISE)
-        if products * FACTOR_PRODUCTS > root.size:
+        products = 0.5 * np.sqrt(condition) * np.log(2.0 / DUAL_CG_TOLERANCE)
+        if products * FACTOR_SAMPLES > root.size:
             system = inner * root
             system *= root[:, None]
             np.einsum("ii->i", system)[:] += l2
-            return inverse_of(system, overwrite=True)(right)
+            return cholesky(system.T)(right)  # Fortran order: LAPACK does not copy it
 
         def product(v: Array) -> Array:
             return root * (inner @ (root * v)) + l2 * v
 
         inverse = 1.0 / (bend * np.diag(inner) + l2)
         limit = 1 + int(products)
-        found = [conjugate_gradients(product, inverse, r, PRECISE, limit) for r in right.T]
+        found = [
+            conjugate_gradients(product, inverse, r, DUAL_CG_TOLERANCE, limit) for r in right.T
+        ]
         return np.column_stack(found)
 
 
@@ -386,50 +389,53 @@ class _Large(_Form):
             return l2 * direction + design.adjoint(bent[:, None])[:, 0]
 
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, 1e-300))
-        share = min(LOOSEST, max(TIGHTEST, float(roughly)))
+        share = min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, float(roughly)))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
         direction = conjugate_gradients(
-            product, inverse, -gradient, share, CG_LIMIT, state.deadline
+            product, inverse, -gradient, share, CG_STEPS, state.deadline
         )
         move = -float(mean @ direction)
         return _Step(direction, move, self.products(direction) + move)
 
 
 def _form(problem: Problem, deadline: float = np.inf) -> _Form:
-    """The form for the problem's shape, and the time that is left; the same one at every step."""
+    """The form for the shape of the data and the time left, chosen once a problem."""
     return problem.remembered("ridge form", lambda: _new_form(problem, deadline))
 
 
 def _new_form(problem: Problem, deadline: float) -> _Form:
-    """By the sides of the data: no systems whose factor would take too long.
+    """Choose by the sides of the data, and by whether a factor would end before the deadline.
 
-    Large sparse data are not centred: products with them would pay for it, and what centring
-    saves is digits of a Hessian that is not formed.
+    Large sparse data are not centred: it would slow their products, and centring is for the
+    accuracy of a Hessian that is not formed here.
     """
     raw = problem.design
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)
-    if short > (LARGEST_DENSE if dense else LARGEST_SPARSE) or not affordable(work, deadline):
+    if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
         return _Large(problem, well_centred(problem) if dense else raw)
-    few = samples <= (FEW_SAMPLES if dense and not _is_weak(problem, raw) else 1.0) * features
+    few = (
+        samples
+        <= (GRAM_SAMPLES_PER_FEATURE if dense and not _is_weak(problem, raw) else 1.0) * features
+    )
     return (_Wide if few else _Narrow)(problem, well_centred(problem))
 
 
 def _is_weak(problem: Problem, design: Design) -> bool:
-    """Whether inner products of more samples than features would lose digits of the ridge."""
+    """Whether the ridge is so weak that a singular Gram matrix would swamp it with rounding."""
     largest = loss_of(problem).phi.smoothness * problem.slope_size**2
-    return problem.penalty.l2 < WEAKEST * largest
+    return problem.penalty.l2 < GRAM_MIN_RIDGE * largest
 
 
 def _first_ridge(problem: Problem, design: Design) -> float:
-    """The final ridge, unless it is so weak that the kinks of the loss would make steps short.
+    """The ridge to start from: the final one, or a stronger one where that is weak.
 
-    Without a ridge to speak of the optimum of separable data is where many samples just leave
-    the loss: a weak ridge is approached through stronger ones, along the regularisation path.
+    With next to no ridge many samples of separable data sit at the kink of the loss's slope, where
+    Newton steps are cut short; following the regularisation path avoids it.
     """
     loss, l2 = loss_of(problem), problem.penalty.l2
     if loss.phi.shape is not None and loss.phi.shape.logistic:
         return l2
     spread = design.column_squares(loss.weights[:, 0], np.zeros(design.n_features)).sum()
-    return max(l2, WEAK * loss.phi.smoothness * float(spread))
+    return max(l2, FIRST_RIDGE * loss.phi.smoothness * float(spread))

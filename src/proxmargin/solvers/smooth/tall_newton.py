@@ -24,17 +24,28 @@ from proxmargin.traits import Trait
 
 __all__ = ["TallNewton", "TallState"]
 
-# the solver is for data with at most so many features, and at least so many samples for each
-MOST_FEATURES, SAMPLES_EACH = 1000, 20
-# a start from a part of the samples: at most this share, at least so many for each feature
-SHARE, LEAST_EACH, START_TOL = 0.02, 10, 1e-3
-# the model is solved to this share of the violation; more tightly near the end
-FORCING, TIGHT_FORCING, NEAR = 0.1, 0.003, 0.01
-# damping relative to the curvature a coordinate can have, and what a flat one gets
-LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-12, 1e-3, 1e-4, 1e-3
-SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
-# steps without a smaller violation after which rounding is all that is left
-PATIENCE, FALL = 5, 0.9
+# the shapes of data that the solver takes: beyond them a working set is faster
+MAX_FEATURES = 1000  # an 8 MB Hessian
+MIN_SAMPLES_PER_FEATURE = 20
+# warm start from a subsample
+SUBSAMPLE_FRACTION = 0.02  # of the samples, unless the next is more
+SUBSAMPLE_PER_FEATURE = 10  # samples at least
+SUBSAMPLE_GAP = 1e-3  # relative duality gap
+# forcing terms: residual of the quadratic model over the violation of optimality
+FORCING = 0.1
+TIGHT_FORCING = 0.003  # where the active set has settled and Newton's method is quadratic
+NEAR_SOLUTION = 0.01  # violation, of the l1 strength, below which the tight one is used
+# regularisation of the Hessian's diagonal, relative to the curvature that a coordinate can have
+MIN_DAMPING = 1e-12  # always: some thousand ulp
+DAMPING = 1e-3  # at the start; it falls with the violation
+FLAT_CURVATURE = 1e-4  # a coordinate with less has hardly a sample in the curved zone
+FLAT_SHIFT = 1e-3  # what such a coordinate gets in addition
+# exact line search
+LINE_SEARCH_TOLERANCE = 0.3  # of the first slope
+LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
+# convergence, by the largest violation of the optimality conditions
+VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
+PATIENCE_STEPS = 5  # without progress: violations have reached rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +63,11 @@ class TallState(PricedState):
     violation, least, objective : float
         The largest violation of optimality, and the least value of that so far.
     bend : (n_samples,)
-        The curvature that ``matrix`` was computed with.
+        Second derivatives of the loss that ``matrix`` was computed with.
     matrix : (n_features, n_features)
         ``X' diag(bend) X``.
     major : (n_features,)
-        Largest curvature that each coordinate can have.
+        Upper bounds on the diagonal of the Hessian.
     idle : int
         Iterations without a smaller violation.
     """
@@ -77,12 +88,12 @@ class TallState(PricedState):
 
 @dataclass(frozen=True)
 class TallNewton(Solver[TallState]):
-    """Proximal Newton where the Hessian of all features is small.
+    """Proximal Newton with the Hessian of all features, for many samples of few features.
 
-    The steps are those of `ProximalNewton`, on all features. The matrix ``X' D X`` of a piecewise
-    quadratic loss changes only with the samples that enter or leave its curved zone: after a start
-    from a small part of the samples these are few, and an iteration costs two products with the
-    data. The logistic loss has a new matrix each time, and needs few iterations.
+    The steps are those of `ProximalNewton`, without a working set. The matrix ``X' D X`` of a
+    piecewise quadratic loss changes only by the samples that enter or leave its quadratic zone:
+    after a warm start from a subsample they are few, the matrix is updated, and an iteration costs
+    two products with the data. The logistic loss needs a new matrix each time, but few iterations.
     """
 
     name: ClassVar[str] = "tall-newton"
@@ -95,8 +106,11 @@ class TallNewton(Solver[TallState]):
         if not known:
             return super().objection(problem) or "it needs a loss of margins and an elastic net"
         n, p = problem.design.n_samples, problem.design.n_features
-        if p > MOST_FEATURES or n < SAMPLES_EACH * p:
-            return f"it is for many samples of few features, and these are {n} of {p}"
+        if p > MAX_FEATURES or n < MIN_SAMPLES_PER_FEATURE * p:
+            return (
+                f"it needs at most {MAX_FEATURES} features and {MIN_SAMPLES_PER_FEATURE} samples "
+                f"a feature, and there are {n} samples of {p} features"
+            )
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> TallState:
@@ -141,8 +155,8 @@ class TallNewton(Solver[TallState]):
             penalty.l2,
             ridge * state.intercept * shift,
             ridge * shift * shift,
-            SEARCH_SHARE,
-            SEARCH_STEPS,
+            LINE_SEARCH_TOLERANCE,
+            LINE_SEARCH_STEPS,
         )
         coef = state.coef + step * direction
         coef[np.abs(coef) <= 1e-9 * step * np.abs(direction)] = 0.0
@@ -157,12 +171,12 @@ class TallNewton(Solver[TallState]):
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
         priced = self._priced(problem, reached)
-        idle = 0 if priced.violation < FALL * state.least else state.idle + 1
+        idle = 0 if priced.violation < VIOLATION_REDUCTION * state.least else state.idle + 1
         least = min(state.least, priced.violation)
-        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE or change == 0.0)
+        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE_STEPS or change == 0.0)
 
     def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
-        """A claim that the certificate does not confirm asks for more, from exact scores."""
+        """Tighten the tolerance after a claim that was not confirmed, and recompute the scores."""
         if not state.claims:
             return state
         scores = _design(problem)[0].scores(state.coef[:, None])[:, 0] + state.intercept
@@ -182,16 +196,19 @@ class TallNewton(Solver[TallState]):
             subtract_outer(hessian, cross, cross / total)
         diagonal = np.einsum("ii->i", hessian)
         far = min(1.0, state.violation / penalty.l1) if penalty.l1 > 0 else 1.0
-        diagonal += (LEAST_DAMPING + DAMPING * far) * state.major
-        diagonal += np.where(diagonal < FLAT * state.major, LIFT * state.major, 0.0) + penalty.l2
+        diagonal += (MIN_DAMPING + DAMPING * far) * state.major
+        diagonal += (
+            np.where(diagonal < FLAT_CURVATURE * state.major, FLAT_SHIFT * state.major, 0.0)
+            + penalty.l2
+        )
         diagonal += np.where(diagonal > 0, 0.0, 1.0)  # a feature that is zero everywhere
         slope = state.slope + penalty.l2 * state.coef
-        target = (FORCING if far > NEAR else TIGHT_FORCING) * state.violation
+        target = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * state.violation
         found: Array = quadratic_minimum(hessian, slope, state.coef, penalty.l1, target)
         return found - state.coef
 
     def _priced(self, problem: Problem, state: TallState) -> TallState:
-        """The best intercept, gradients there, violations and gap."""
+        """Minimise over the intercept; then gradients, violations and gap."""
         loss, penalty = _parts(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
@@ -225,7 +242,7 @@ class TallNewton(Solver[TallState]):
 
 
 def _updated(design: Design, state: TallState, bend: Array) -> Array:
-    """``X' diag(bend) X``: from that of the last step where fewer samples have changed."""
+    """``X' diag(bend) X``: an update of the last one where few samples changed."""
     zero = np.zeros(design.n_features)
     if state.bend is None or state.matrix is None:
         return design.gram(bend, zero)
@@ -240,10 +257,10 @@ def _updated(design: Design, state: TallState, bend: Array) -> Array:
 
 
 def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
-    """The solution for every so many-th sample of either class, to a loose gap."""
+    """A warm start: the solution for every k-th sample of either class, to a loose gap."""
     loss, _ = _parts(problem)
     n, p = problem.design.n_samples, problem.design.n_features
-    wanted = max(LEAST_EACH * p, int(SHARE * n))
+    wanted = max(SUBSAMPLE_PER_FEATURE * p, int(SUBSAMPLE_FRACTION * n))
     every = n // wanted
     if every < 2:
         return start
@@ -253,15 +270,15 @@ def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     some = replace(problem, loss=part, design=problem.design.rows(index))
     if ProximalNewton().objection(some) is not None:
         return start
-    rough = replace(stop, tol=START_TOL, callbacks=(), polish=False)
+    rough = replace(stop, tol=SUBSAMPLE_GAP, callbacks=(), polish=False)
     return minimize(some, ProximalNewton(), stop=rough).point
 
 
 def _design(problem: Problem) -> tuple[Design, Array]:
-    """The data, centred where the intercept is free, which only moves the intercept.
+    """The data, centred where the intercept is free: the problem is invariant to shifts.
 
-    The Hessian without the intercept is a covariance: formed from data with large means it would
-    have lost its digits.
+    With the intercept eliminated the Hessian is a covariance, which cancellation would spoil if
+    it were formed from data with large means.
     """
     if problem.intercept.is_shift_invariant:
         design = centred(problem.design, problem.loss.shares)

@@ -13,6 +13,7 @@ is optimal (as for the linear programs of Chierchia et al. 2015, section 2.2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -27,15 +28,25 @@ from proxmargin.stopping import Stop
 
 __all__ = ["Bracket", "CuttingPlanes"]
 
-# the first multiplier is this share of the price, and the next ones grow by this factor
-FIRST, GROWTH = 3e-3, 10.0
-# problems at one multiplier are solved to this share of the gap so far, or of that asked for;
-# and to a relative gap between these two
-SHARE, LOOSEST, TIGHTEST = 0.1, 1e-2, 1e-13
-# secants nearer to the end of their bracket, relative to its width, are moved to this
+Inner = Callable[[Problem, Stop, Point], Solution]
+"""How problems without a budget are solved: the problem, limits and a warm start."""
+
+# first multiplier, as a share of the price
+FIRST = 3e-3
+# factor between multipliers until one meets the budget
+GROWTH = 10.0
+# tolerance of the problem at one multiplier, as a share of the gap so far or of that asked for
+SHARE = 0.1
+# largest relative tolerance of the problem at one multiplier
+LOOSEST = 1e-2
+# smallest one: about what certificates can prove in float64
+TIGHTEST = 1e-13
+# least distance of a secant from the ends of its bracket, as a share of the width
 INSIDE = 0.02
-# turns that leave more than this share of what was open, until which it is given up
-FALL, PATIENCE = 0.9, 8
+# share of the open interval that a turn has to leave at most to count as progress
+FALL = 0.9
+# turns without progress after which the solver gives up
+PATIENCE = 8
 
 
 class Cut(NamedTuple):
@@ -86,7 +97,15 @@ class Bracket(State):
 
 @dataclass(frozen=True)
 class CuttingPlanes(Solver[Bracket]):
-    """Solves problems without a budget, at multipliers that close in on that of the budget."""
+    """Solves problems without a budget, at multipliers that close in on that of the budget.
+
+    Parameters
+    ----------
+    inner : callable
+        ``inner(problem, stop, start)`` solves a problem without a budget.
+    """
+
+    inner: Inner
 
     name: ClassVar[str] = "cutting-planes"
     check_every: ClassVar[int] = 1
@@ -112,7 +131,7 @@ class CuttingPlanes(Solver[Bracket]):
     def step(self, problem: Problem, state: Bracket) -> Bracket:
         loss = _loss(problem)
         multiplier = self._next(state, loss.price)
-        solution = _solved(problem, multiplier, state)
+        solution = self.inner(*_without_budget(problem, multiplier, state))
         # the gradient of the loss does not depend on units: solvers of multipliers start from it
         point = solution.point._replace(dual=solution.gap.dual_point)
         cut = _cut(problem, multiplier, point)
@@ -164,11 +183,10 @@ def _cut(problem: Problem, multiplier: float, point: Point) -> Cut:
     return Cut(multiplier, problem.penalty.value(point.coef), excess, point)
 
 
-def _solved(problem: Problem, multiplier: float, state: Bracket) -> Solution:
-    """The problem without a budget, from the solution at the multiplier that is nearest."""
-    # the table of solvers lists this one
-    from proxmargin.solvers.auto import choose, solve
-
+def _without_budget(
+    problem: Problem, multiplier: float, state: Bracket
+) -> tuple[Problem, Stop, Point]:
+    """The problem at a multiplier, its limits, and the solution at the nearest multiplier."""
     free = replace(
         problem, loss=_loss(problem).loss, penalty=problem.penalty.times(1.0 / multiplier)
     )
@@ -177,7 +195,7 @@ def _solved(problem: Problem, multiplier: float, state: Bracket) -> Solution:
         near = state.under
     left = None if state.stop.max_iter is None else max(state.stop.max_iter - state.n_iter, 1)
     stop = replace(state.stop, tol=state.wanted, max_iter=left, change=None, callbacks=())
-    return solve(free, choose(free), stop=stop, start=near.point)
+    return free, stop, near.point
 
 
 def _proved(problem: Problem, multiplier: float, solution: Solution, state: Bracket) -> Bracket:

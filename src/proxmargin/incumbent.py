@@ -1,0 +1,112 @@
+"""The best point of a run, the highest lower bound, and the certificate of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from proxmargin.certificate import Gap, certify
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+
+__all__ = ["Certify", "Incumbent"]
+
+Certify = Callable[..., Gap]
+"""From a problem, a point, and by name its scores and a dual point where they are known, and the
+relative gap that is to be proved."""
+
+ULPS = 4  # of the objective, which two points certified separately may differ by
+
+
+class Incumbent:
+    """The best point so far, against the highest lower bound so far.
+
+    Attributes
+    ----------
+    best, highest : Gap, optional
+        The certificates of the best point and of the highest lower bound.
+    believed : bool
+        The best point was certified with the scores that the solver keeps up to date. They may
+        have drifted from the coefficients: `confirm` computes them anew.
+    fall : float
+        The best gap over the one before it, as the last `check` left it; 1 where that kept it.
+    """
+
+    def __init__(
+        self, problem: Problem, solver: Solver[Any], tol: float, certify: Certify, known: Gap | None
+    ) -> None:
+        self.problem, self.solver, self.tol, self.certify = problem, solver, tol, certify
+        self.known = self.highest = known
+        self.best: Gap | None = None
+        self.believed = False
+        self.fall = 1.0
+
+    def check(self, state: State) -> Gap:
+        """Certify the point of a state; keep it where it is the best."""
+        point, scores, dual = self._candidate(state)
+        gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.tol)
+        believed = scores is not None and self.certify is certify
+        if believed and gap.relative_gap <= self.tol:
+            gap, believed = certify(self.problem, point, dual=dual, tol=self.tol), False
+        if np.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
+            self.highest = gap
+        gap = tightened(gap, self.highest)
+        if self.best is not None:
+            self.best = tightened(self.best, self.highest)
+        self._keep(gap, believed)
+        return gap
+
+    def glimpse(self, state: State) -> Gap:
+        """A certificate that callbacks are told of, and that nothing else depends on."""
+        point, scores, dual = self._candidate(state)
+        return tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
+
+    def confirm(self) -> None:
+        """Certify the best point with scores of its own, where it was believed."""
+        if self.best is not None and self.believed:
+            best = self.best
+            gap = certify(self.problem, best.point, dual=best.dual_point, tol=self.tol)
+            self.best, self.believed = tightened(gap, self.known), False
+            self.highest = self.best if np.isfinite(self.best.dual) else self.known
+
+    def consider(self, start: Point | None) -> None:
+        """Keep the start (zero by default) where it is better than all that came after it."""
+        first = self.problem.origin() if start is None else self.problem.projected(start)
+        scores = None
+        if not first.coef.any():
+            scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
+        gap = self.certify(self.problem, first, scores=scores, tol=self.tol)
+        self._keep(tightened(gap, self.highest), believed=False)
+
+    def _candidate(self, state: State) -> tuple[Point, Any, Any]:
+        """A point, and its scores and a dual point where the solver has them."""
+        problem, solver = self.problem, self.solver
+        point = solver.point(problem, state)
+        return point, solver.scores(problem, state), solver.dual(problem, state)
+
+    def _keep(self, gap: Gap, believed: bool) -> None:
+        self.fall = 1.0
+        if is_better(gap, self.best):
+            self.fall = 0.0 if self.best is None else gap.gap / self.best.gap
+            self.best, self.believed = gap, believed
+
+
+def is_better(gap: Gap, best: Gap | None) -> bool:
+    """Whether a gap is less than the best one; one of a point with finite numbers always is."""
+    if best is None or not best.is_finite:
+        return best is None or gap.is_finite
+    return gap.is_finite and gap.gap < best.gap
+
+
+def tightened(gap: Gap, highest: Gap | None) -> Gap:
+    """The gap against the highest lower bound so far, with room for rounding."""
+    if highest is None:
+        return gap
+    rounding = gap.rounding + ULPS * float(np.finfo(float).eps) * abs(gap.primal)
+    against = max(gap.primal - highest.dual, 0.0) + rounding
+    if against >= gap.gap:
+        return gap
+    return replace(gap, gap=against, dual_point=highest.dual_point)
