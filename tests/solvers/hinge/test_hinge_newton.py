@@ -89,11 +89,9 @@ def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: flo
 @pytest.mark.parametrize("kind", STANDARDISED.values(), ids=STANDARDISED.keys())
 @pytest.mark.parametrize("own", [None, 1e-6, 0.7], ids=["no intercept", "free", "ridge"])
 @pytest.mark.parametrize("part", [False, True], ids=["all features", "some features"])
-def test_every_form_of_the_system_solves_the_system(
-    form, shape, kind, lift, part, rng, monkeypatch
-):
+def test_every_form_of_the_system_solves_the_system(form, shape, kind, own, part, rng, monkeypatch):
     monkeypatch.setattr(curved_system, "CG_TOLERANCE", 1e-13)
-    X, system = curved(rng, shape, kind, lift)
+    X, system = curved(rng, shape, kind, own)
     keep = np.flatnonzero(np.arange(shape[1]) % 2 == 0) if part else np.arange(shape[1])
     slope, lean = rng.standard_normal(keep.size), 0.0 if own is None else float(rng.normal())
     coef, shift = form(system).step(keep, slope, lean)

@@ -22,17 +22,13 @@ from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inve
 
 __all__ = ["System", "system_of"]
 
-# the system over the contrasts is formed where pairs are more than this multiple of them
-WIDE = 1.3
-# larger systems are not factorised
-LARGEST = 2500
-# relative residual at which conjugate gradients end
-SHARE = 1e-3
-# conjugate gradients of one step at most
-MOST_STEPS = 500
-# before a matrix they may take this share of its work, which is so many times faster an operation;
-# and are not tried for fewer steps
-TRIAL, GAIN, FEWEST_STEPS = 0.5, 6.0, 20
+WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
+LARGEST = 2500  # rows of a matrix that is factored; larger systems are solved by CG
+SHARE = 1e-3  # CG tolerance: relative residual
+MOST_STEPS = 500  # CG iterations of one step at most
+TRIAL = 0.5  # share of the work of a factor that CG may take before it
+GAIN = 6.0  # speed of an operation of a factor over one of CG
+FEWEST_STEPS = 20  # CG iterations for which a trial is worth it
 
 
 class System(ABC):

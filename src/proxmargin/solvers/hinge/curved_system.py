@@ -29,7 +29,6 @@ WIDE = 1.3  # features per sample above which the system is formed over the samp
 MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
 CG_STEPS = 500  # at most
-RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +61,9 @@ class System(ABC):
         self.curved = curved
 
     @cached_property
-    def _whole(self) -> Callable[[Array], Array]:
+    def _whole(self) -> Inverse:
         """Solves with the matrix of all features, which is factored once."""
-        return _factorised(self.matrix)
+        return inverse_of(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
         """The change of r and s with a step of coefficients and intercept: a product."""
@@ -116,7 +115,8 @@ class OverFeatures(System):
             self.cross = design.adjoint(bends[:, None])[:, 0]
             self.matrix = design.gram(bends, self.cross / total)
             # the centred Gram matrix is the Schur complement for an intercept without own curvature
-            share = curved.lift / (total * (total + curved.lift))
+            own = curved.intercept_curvature
+            share = own / (total * (total + own))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
         if curved.intercept_curvature is not None:
             self.pivot = total + curved.intercept_curvature
@@ -195,48 +195,7 @@ class ConjugateGradients(System):
             return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
 
         right = -np.append(slope, lean if fits else 0.0)
-        found = conjugate_gradients(product, 1.0 / scale, right, SHARE, MOST_STEPS, self.deadline)
+        found = conjugate_gradients(
+            product, 1.0 / scale, right, CG_TOLERANCE, CG_STEPS, self.deadline
+        )
         return found[:-1], float(found[-1])
-
-
-def _conjugate_gradients(
-    product: Callable[[Array], Array], right: Array, scale: Array, deadline: float
-) -> Array:
-    """Preconditioned CG from zero, to a relative residual in the preconditioner's norm.
-
-    It ends at the deadline too: an inexact step still descends.
-    """
-    at, rest = np.zeros_like(right), right.copy()
-    direction = rest / scale
-    size = float(rest @ direction)
-    enough = CG_TOLERANCE**2 * size
-    for _ in range(CG_STEPS):
-        if size <= enough or clock() >= deadline:
-            break
-        moved = product(direction)
-        length = size / float(direction @ moved)
-        at += length * direction
-        rest -= length * moved
-        scaled = rest / scale
-        size, before = float(rest @ scaled), size
-        direction = scaled + (size / before) * direction
-    return at
-
-
-def _factorised(matrix: Array) -> Callable[[Array], Array]:
-    """Cholesky, with the least of the shifts of the diagonal with which it succeeds."""
-    if matrix.size == 0:
-        return lambda right: right
-    diagonal = np.einsum("ii->i", matrix)
-    for lift in RELATIVE_SHIFTS:
-        lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
-        # the transpose of the symmetric matrix is in Fortran order: LAPACK does not copy it
-        factor, info = dpotrf(lifted.T, lower=True, clean=False)
-        if info == 0:
-            return lambda right: _solved(factor, right)
-    return lambda right: np.full_like(right, np.nan)
-
-
-def _solved(factor: Array, right: Array) -> Array:
-    solution: Array = dpotrs(factor, right, lower=True)[0]
-    return solution

@@ -13,7 +13,7 @@ from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orth
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.solvers.hinge.curved_system import RELATIVE_SHIFTS, WIDE, Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import WIDE, Curved, System, system_of
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
 
 __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
@@ -21,6 +21,7 @@ __all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 # Newton step within an orthant
+RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 ORTHANT_CORRECTIONS = 5  # active sets tried, each without all features that change their sign
 ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if these fail
 # line search
@@ -153,9 +154,8 @@ class SmoothedHinge:
         lean = 0.0
         if self.intercept_proximal is not None:
             turn = here.intercept - self.centre.intercept
-            lean = (
-                self.ridge * here.intercept + self.intercept_proximal * turn - float(signed.sum())
-            )
+            lean = self.ridge * here.intercept - float(signed.sum())
+            lean += self.intercept_proximal * turn
         unit = max(pull, self.l1) or 1.0
         total = max(float(here.dual.sum()), TINY)
         residual = max(rest / unit, abs(lean) / total)

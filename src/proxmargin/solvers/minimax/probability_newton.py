@@ -182,7 +182,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         at, l2 = _Spread(problem, state), problem.penalty.l2
         unit = at.variance() / l2
         levels = np.maximum(levels, LEVEL_FLOOR * unit)
-        solve = cholesky(at.matrix(l2, 1.0 / levels))
+        solve = inverse_of(at.matrix(l2, 1.0 / levels), overwrite=True)
         coef = at.refined(solve, l2, 1.0 / levels, -at.pull(at.form.offset))
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, coef=coef, scores=scores)

@@ -238,14 +238,13 @@ def _minimised(
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
         return _InBall(step, guess)
-    lift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
+    shift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
     for _ in range(MAX_SECULAR_STEPS):
-        try:
-            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
-        except LinAlgError:
-            lift *= SHIFT_GROWTH
+        factor = cholesky(matrix, [shift + mu])
+        if factor is None:
+            shift *= SHIFT_GROWTH
             continue
         step = -factor.solve(gradient + mu * at)
         reached = at + step

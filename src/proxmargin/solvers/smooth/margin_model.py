@@ -208,14 +208,14 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
     return bend
 
 
-def _exact_step(loss: MarginSum, scores: Array, moved: Array, lift: float, bend: float) -> float:
+def _exact_step(loss: MarginSum, scores: Array, moved: Array, fixed: float, bend: float) -> float:
     """`compiled.newton.exact_step` for losses without a compiled shape."""
     signs = loss.signs[:, 0]
     margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
 
     def slope(step: float) -> float:
         t = margins + step * signs * moved
-        return lift + step * bend - float(rates @ loss.phi.descent(t))
+        return fixed + step * bend - float(rates @ loss.phi.descent(t))
 
     first = slope(0.0)
     if not first < 0.0:

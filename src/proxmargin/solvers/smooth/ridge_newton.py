@@ -360,7 +360,7 @@ class _Wide(_Form):
             system = inner * root
             system *= root[:, None]
             np.einsum("ii->i", system)[:] += l2
-            return cholesky(system.T)(right)  # Fortran order: LAPACK does not copy it
+            return inverse_of(system, overwrite=True)(right)
 
         def product(v: Array) -> Array:
             return root * (inner @ (root * v)) + l2 * v
