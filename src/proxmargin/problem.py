@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
 
-__all__ = ["Point", "Problem"]
+__all__ = ["Centred", "Point", "Problem"]
 
 # the least objective that relative gaps are relative to
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)
@@ -35,6 +36,27 @@ class Point(NamedTuple):
     coef: Array
     intercept: Array
     dual: Array | None = None
+
+
+class Centred(NamedTuple):
+    """A design less a centre; the intercept of centred features is ``intercept + centre' coef``.
+
+    Attributes
+    ----------
+    design : Design
+    centre : (n_features,)
+    """
+
+    design: Design
+    centre: Array
+
+    def intercept(self, point: Point) -> Array:
+        """The intercept of centred features, (n_outputs,)."""
+        return point.intercept + self.centre @ point.coef
+
+    def point(self, coef: Array, intercept: Array) -> Point:
+        """The point of coefficients, (n_features, n_outputs), and an intercept of centred ones."""
+        return Point(coef, intercept - self.centre @ coef)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +103,17 @@ class Problem:
     @property
     def fits_intercept(self) -> bool:
         return not self.intercept.is_pinned
+
+    @cached_property
+    def centred(self) -> Centred:
+        """The design, centred where the intercept is free: the problem is invariant to that shift.
+
+        Gram matrices and covariances of data with large means suffer from cancellation.
+        """
+        if self.intercept.is_shift_invariant:
+            design = centred(self.design, self.loss.shares)
+            return Centred(design, design.centre)
+        return Centred(self.design, np.zeros(self.design.n_features))
 
     @property
     def slope_size(self) -> float:

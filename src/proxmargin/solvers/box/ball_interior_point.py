@@ -19,7 +19,6 @@ from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
     Program,
-    centre_of_data,
     has_box,
     live_samples,
     program_of,
@@ -228,7 +227,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         intercept = np.zeros(1)
         if problem.fits_intercept:
             intercept = program.coef_unit * state.free[:1]
-        return Point(coef, intercept - centre_of_data(problem) @ coef)
+        return problem.centred.point(coef, intercept)
 
     def dual(self, problem: Problem, state: BallCentral) -> Array:
         region = _region_of(problem)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import StandardizedDesign, centred
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin import CappedQuadratic
@@ -28,7 +27,6 @@ __all__ = [
     "Program",
     "Solve",
     "box_of",
-    "centre_of_data",
     "has_box",
     "has_ridge",
     "live_samples",
@@ -218,15 +216,9 @@ def live_samples(problem: Problem) -> NDArray[np.intp]:
 
 
 def _data(problem: Problem) -> Design:
-    """The samples that count, centred where the intercept is free, which only moves it."""
-    shares, live = problem.loss.shares, live_samples(problem)
-    design = problem.design if live.size == shares.size else problem.design.rows(live)
-    return centred(design, shares[live]) if problem.intercept.is_shift_invariant else design
-
-
-def centre_of_data(problem: Problem) -> Array:
-    data = _data(problem)
-    return data.centre if isinstance(data, StandardizedDesign) else np.zeros(data.n_features)
+    """The samples that count, centred where the intercept is free."""
+    live, design = live_samples(problem), problem.centred.design
+    return design if live.size == design.n_samples else design.rows(live)
 
 
 def program_of(problem: Problem) -> Program:

@@ -17,7 +17,6 @@ from proxmargin.solvers.box.box_program import (
     LARGEST,
     Program,
     Solve,
-    centre_of_data,
     has_box,
     has_ridge,
     live_samples,
@@ -211,7 +210,7 @@ class InteriorPoint(Solver[Central]):
         if problem.fits_intercept:
             intercept = program.coef_unit * at.free[:1]
         point = _touching(problem, program, Point(coef, intercept), at)
-        return Point(point.coef, point.intercept - centre_of_data(problem) @ point.coef)
+        return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: Central) -> Array:
         program = program_of(problem)

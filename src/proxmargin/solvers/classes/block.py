@@ -15,7 +15,7 @@ from proxmargin.compiled.solvers import multiplier_newton as compiled
 from proxmargin.designs.base import Design
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign, centred
+from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 
@@ -251,8 +251,7 @@ class Coordinates:
         design, free = problem.design, problem.intercept.is_shift_invariant
         self.whole, self.centre = design, np.zeros(design.n_features)
         if free and design.is_dense:
-            middle = centred(design, problem.loss.shares)
-            self.whole, self.centre = middle, middle.centre
+            self.whole, self.centre = problem.centred
         elif free and isinstance(design, StandardizedDesign):
             self.whole = StandardizedDesign(design.base, np.zeros_like(design.centre), design.scale)
             self.centre = -design.centre / design.scale

@@ -13,8 +13,6 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
 from proxmargin.solvers.hinge.curved_system import Curved, System, system_of
 from proxmargin.solvers.hinge.model import (
-    centre_of,
-    design_of,
     first_multipliers,
     hinge_objection,
     intercept_ridge,
@@ -97,9 +95,9 @@ class AlternatingDirections(Solver[Alternated]):
         return hinge_objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Alternated:
-        design = design_of(problem)
+        design = problem.centred.design
         coef = start.coef[:, 0].copy()
-        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
+        intercept = float(problem.centred.intercept(start)[0])
         scores = design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
         signs, _ = samples_of(problem)
@@ -116,7 +114,7 @@ class AlternatingDirections(Solver[Alternated]):
         )
 
     def step(self, problem: Problem, state: Alternated) -> Alternated:
-        design, (price, weight) = design_of(problem), self._prices(problem)
+        design, (price, weight) = problem.centred.design, self._prices(problem)
         signs, caps = samples_of(problem)
         push = signs * (state.dual + price * (1.0 - state.missing))
         right = design.adjoint(push[:, None])[:, 0] + weight * state.sparse - state.multipliers
@@ -151,7 +149,7 @@ class AlternatingDirections(Solver[Alternated]):
 
     def _system(self, problem: Problem) -> System:
         """The system of the step in (w, b), constant over the iterations; kept with the data."""
-        design, (margins, coef) = design_of(problem), self._prices(problem)
+        design, (margins, coef) = problem.centred.design, self._prices(problem)
         key = (margins, problem.penalty.l2 + coef, intercept_ridge(problem))
 
         def system() -> System:
@@ -168,7 +166,7 @@ class AlternatingDirections(Solver[Alternated]):
 
     def point(self, problem: Problem, state: Alternated) -> Point:
         coef = state.sparse[:, None]
-        return Point(coef, np.array([state.intercept]) - centre_of(problem) @ coef)
+        return problem.centred.point(coef, np.array([state.intercept]))
 
     def dual(self, problem: Problem, state: Alternated) -> Array:
         signs, _ = samples_of(problem)

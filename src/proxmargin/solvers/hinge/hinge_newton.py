@@ -14,8 +14,6 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.hinge.model import (
-    centre_of,
-    design_of,
     first_multipliers,
     hinge_objection,
     intercept_ridge,
@@ -62,7 +60,7 @@ class Multiplied(State):
     ----------
     at, centre : Centre
         The solution of the last smoothed problem, and the point it was built around. Intercepts
-        are those of centred features, where they are (`design_of`).
+        are those of centred features, where they are (`Problem.centred`).
     scores : (n_samples,)
         Of ``at``.
     members : integers
@@ -132,8 +130,8 @@ class HingeNewton(Solver[Multiplied]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
         coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
-        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
-        scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        intercept = float(problem.centred.intercept(start)[0])
+        scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
         tall = scores.size > coef.size and unit == 1.0
         cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
         at = Centre(coef, intercept, first_multipliers(problem, start, scores))
@@ -175,7 +173,7 @@ class HingeNewton(Solver[Multiplied]):
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
-        return Point(coef, np.array([state.at.intercept]) - centre_of(problem) @ coef)
+        return problem.centred.point(coef, np.array([state.at.intercept]))
 
     def dual(self, problem: Problem, state: Multiplied) -> Array:
         signs, _ = samples_of(problem)
@@ -185,7 +183,7 @@ class HingeNewton(Solver[Multiplied]):
 def _pulled(problem: Problem, state: Multiplied) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
     signs, _ = samples_of(problem)
-    return design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0]
+    return problem.centred.design.adjoint((signs * state.at.dual)[:, None])[:, 0]
 
 
 def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
@@ -262,7 +260,7 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
 
 
 def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
-    design, members, centre = design_of(problem), state.members, state.centre
+    design, members, centre = problem.centred.design, state.members, state.centre
     signs, caps = samples_of(problem)
     l1, l2 = l1_of(problem), problem.penalty.l2
     ridge = intercept_ridge(problem)

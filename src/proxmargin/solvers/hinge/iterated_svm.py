@@ -14,8 +14,6 @@ from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
 from proxmargin.solvers.hinge.model import (
-    centre_of,
-    design_of,
     first_multipliers,
     hinge_objection,
     intercept_ridge,
@@ -105,15 +103,15 @@ class Isvm2(Solver[Split]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Split:
         coef = start.coef[:, 0].copy()
-        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
-        scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        intercept = float(problem.centred.intercept(start)[0])
+        scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
         if intercept_ridge(problem) == 0:
             dual = _balanced(problem, dual)
         multipliers = np.zeros_like(coef)
         if coef.any() or start.dual is not None:
             signs, _ = samples_of(problem)
-            pulled = design_of(problem).adjoint((signs * dual)[:, None])[:, 0]
+            pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
             l1 = l1_of(problem)
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
         return Split(
@@ -131,7 +129,7 @@ class Isvm2(Solver[Split]):
         offset = (rho * state.sparse - state.multipliers) / stiffness
         signs, _ = samples_of(problem)
         dual, intercept = _support_vectors(problem, state, offset, stiffness)
-        pulled = design_of(problem).adjoint((signs * dual)[:, None])[:, 0]
+        pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
         smooth = pulled / stiffness + offset
         sparse = soft_threshold(rho * smooth + state.multipliers, l1_of(problem)) / rho
         moved = replace(
@@ -156,7 +154,7 @@ class Isvm2(Solver[Split]):
 
     def point(self, problem: Problem, state: Split) -> Point:
         coef = state.sparse[:, None]
-        return Point(coef, np.array([state.intercept]) - centre_of(problem) @ coef)
+        return problem.centred.point(coef, np.array([state.intercept]))
 
     def dual(self, problem: Problem, state: Split) -> Array:
         signs, _ = samples_of(problem)
@@ -235,7 +233,7 @@ def _support_vectors(
     intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
     """
     signs, caps = samples_of(problem)
-    design, ridge = design_of(problem), intercept_ridge(problem)
+    design, ridge = problem.centred.design, intercept_ridge(problem)
     kernel, scale = design.outer_gram(), 1.0 / stiffness
     if ridge:
         kernel = kernel + stiffness / ridge

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import centred, standardized
+from proxmargin.designs.standardized import standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin_sum import MarginSum
@@ -15,8 +14,6 @@ from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 
 __all__ = [
-    "centre_of",
-    "design_of",
     "first_multipliers",
     "hinge_objection",
     "intercept_ridge",
@@ -57,34 +54,13 @@ def intercept_ridge(problem: Problem) -> float | None:
     return None if isinstance(problem.intercept, Pinned) else problem.intercept.l2
 
 
-def design_of(problem: Problem) -> Design:
-    """The data, centred where the intercept is free: the problem is invariant to shifts.
-
-    Gram matrices of data with large means would suffer from cancellation. Made once a problem.
-    """
-    return problem.remembered("design of hinges", lambda: _centred(problem))
-
-
-def _centred(problem: Problem) -> Design:
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
 def spread_of(problem: Problem) -> float:
-    """Mean square of the lengths of the samples of `design_of`."""
+    """Mean square of the lengths of the samples of `Problem.centred`."""
     shares = problem.loss.shares
     if problem.intercept.is_shift_invariant:
         scale = standardized(problem.design, shares).scale
         return float(np.square(scale[np.isfinite(scale)]).sum())
     return float(shares @ problem.design.row_norms())
-
-
-def centre_of(problem: Problem) -> Array:
-    """The centre that `design_of` subtracts, (n_features,)."""
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares).centre
-    return np.zeros(problem.design.n_features)
 
 
 def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:

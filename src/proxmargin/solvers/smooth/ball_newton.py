@@ -19,12 +19,10 @@ from proxmargin.solver import SURE, PricedState, Solver
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
-    centre_of,
     eliminated,
     expanded,
     line_search,
     next_share,
-    well_centred,
 )
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -130,10 +128,10 @@ class BallNewton(Solver[BallNewtonState]):
         return gram_work(long, side, design.density) + FACTORS_PER_STEP * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
-        coordinates, centre = _views(problem)
+        coordinates = _coordinates(problem)
         coef = coordinates.of(start.coef[:, 0])
         coef = _inside(coef, _radius(problem))
-        intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
+        intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
         begun = self._priced(problem, state, intercept, scores)
@@ -142,7 +140,7 @@ class BallNewton(Solver[BallNewtonState]):
         return begun.but(unpolished=stop.polish and small, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        design, radius, at = _views(problem)[0].design, _radius(problem), state.at
+        design, radius, at = _coordinates(problem).design, _radius(problem), state.at
         matrix, mean = eliminated(problem, design, at.bend)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
@@ -171,7 +169,7 @@ class BallNewton(Solver[BallNewtonState]):
     ) -> BallNewtonState:
         """The best intercept, the loss around the point, its gradient and the gap."""
         at = expanded(problem, scores, intercept, state.share)
-        gradient = _views(problem)[0].design.adjoint(at.dual[:, None])[:, 0]
+        gradient = _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
         lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
         better = lost < GAP_REDUCTION * state.gap
         better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
@@ -189,24 +187,21 @@ class BallNewton(Solver[BallNewtonState]):
         return state.observed()
 
     def point(self, problem: Problem, state: BallNewtonState) -> Point:
-        coordinates, centre = _views(problem)
+        coordinates = _coordinates(problem)
         coef = _inside(coordinates.coef(state.coef), _radius(problem))
-        return Point(coef[:, None], np.array([state.at.intercept - float(centre @ coef)]))
+        return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
         # coefficients mapped back from the span carry rounding that these scores do not have
-        whole = isinstance(_views(problem)[0], AllFeatures)
+        whole = isinstance(_coordinates(problem), AllFeatures)
         return state.at.scores[:, None] if whole else None
 
 
-def _views(problem: Problem) -> tuple[Coordinates, Array]:
-    """The coordinates in which steps are taken, and the centre of the data."""
-
-    def views() -> tuple[Coordinates, Array]:
-        whole = well_centred(problem)
-        return in_short_coordinates(whole), centre_of(problem, whole)
-
-    return problem.remembered("ball views", views)
+def _coordinates(problem: Problem) -> Coordinates:
+    """The coordinates in which steps are taken, of the centred data."""
+    return problem.remembered(
+        "ball coordinates", lambda: in_short_coordinates(problem.centred.design)
+    )
 
 
 def _radius(problem: Problem) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 
 from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.standardized import centred
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.problem import Problem
@@ -20,7 +19,6 @@ from proxmargin.problem import Problem
 __all__ = [
     "Expansion",
     "Hessian",
-    "centre_of",
     "curvature_in_shift",
     "eliminated",
     "expanded",
@@ -28,7 +26,6 @@ __all__ = [
     "line_search",
     "loss_of",
     "next_share",
-    "well_centred",
 ]
 
 # exact line search
@@ -83,23 +80,6 @@ def loss_of(problem: Problem) -> MarginSum:
     """The loss, which the solver's ``objection`` has found to be a sum over margins."""
     assert isinstance(problem.loss, MarginSum)
     return problem.loss
-
-
-def well_centred(problem: Problem) -> Design:
-    """The data, centred where the intercept is free: the problem is invariant to shifts.
-
-    With the intercept eliminated the Hessian is a covariance, which cancellation would spoil if
-    it were formed from data with large means.
-    """
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
-def centre_of(problem: Problem, design: Design) -> Array:
-    """The centre of what `well_centred` returned; zero for the data as they are."""
-    centre: Array = getattr(design, "centre", np.zeros(design.n_features))
-    return np.zeros(design.n_features) if design is problem.design else centre
 
 
 def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:

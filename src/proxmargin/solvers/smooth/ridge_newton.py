@@ -15,12 +15,11 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
-from proxmargin.problem import Point, Problem
+from proxmargin.problem import Centred, Point, Problem
 from proxmargin.solver import SURE, PricedState, Solver
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
-    centre_of,
     curvature_in_shift,
     eliminated,
     expanded,
@@ -28,7 +27,6 @@ from proxmargin.solvers.smooth.margin_model import (
     line_search,
     loss_of,
     next_share,
-    well_centred,
 )
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -221,8 +219,8 @@ class _Form(ABC):
     centre : (n_features,)
     """
 
-    def __init__(self, problem: Problem, design: Design) -> None:
-        self.design, self.centre = design, centre_of(problem, design)
+    def __init__(self, data: Centred) -> None:
+        self.design, self.centre = data
 
     def inner(self, coef: Array) -> Array:
         return coef.copy()
@@ -414,12 +412,12 @@ def _new_form(problem: Problem, deadline: float) -> _Form:
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)
     if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
-        return _Large(problem, well_centred(problem) if dense else raw)
+        return _Large(problem.centred if dense else Centred(raw, np.zeros(features)))
     few = (
         samples
         <= (GRAM_SAMPLES_PER_FEATURE if dense and not _is_weak(problem, raw) else 1.0) * features
     )
-    return (_Wide if few else _Narrow)(problem, well_centred(problem))
+    return (_Wide if few else _Narrow)(problem.centred)
 
 
 def _is_weak(problem: Problem, design: Design) -> bool:
