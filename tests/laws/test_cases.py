@@ -24,8 +24,8 @@ def concrete(base: type) -> set[type]:
     """Every public subclass that the package defines and that can be made."""
     for package in ("losses", "penalties", "designs", "solvers", "estimators"):
         home = importlib.import_module(f"proxmargin.{package}")
-        for module in pkgutil.iter_modules(home.__path__):
-            importlib.import_module(f"proxmargin.{package}.{module.name}")
+        for module in pkgutil.walk_packages(home.__path__, f"{home.__name__}."):
+            importlib.import_module(module.name)
     found: set[type] = set()
     waiting = [base]
     while waiting:

@@ -25,7 +25,7 @@ LITTLE = 2**24
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    for module in ("memory", "streams", "width"):
+    for module in ("memory", "tables.streams", "tables.width"):
         monkeypatch.setattr(f"proxmargin.files.{module}.free_bytes", lambda: LITTLE)
 
 

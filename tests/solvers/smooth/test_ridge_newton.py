@@ -179,8 +179,13 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
 
 # what forbids a way of solving the systems, and data and a ridge for which it is taken
 WAYS = {
-    "inner products of somewhat more samples than features": ("FEW_SAMPLES", 1.0, (60, 45), 1e-3),
-    "factors where products would do": ("FACTOR_PRODUCTS", 0, (30, 90), 0.5),
+    "a Gram matrix of more samples than features": (
+        "GRAM_SAMPLES_PER_FEATURE",
+        1.0,
+        (60, 45),
+        1e-3,
+    ),
+    "a factor where CG is cheaper": ("FACTOR_SAMPLES", 0, (30, 90), 0.5),
 }
 
 
