@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
+from proxmargin.memory import Remembers
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
 
@@ -22,8 +22,6 @@ __all__ = ["Centred", "Point", "Problem"]
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)
 # the least margin that counts as one, as a share of the root mean square distance from the mean
 SMALLEST_MARGIN = 3e-4
-
-T = TypeVar("T")
 
 
 class Point(NamedTuple):
@@ -60,7 +58,7 @@ class Centred(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Remembers):
     """``minimise over (W, b)  loss(X W + b) + penalty(W) + intercept(b)``.
 
     Parameters
@@ -85,20 +83,6 @@ class Problem:
     def traits(self) -> Trait:
         """What solvers can rely on: properties of the loss, and of the penalty."""
         return self.loss.traits | self.penalty.traits
-
-    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returns, made once: what solvers, which hold no data, need at every step.
-
-        Threads that ask together may make it twice, and get one of the two.
-        """
-        if key not in self._memory:
-            self._memory[key] = make()
-        found: T = self._memory[key]
-        return found
-
-    @cached_property
-    def _memory(self) -> dict[Hashable, Any]:
-        return {}
 
     @property
     def fits_intercept(self) -> bool:

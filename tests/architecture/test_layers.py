@@ -26,6 +26,7 @@ LAYERS = (
     (
         "traits",
         "rows",
+        "memory",
         "rounding",
         "pace",
         "atomic",

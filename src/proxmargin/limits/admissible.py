@@ -303,14 +303,21 @@ def largest_kappa(
         data that are large both ways a value that is too small.
     """
     design = with_features(design, deadline)
-    key = ("largest kappa", model, infinite, np.packbits(signs > 0).tobytes())
+    classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
     return design.remembered(
-        key, lambda: _largest_kappa(design, signs, shares, model, infinite, deadline), shares
+        _largest_kappa, classes, shares, model, infinite, signs=signs, deadline=deadline
     )
 
 
 def _largest_kappa(
-    design: Design, signs: Array, shares: Array, model: str, infinite: float, deadline: float
+    design: Design,
+    classes: bytes,
+    shares: Array,
+    model: str,
+    infinite: float,
+    *,
+    signs: Array,
+    deadline: float,
 ) -> float:
     spread = Spread(standardized(design, shares), signs, shares)
     short, long = sorted((design.n_samples, design.n_features))

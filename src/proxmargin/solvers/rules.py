@@ -72,7 +72,7 @@ class Facts:
     def even(self) -> bool:
         """Units of the features that are not too many orders apart for steps without factors."""
         design = self.problem.design
-        sizes = design.remembered("largest", design.largest)
+        sizes = design.column_bounds()
         return float(sizes.max(initial=0.0)) <= EVEN * float(sizes[sizes > 0].min(initial=np.inf))
 
     @property

@@ -249,7 +249,7 @@ class BallInteriorPoint(Solver[BallCentral]):
 
 def _region_of(problem: Problem) -> _Region:
     """The problem in units of its ball, made once and kept with it."""
-    return problem.remembered("ball region", lambda: _new_region(problem))
+    return problem.remembered(_new_region)
 
 
 def _new_region(problem: Problem) -> _Region:

@@ -223,7 +223,7 @@ def _data(problem: Problem) -> Design:
 
 def program_of(problem: Problem) -> Program:
     """The program of the problem, made once and kept with it."""
-    return problem.remembered("interior program", lambda: _new_program(problem))
+    return problem.remembered(_new_program)
 
 
 def _new_program(problem: Problem) -> Program:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
+from proxmargin.memory import Remembers
 from proxmargin.problem import Point, Problem
 
 __all__ = ["Block", "Coordinates", "Live", "Pairs", "coordinates_of"]
@@ -233,7 +235,7 @@ class SparseBlock(Block):
         return ((rows * weights[None, :]) @ rows.T).toarray()
 
 
-class Coordinates:
+class Coordinates(Remembers):
     """The problem in coordinates in which its Newton systems are well conditioned.
 
     With a free intercept dense features are centred (and centred sparse ones are not), which only
@@ -277,22 +279,13 @@ class Coordinates:
 
     def block(self, members: Ids) -> Block:
         """Some of the columns; the last answer is remembered."""
-        known = self.__dict__.get("_last_block")
-        if known is None or not np.array_equal(known[0], members):
-            known = self.__dict__["_last_block"] = (members, _block(self.design, members))
-        found: Block = known[1]
-        return found
+        return self.remembered(_some_columns, members)
 
-    @property
+    @cached_property
     def spreads(self) -> Array:
         """Root mean square of each column."""
-        known = self.__dict__.get("_spreads")
-        if known is None:
-            rows = np.full(self.design.n_samples, 1.0 / self.design.n_samples)
-            squares = self.design.column_squares(rows, np.zeros(self.design.n_features))
-            known = self.__dict__["_spreads"] = np.sqrt(squares)
-        found: Array = known
-        return found
+        rows = np.full(self.design.n_samples, 1.0 / self.design.n_samples)
+        return np.sqrt(self.design.column_squares(rows, np.zeros(self.design.n_features)))
 
 
 def has_l1(problem: Problem) -> bool:
@@ -302,7 +295,11 @@ def has_l1(problem: Problem) -> bool:
 
 def coordinates_of(problem: Problem) -> Coordinates:
     """Made once a problem."""
-    return problem.remembered("class coordinates", lambda: Coordinates(problem))
+    return problem.remembered(Coordinates)
+
+
+def _some_columns(coordinates: Coordinates, members: Ids) -> Block:
+    return _block(coordinates.design, members)
 
 
 def _block(design: Design, members: Ids) -> Block:

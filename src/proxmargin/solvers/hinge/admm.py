@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
@@ -149,15 +150,10 @@ class AlternatingDirections(Solver[Alternated]):
 
     def _system(self, problem: Problem) -> System:
         """The system of the step in (w, b), constant over the iterations; kept with the data."""
-        design, (margins, coef) = problem.centred.design, self._prices(problem)
-        key = (margins, problem.penalty.l2 + coef, intercept_ridge(problem))
-
-        def system() -> System:
-            bends = np.full(design.n_samples, key[0])
-            diagonal = np.full(design.n_features, key[1])
-            return system_of(Curved(design, bends, diagonal, key[2]))
-
-        return design.remembered("alternating", system, np.array(key))
+        margins, coef = self._prices(problem)
+        ridge = intercept_ridge(problem)
+        prices = np.array([margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge])
+        return problem.centred.design.remembered(_system, prices)
 
     def _prices(self, problem: Problem) -> tuple[float, float]:
         """Penalty parameters of margins and coefficients, for the mean of the losses."""
@@ -171,3 +167,10 @@ class AlternatingDirections(Solver[Alternated]):
     def dual(self, problem: Problem, state: Alternated) -> Array:
         signs, _ = samples_of(problem)
         return (-signs * state.dual)[:, None]
+
+
+def _system(design: Design, prices: Array) -> System:
+    """The system for the prices of margins, of coefficients, and of an intercept (none: nan)."""
+    margin, coef, ridge = prices.tolist()
+    bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
+    return system_of(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))

@@ -280,15 +280,15 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
 
 def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
     """The features of the working set; a copy where they are few, since they are read often."""
-
-    def plain() -> DenseDesign:
-        matrix = np.asfortranarray(design.dense_columns(members))
-        share = design.share * members.size / max(design.n_features, 1)
-        return DenseDesign(matrix, design.ledger, share)
-
     if design.is_dense and design.n_samples * members.size <= COPIED_ENTRIES:
-        return design.remembered("plain columns", plain, members)
+        return design.remembered(_plain_columns, members)
     return design if members.size == design.n_features else design.columns(members)
+
+
+def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
+    matrix = np.asfortranarray(design.dense_columns(members))
+    share = design.share * members.size / max(design.n_features, 1)
+    return DenseDesign(matrix, design.ledger, share)
 
 
 def _sharpness_unit(problem: Problem) -> float:

@@ -131,10 +131,7 @@ class FisherSecular(Solver[FisherState]):
         design = coordinates.design
         apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
         values, vectors = design.remembered(  # no part of it depends on kappa
-            "within-class spectrum",
-            lambda: spectrum(np.add(*covariances(loss, design)), variances_of(problem)),
-            loss.form.roots,
-            loss.form.offset,
+            _within_class_spectrum, loss.form.roots, loss.form.offset, problem=problem
         )
         found = _secular(values, vectors.T @ apart, loss.kappa)
         regression = vectors @ found.regression
@@ -176,6 +173,14 @@ def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
     scores = design.scores(regression[:, None])[:, 0]
     dual: Array = form.offset + form.roots * form.deviations(scores)
     return dual
+
+
+def _within_class_spectrum(
+    design: Design, roots: Array, offset: Array, *, problem: Problem
+) -> tuple[Array, Array]:
+    """The spectrum of the sum of the covariances of the classes, which these weights determine."""
+    loss = ellipsoid_loss(problem)
+    return spectrum(np.add(*covariances(loss, design)), variances_of(problem))
 
 
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:

@@ -199,9 +199,7 @@ class BallNewton(Solver[BallNewtonState]):
 
 def _coordinates(problem: Problem) -> Coordinates:
     """The coordinates in which steps are taken, of the centred data."""
-    return problem.remembered(
-        "ball coordinates", lambda: in_short_coordinates(problem.centred.design)
-    )
+    return in_short_coordinates(problem.centred.design)
 
 
 def _radius(problem: Problem) -> float:

@@ -351,8 +351,8 @@ class _Wide(_Form):
         """
         whole, root = self.design.outer_gram(), np.sqrt(bend)
         inner = whole if curved.all() else whole[np.ix_(curved, curved)]
-        most = self.design.remembered("size of inner products", lambda: np.linalg.norm(whole))
-        condition = 1.0 + float(bend.max(initial=0.0)) * float(most) / l2
+        most = self.design.remembered(_gram_norm)
+        condition = 1.0 + float(bend.max(initial=0.0)) * most / l2
         products = 0.5 * np.sqrt(condition) * np.log(2.0 / DUAL_CG_TOLERANCE)
         if products * FACTOR_SAMPLES > root.size:
             system = inner * root
@@ -396,9 +396,13 @@ class _Large(_Form):
         return _Step(direction, move, self.products(direction) + move)
 
 
+def _gram_norm(design: Design) -> float:
+    return float(np.linalg.norm(design.outer_gram()))
+
+
 def _form(problem: Problem, deadline: float = np.inf) -> _Form:
     """The form for the shape of the data and the time left, chosen once a problem."""
-    return problem.remembered("ridge form", lambda: _new_form(problem, deadline))
+    return problem.remembered(_new_form, deadline=deadline)
 
 
 def _new_form(problem: Problem, deadline: float) -> _Form:
