@@ -42,7 +42,7 @@ PATIENCE, PROGRESS, FOLLOWING = 8, 0.9, 1e-3
 FLOOR = 1e-100
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BallCentral(State):
     """The state of `BallInteriorPoint`, on the samples with a positive weight.
 
@@ -64,12 +64,12 @@ class BallCentral(State):
         Certificates in a row that were not better, for rounding.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    powers: Array = None  # type: ignore[assignment]
-    free: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    slacks: Array = None  # type: ignore[assignment]
-    multipliers: Array = None  # type: ignore[assignment]
+    coef: Array
+    powers: Array
+    free: Array
+    scores: Array
+    slacks: Array
+    multipliers: Array
     best: float = np.inf
     idle: int = 0
 

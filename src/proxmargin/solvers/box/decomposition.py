@@ -67,7 +67,7 @@ class Terms(NamedTuple):
     sums: tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks(State):
     """Where the decomposition stands.
 
@@ -89,9 +89,9 @@ class Blocks(State):
         Steps over the whole problem that did not halve it.
     """
 
-    weights: Array = None  # type: ignore[assignment]
-    product: Array = None  # type: ignore[assignment]
-    block: Index = None  # type: ignore[assignment]
+    weights: Array
+    product: Array
+    block: Index
     travel: float = 0.0
     pairs: int = 0
     violation: float = np.inf

@@ -61,7 +61,7 @@ NEAR, NEARER = 1e-3, 0.3
 BUDGET, PORTION = 3.0, 0.5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Central(State):
     """The state of the interior point method, on the samples with a positive weight.
 
@@ -91,13 +91,13 @@ class Central(State):
         Work on such faces so far, in iterations.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    free: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    room: Array = None  # type: ignore[assignment]
-    below: Array = None  # type: ignore[assignment]
-    above: Array = None  # type: ignore[assignment]
+    coef: Array
+    free: Array
+    scores: Array
+    dual: Array
+    room: Array
+    below: Array
+    above: Array
     best: float = np.inf
     relative: float = np.inf
     idle: int = 0

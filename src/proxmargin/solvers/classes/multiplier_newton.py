@@ -41,7 +41,7 @@ LEAST_PROXIMAL, INTERCEPT_PROXIMAL = 1e-6, 1e-6
 PATIENCE, PROGRESS = 4, 0.9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClassMultipliers(State):
     """The state of the proximal method of multipliers.
 
@@ -70,12 +70,12 @@ class ClassMultipliers(State):
         Whether it was solved.
     """
 
-    members: NDArray[np.intp] = None  # type: ignore[assignment]
-    stacked: Array = None  # type: ignore[assignment]
-    masses: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    centre: Array = None  # type: ignore[assignment]
-    centre_masses: Array = None  # type: ignore[assignment]
+    members: NDArray[np.intp]
+    stacked: Array
+    masses: Array
+    scores: Array
+    centre: Array
+    centre_masses: Array
     violations: Array | None = None
     sharpness: float = FIRST_SHARPNESS
     sharpest: float = LARGEST_SHARPNESS

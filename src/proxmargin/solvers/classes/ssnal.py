@@ -35,7 +35,7 @@ SUFFICIENT, ROUNDING, HALVINGS = 1e-4, 1e-15, 40
 PATIENCE, PROGRESS = 8, 0.9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Multipliers(State):
     """The state of the augmented Lagrangian method.
 
@@ -60,12 +60,12 @@ class Multipliers(State):
         Subproblems without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    intercept: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    image: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    proven: Array = None  # type: ignore[assignment]
+    coef: Array
+    intercept: Array
+    scores: Array
+    image: Array
+    dual: Array
+    proven: Array
     tau: float = 1.0
     tau_b: float = 1.0
     ts: float = 1.0

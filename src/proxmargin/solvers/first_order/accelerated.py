@@ -52,7 +52,7 @@ SMALLEST, LARGEST = 1e-100, 1e200
 PATIENCE, SAME = 1000, 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerated(State):
     """The state of an accelerated method.
 
@@ -78,10 +78,10 @@ class Accelerated(State):
         The least F so far, and the last iteration that came down to it.
     """
 
-    u: Array = None  # type: ignore[assignment]
-    u_old: Array = None  # type: ignore[assignment]
-    image: Array = None  # type: ignore[assignment]
-    image_old: Array = None  # type: ignore[assignment]
+    u: Array
+    u_old: Array
+    image: Array
+    image_old: Array
     response: Response | None = None
     response_old: Response | None = None
     t: float = 0.0

@@ -61,7 +61,7 @@ class Dual(NamedTuple):
 P = TypeVar("P", Primal, Dual)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Saddle(State):
     """A pair of primal and dual points.
 
@@ -78,13 +78,13 @@ class Saddle(State):
         ``sqrt(tau / sigma)``.
     """
 
-    primal: Primal = None  # type: ignore[assignment]
-    dual: Dual = None  # type: ignore[assignment]
-    primal_sum: Primal = None  # type: ignore[assignment]
-    dual_sum: Dual = None  # type: ignore[assignment]
+    primal: Primal
+    dual: Dual
+    primal_sum: Primal
+    dual_sum: Dual
     count: int = 0
-    primal_start: Primal = None  # type: ignore[assignment]
-    dual_start: Dual = None  # type: ignore[assignment]
+    primal_start: Primal
+    dual_start: Dual
     gap_start: float = np.inf
     norm: float = 1.0
     balance: float = 1.0
@@ -217,14 +217,15 @@ class PrimalDual(Solver[Saddle]):
         levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
         square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
-        return _restarted(
-            Saddle(
-                norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
-                balance=_guess(problem) if self.balance is None else self.balance,
-            ),
-            primal,
-            dual,
-            np.inf,
+        return Saddle(
+            primal=primal,
+            dual=dual,
+            primal_sum=_scaled(primal, 0.0),
+            dual_sum=_scaled(dual, 0.0),
+            primal_start=primal,
+            dual_start=dual,
+            norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
+            balance=_guess(problem) if self.balance is None else self.balance,
         )
 
     def step(self, problem: Problem, state: Saddle) -> Saddle:

@@ -25,7 +25,7 @@ from proxmargin.stopping import Stop
 __all__ = ["Alternated", "AlternatingDirections"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Alternated(State):
     """The state of ADMM.
 
@@ -47,11 +47,11 @@ class Alternated(State):
         Of u, if they are.
     """
 
-    sparse: Array = None  # type: ignore[assignment]
+    sparse: Array
     intercept: float = 0.0
-    missing: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    multipliers: Array = None  # type: ignore[assignment]
+    missing: Array
+    dual: Array
+    multipliers: Array
     compares: bool = False
     objective: float = np.inf
 

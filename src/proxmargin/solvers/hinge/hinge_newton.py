@@ -52,7 +52,7 @@ GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Multiplied(State):
     """The state of the proximal method of multipliers.
 
@@ -83,11 +83,11 @@ class Multiplied(State):
         Steps at the largest sharpness since then.
     """
 
-    at: Centre = None  # type: ignore[assignment]
-    centre: Centre = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    members: NDArray[np.intp] = None  # type: ignore[assignment]
-    violations: Array = None  # type: ignore[assignment]
+    at: Centre
+    centre: Centre
+    scores: Array
+    members: NDArray[np.intp]
+    violations: Array
     sharpness: float = COLD_SHARPNESS
     sharpest: float = MAX_SHARPNESS
     proximal: float = 1.0
@@ -140,6 +140,7 @@ class HingeNewton(Solver[Multiplied]):
             centre=at,
             scores=scores,
             members=np.flatnonzero(coef),
+            violations=np.zeros_like(coef),
             sharpness=unit * (WARM_SHARPNESS if coef.any() else cold),
             sharpest=unit * MAX_SHARPNESS,
             stop=stop,

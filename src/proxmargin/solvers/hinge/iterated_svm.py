@@ -35,7 +35,7 @@ SMO_STEPS_PER_SAMPLE = 200
 MAX_RHO = 1e100  # penalty parameter that ends the method: the loss is negligible, none overflows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Split(State):
     """The state of a split of the coefficients into w, which the loss sees, and u, which is sparse.
 
@@ -55,10 +55,10 @@ class Split(State):
         Accuracy of the inner problem.
     """
 
-    smooth: Array = None  # type: ignore[assignment]
-    sparse: Array = None  # type: ignore[assignment]
-    multipliers: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
+    smooth: Array
+    sparse: Array
+    multipliers: Array
+    dual: Array
     intercept: float = 0.0
     rho: float = 0.0
     exactness: float = FIRST_ACCURACY

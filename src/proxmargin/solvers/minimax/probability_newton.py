@@ -55,7 +55,7 @@ LIMIT_NEWTON_STEPS = 3  # for the level of one class where that of the other is 
 LEVEL_PATIENCE_STEPS = 8  # without progress: more than in w, as the gap can rise on the way
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ProbabilityState(State):
     """The state of `ProbabilityNewton`.
 
@@ -78,8 +78,8 @@ class ProbabilityState(State):
         Steps without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
+    coef: Array
+    scores: Array
     dual: Array | None = None
     covariances: Array | None = None
     levels: Array | None = None

@@ -35,7 +35,7 @@ NEAR, NEARLY = 0.02, 0.98
 SLACK = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Generated(State):
     """The rows and columns that were generated, and the last vertex of their program.
 
@@ -58,11 +58,11 @@ class Generated(State):
     deadline : float
     """
 
-    at: Point = None  # type: ignore[assignment]
+    at: Point
     scores: Array | None = None
     dual: Array | None = None
-    rows: Ids = None  # type: ignore[assignment]
-    columns: Columns = None  # type: ignore[assignment]
+    rows: Ids
+    columns: Columns
     basis: Basis | None = None
     multiplier: float = 1.0
     pivots: int = 0

@@ -49,7 +49,7 @@ ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no
 PATIENCE_STEPS = 6  # without progress: gap and objective have reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BallNewtonState(PricedState):
     """The state of the ball-constrained Newton method.
 
@@ -72,9 +72,9 @@ class BallNewtonState(PricedState):
         Steps without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    at: Expansion = None  # type: ignore[assignment]
-    gradient: Array = None  # type: ignore[assignment]
+    coef: Array
+    at: Expansion
+    gradient: Array
     share: float = 0.0
     multiplier: float = 0.0
     objective: float = np.inf
@@ -133,8 +133,10 @@ class BallNewton(Solver[BallNewtonState]):
         coef = _inside(coef, _radius(problem))
         intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
-        state = BallNewtonState(coef=coef, tol=SURE * stop.tol)
-        begun = self._priced(problem, state, intercept, scores)
+        at = expanded(problem, scores, intercept, 0.0)
+        gradient = _gradient(problem, at)
+        state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=SURE * stop.tol)
+        begun = self._priced(problem, state)
         # a large polishing step costs more than its digits are worth
         small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
@@ -152,30 +154,29 @@ class BallNewton(Solver[BallNewtonState]):
         moved = design.scores(found.step[:, None])[:, 0] + move
         length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
         change = length * float(np.linalg.norm(found.step))
+        share = next_share(state.share, length)
+        scores, intercept = at.scores + length * moved, at.intercept + length * move
+        there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
             coef=_inside(state.coef + length * found.step, radius),
-            share=next_share(state.share, length),
+            at=there,
+            gradient=_gradient(problem, there),
+            share=share,
             multiplier=found.multiplier,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
-        intercept = at.intercept + length * move
-        priced = self._priced(problem, reached, intercept, at.scores + length * moved)
+        priced = self._priced(problem, reached)
         stuck = change == 0.0 and state.share == 0.0
         return priced.but(finished=priced.idle >= PATIENCE_STEPS or stuck)
 
-    def _priced(
-        self, problem: Problem, state: BallNewtonState, intercept: float, scores: Array
-    ) -> BallNewtonState:
-        """The best intercept, the loss around the point, its gradient and the gap."""
-        at = expanded(problem, scores, intercept, state.share)
-        gradient = _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
+    def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
+        """The objective and the gap of the state's point."""
+        at, gradient = state.at, state.gradient
         lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
         better = lost < GAP_REDUCTION * state.gap
         better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
         return state.but(
-            at=at,
-            gradient=gradient,
             objective=at.value,
             gap=min(lost, state.gap),
             relative_gap=lost / max(abs(at.value), problem.negligible),
@@ -200,6 +201,11 @@ class BallNewton(Solver[BallNewtonState]):
 def _coordinates(problem: Problem) -> Coordinates:
     """The coordinates in which steps are taken, of the centred data."""
     return in_short_coordinates(problem.centred.design)
+
+
+def _gradient(problem: Problem, at: Expansion) -> Array:
+    """Of the loss in the coefficients."""
+    return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 
 
 def _radius(problem: Problem) -> float:

@@ -58,7 +58,7 @@ PATIENCE_STEPS = 8  # without progress: gap and objective have reached rounding
 EXACT_GAP = 1e-20  # relative gap that leaves nothing to polish
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RidgeNewtonState(PricedState):
     """The state of Newton's method.
 
@@ -84,9 +84,9 @@ class RidgeNewtonState(PricedState):
         After which CG starts no further product.
     """
 
-    inner: Array = None  # type: ignore[assignment]
-    at: Expansion = None  # type: ignore[assignment]
-    slope: Array = None  # type: ignore[assignment]
+    inner: Array
+    at: Expansion
+    slope: Array
     share: float = 0.0
     ridge: float = 0.0
     objective: float = np.inf
@@ -139,15 +139,18 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         form = _form(problem, stop.deadline)
         inner = form.inner(start.coef[:, 0])
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
+        share = first_share(problem)
+        at = expanded(problem, form.products(inner) + intercept, intercept, share)
         state = RidgeNewtonState(
             inner=inner,
-            share=first_share(problem),
+            at=at,
+            slope=form.pulled(at.dual),
+            share=share,
             ridge=_first_ridge(problem, form.design),
             tol=SURE * stop.tol,
             deadline=stop.deadline,
         )
-        begun = _priced(problem, form, state, form.products(inner) + intercept, intercept)
-        return begun.but(unpolished=stop.polish, idle=0)
+        return _priced(problem, form, state).but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         form, l2, at, inner = _form(problem), state.ridge, state.at, state.inner
@@ -157,14 +160,18 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         bend = l2 * form.inner_product(step.direction, step.direction, moved)
         length = line_search(problem, at, step.moved, step.move, slope, bend)
         change = length * float(np.linalg.norm(step.direction))
+        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
+        share = next_share(state.share, length)
+        there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
             inner=inner + length * step.direction,
-            share=next_share(state.share, length),
+            at=there,
+            slope=form.pulled(there.dual),
+            share=share,
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
         )
-        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
-        return _priced(problem, form, reached, scores, intercept)
+        return _priced(problem, form, reached)
 
     def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
         return state.observed()
@@ -179,25 +186,21 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         return _form(problem).dual(problem, state)
 
 
-def _priced(
-    problem: Problem, form: _Form, state: RidgeNewtonState, scores: Array, intercept: float
-) -> RidgeNewtonState:
-    """Expand the loss at the best intercept; the gap; and the next ridge of the homotopy."""
-    inner, ridge, final = state.inner, state.ridge, problem.penalty.l2
-    at = expanded(problem, scores, intercept, state.share)
-    reached = state.but(at=at, slope=form.pulled(at.dual))
+def _priced(problem: Problem, form: _Form, state: RidgeNewtonState) -> RidgeNewtonState:
+    """The objective and the gap of the state's point, and the next ridge of the homotopy."""
+    at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
     square = form.inner_product(inner, inner, at.scores - at.intercept)
-    objective, gap = at.value + 0.5 * ridge * square, form.gap(reached, ridge)
+    objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
     passing = ridge > final
-    proved = form.proved(problem, reached) if passing else gap
+    proved = form.proved(problem, state) if passing else gap
     least = max(at.value + 0.5 * final * square, problem.negligible)
     if not passing and gap > state.tol * least:
-        proved = min(gap, form.proved(problem, reached))
+        proved = min(gap, form.proved(problem, state))
     better = passing or gap < GAP_REDUCTION * state.gap
     better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
     idle = 0 if better else state.idle + 1
     still = state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
-    return reached.but(
+    return state.but(
         ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
         objective=objective,
         gap=np.inf if passing else min(gap, state.gap),

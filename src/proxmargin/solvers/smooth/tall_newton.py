@@ -48,7 +48,7 @@ VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one i
 PATIENCE_STEPS = 5  # without progress: violations have reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TallState(PricedState):
     """The state of `TallNewton`.
 
@@ -72,17 +72,17 @@ class TallState(PricedState):
         Iterations without a smaller violation.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    slope: Array = None  # type: ignore[assignment]
+    scores: Array
+    dual: Array
+    slope: Array
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
     bend: Array | None = None
     matrix: Array | None = None
-    major: Array = None  # type: ignore[assignment]
+    major: Array
     idle: int = 0
 
 
@@ -125,6 +125,8 @@ class TallNewton(Solver[TallState]):
                 coef=start.coef[:, 0].copy(),
                 intercept=intercept,
                 scores=design.scores(start.coef)[:, 0] + intercept,
+                dual=np.zeros(design.n_samples),
+                slope=np.zeros(design.n_features),
                 major=loss.phi.smoothness * _squares(problem),
                 tol=SURE * stop.tol,
             ),

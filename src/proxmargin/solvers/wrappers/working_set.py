@@ -27,7 +27,7 @@ __all__ = ["Restricted", "WorkingSet"]
 TIGHTER, TIGHTEST = 0.03, 1e-5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Restricted(State):
     """The state of a working-set method.
 
@@ -49,9 +49,9 @@ class Restricted(State):
         What the inner tolerance is multiplied with: less where the inner solver had nothing to do.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    intercept: Array = None  # type: ignore[assignment]
-    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    coef: Array
+    intercept: Array
+    members: NDArray[np.intp]
     violations: Array | None = None
     dual: Array | None = None
     relative_gap: float = np.inf
