@@ -21,13 +21,13 @@ from typing import ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from proxmargin.certificate import Gap, certify
-from proxmargin.compiled.projections.epigraphs import project_epigraphs
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
+from proxmargin.projections.epigraphs import hinge_epigraphs
 from proxmargin.solver import Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -162,8 +162,7 @@ class Epigraphs(Splitting):
     def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
         rows = dual.rows + sigma * (scores - scores[self.own][:, None])
         heights = dual.levels + sigma * levels
-        nearest, nearest_levels = np.empty_like(rows), np.empty_like(heights)
-        project_epigraphs(rows / sigma, heights / sigma, self.codes, nearest, nearest_levels)
+        nearest, nearest_levels = hinge_epigraphs(rows / sigma, heights / sigma, self.codes)
         return Dual(rows - sigma * nearest, heights - sigma * nearest_levels)
 
     def dual_point(self, dual: Dual) -> Array:

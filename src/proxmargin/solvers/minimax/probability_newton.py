@@ -14,6 +14,7 @@ from proxmargin.designs.base import Array, subtract_outer
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
+from proxmargin.solvers.line_search import increasing_root
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.minimax.ellipsoids import (
     coordinates_of,
@@ -439,7 +440,7 @@ class _Spread:
                 total += self.kappa * (b + t * c) / np.sqrt(square) if square > 0 else 0.0
             return float(total)
 
-        return _root(slope)
+        return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)
 
 
 def _gap(problem: Problem, state: ProbabilityState, dual: Array | None) -> float:
@@ -465,32 +466,3 @@ def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:
         wanted[rest] = levels[rest] - np.linalg.solve(part, slope[rest])
     moved: Array = np.clip(wanted, SMALLEST_LEVEL_RATIO * levels, LARGEST_LEVEL_RATIO * levels)
     return moved
-
-
-def _root(slope: Callable[[float], float]) -> float:
-    """The root of an increasing function, by doubling, then false position and bisection in turn.
-
-    Zero where the function does not start below zero.
-    """
-    first = slope(0.0)
-    if not first < 0.0:
-        return 0.0
-    low, high, t = 0.0, np.inf, 1.0
-    at_low, at_high = first, np.inf
-    for trial in range(LINE_SEARCH_STEPS):
-        here = slope(t)
-        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
-            return t
-        if here < 0.0:
-            low, at_low = t, here
-        else:
-            high, at_high = t, here
-        if high == np.inf:
-            t = 2.0 * t
-        elif trial % 2 == 0:
-            t = low + (high - low) * at_low / (at_low - at_high)
-        else:
-            t = 0.5 * (low + high)
-        if t in (low, high):
-            return t
-    return low

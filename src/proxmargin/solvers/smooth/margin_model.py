@@ -15,6 +15,7 @@ from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.problem import Problem
+from proxmargin.solvers.line_search import increasing_root
 
 __all__ = [
     "Expansion",
@@ -197,23 +198,4 @@ def _exact_step(loss: MarginSum, scores: Array, moved: Array, fixed: float, bend
         t = margins + step * signs * moved
         return fixed + step * bend - float(rates @ loss.phi.descent(t))
 
-    first = slope(0.0)
-    if not first < 0.0:
-        return 0.0
-    low, high, step = 0.0, np.inf, 1.0
-    at_low, at_high = first, np.inf
-    for trial in range(LINE_SEARCH_STEPS):
-        here = slope(step)
-        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
-            return step
-        if here < 0.0:
-            low, at_low = step, here
-        else:
-            high, at_high = step, here
-        if high == np.inf:
-            step = 2.0 * step
-        elif trial % 2 == 0:
-            step = low + (high - low) * at_low / (at_low - at_high)
-        else:
-            step = 0.5 * (low + high)
-    return low
+    return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)
