@@ -22,14 +22,14 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.hinge import curved_system, newton_rows
 from proxmargin.solvers.hinge.curved_system import (
-    ConjugateGradients,
     Curved,
+    MatrixFree,
     OverFeatures,
     OverSamples,
-    system_of,
+    hinge_system,
 )
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
-from proxmargin.solvers.hinge.smoothed_hinge import Centre, Here, SmoothedHinge, minimised
+from proxmargin.solvers.hinge.smoothed_hinge import Centre, HingePoint, SmoothedHinge, minimised
 from proxmargin.stopping import Stop
 from tests.cases import multiclass_problem
 
@@ -84,7 +84,7 @@ def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: flo
     return X, Curved(as_design(kind(X)), rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, p), own)
 
 
-@pytest.mark.parametrize("form", [OverFeatures, OverSamples, ConjugateGradients])
+@pytest.mark.parametrize("form", [OverFeatures, OverSamples, MatrixFree])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("kind", STANDARDISED.values(), ids=STANDARDISED.keys())
 @pytest.mark.parametrize("own", [None, 1e-6, 0.7], ids=["no intercept", "free", "ridge"])
@@ -119,9 +119,9 @@ def test_what_a_step_adds_to_the_slopes_is_the_matrix_times_the_step(own, rng):
 
 def test_the_form_is_that_of_least_work(rng, monkeypatch):
     for shape, form in {(30, 7): OverFeatures, (8, 25): OverSamples}.items():
-        assert type(system_of(curved(rng, shape, np.asarray, None)[1])) is form
+        assert type(hinge_system(curved(rng, shape, np.asarray, None)[1])) is form
     monkeypatch.setattr(curved_system, "MAX_SIDE", 5)
-    assert type(system_of(curved(rng, (8, 25), np.asarray, None)[1])) is ConjugateGradients
+    assert type(hinge_system(curved(rng, (8, 25), np.asarray, None)[1])) is MatrixFree
 
 
 # -- smooth problems --------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def reference(part: SmoothedHinge) -> float:
 @pytest.mark.parametrize("shape", [(14, 6), (10, 30)], ids=str)
 def test_a_smooth_problem_is_solved_from_anywhere(l1, shape, rng):
     part = smoothed(rng, *shape, l1=l1)
-    start: Here = part.at(3 * rng.standard_normal(shape[1]), 1.0)
+    start: HingePoint = part.at(3 * rng.standard_normal(shape[1]), 1.0)
     found, end = minimised(part, start, 1e-12, 100, np.inf)
     assert end.solved
     assert found.value == pytest.approx(reference(part), rel=1e-8, abs=1e-10)

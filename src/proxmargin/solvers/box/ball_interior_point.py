@@ -18,7 +18,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
-    Program,
+    BoxProgram,
     has_box,
     live_samples,
     program_of,
@@ -95,7 +95,7 @@ class _Region(NamedTuple):
 
     Attributes
     ----------
-    program : Program
+    program : BoxProgram
         Of the same loss with a ridge, which is left out.
     exponent : float
         p.
@@ -103,7 +103,7 @@ class _Region(NamedTuple):
         What a coefficient of one stands for, in units of the program.
     """
 
-    program: Program
+    program: BoxProgram
     exponent: float
     unit: float
 

@@ -24,7 +24,7 @@ from proxmargin.solvers.linear_algebra import cholesky
 __all__ = [
     "LARGEST",
     "Box",
-    "Program",
+    "BoxProgram",
     "Solve",
     "box_of",
     "has_box",
@@ -53,7 +53,7 @@ class Box(NamedTuple):
     pull: float
 
 
-class Program(NamedTuple):
+class BoxProgram(NamedTuple):
     """The problem in units in which the largest cap and the typical margin are one.
 
     ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
@@ -86,7 +86,7 @@ class Program(NamedTuple):
     dual_unit: float
     coef_unit: float
     design: Design
-    factorised: Callable[[Program, Array], Solve | None]
+    factorised: Callable[[BoxProgram, Array], Solve | None]
 
     def scores(self, coef: Array) -> Array:
         """``X coef``, (n_samples,)."""
@@ -118,7 +118,7 @@ without the first equation, and with v = 0, where theta is zero.
 """
 
 
-def _over_features(program: Program, theta: Array) -> Solve | None:
+def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
     """Down to ``X' diag(theta) X + l2 I``, with the borders inside."""
     design, borders = program.design, program.borders
     p = design.n_features
@@ -145,7 +145,7 @@ def _over_features(program: Program, theta: Array) -> Solve | None:
     return solve
 
 
-def _over_samples(program: Program, theta: Array) -> Solve | None:
+def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
     """Down to ``X X' / l2 + diag(1 / theta)``; the borders through a Schur complement.
 
     X X' serves to find the step only. What the step does is measured with X: in columns of very
@@ -221,12 +221,12 @@ def _data(problem: Problem) -> Design:
     return design if live.size == design.n_samples else design.rows(live)
 
 
-def program_of(problem: Problem) -> Program:
+def program_of(problem: Problem) -> BoxProgram:
     """The program of the problem, made once and kept with it."""
     return problem.remembered(_new_program)
 
 
-def _new_program(problem: Problem) -> Program:
+def _new_program(problem: Problem) -> BoxProgram:
     box, live, data = box_of(problem), live_samples(problem), _data(problem)
     signs, caps = box.signs[live], box.caps[live]
     finite = np.isfinite(caps[0])
@@ -238,7 +238,7 @@ def _new_program(problem: Problem) -> Program:
         length /= problem.penalty.l2
     n, p = data.n_samples, data.n_features
     wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
-    return Program(
+    return BoxProgram(
         signs=signs,
         caps=caps / unit,
         bends=box.bends[live] * unit / length,

@@ -15,7 +15,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
-    Program,
+    BoxProgram,
     Solve,
     has_box,
     has_ridge,
@@ -28,8 +28,8 @@ from proxmargin.solvers.box.crossover import (
     AT_ZERO,
     FREE,
     ROUNDS,
+    ExactSolution,
     Face,
-    Vertex,
     crossed,
     work_of,
 )
@@ -68,7 +68,7 @@ class Central(State):
     Attributes
     ----------
     coef : (n_features,)
-        Coefficients in units of the program (`Program`).
+        Coefficients in units of the program (`BoxProgram`).
     free : (n_free,)
         The unpenalised numbers of the model: intercept and threshold, where there are any.
     scores : (n_samples,)
@@ -83,7 +83,7 @@ class Central(State):
         The last relative gap.
     idle : int
         Certificates in a row that were not better, for rounding.
-    vertex : Vertex, optional
+    vertex : ExactSolution, optional
         The exact solution on the face of the box that the last step led to, where it is one.
     guessed : float
         The products of the complementary pairs when such a face was last looked for.
@@ -101,7 +101,7 @@ class Central(State):
     best: float = np.inf
     relative: float = np.inf
     idle: int = 0
-    vertex: Vertex | None = None
+    vertex: ExactSolution | None = None
     guessed: float = np.inf
     spent: float = 0.0
 
@@ -233,7 +233,7 @@ class InteriorPoint(Solver[Central]):
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
 
 
-def _with_vertex(program: Program, before: Central, after: Central) -> Central:
+def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
     """``after``, with the exact solution on the face that it is next to, where that is one."""
     products = _complementarity(after)
     ratio = products / max(_complementarity(before), 1e-300)
@@ -265,7 +265,9 @@ def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
     return sides
 
 
-def _touching(problem: Problem, program: Program, point: Point, at: Central | Vertex) -> Point:
+def _touching(
+    problem: Problem, program: BoxProgram, point: Point, at: Central | ExactSolution
+) -> Point:
     """Where a hinge separates the classes: the multiple of the point with least margin one.
 
     Weights far larger than the ridge turn the rounding of margins at one into most of the
@@ -289,7 +291,7 @@ def _touching(problem: Problem, program: Program, point: Point, at: Central | Ve
 
 
 def _corrected(
-    program: Program, state: Central, solve: Solve, rp: Array, rf: Array
+    program: BoxProgram, state: Central, solve: Solve, rp: Array, rf: Array
 ) -> tuple[_Direction, float]:
     """Predictor, corrector, and as many further corrections as lengthen the step."""
 
@@ -319,7 +321,7 @@ def _corrected(
 
 
 def _direction(
-    program: Program,
+    program: BoxProgram,
     state: Central,
     solve: Solve,
     rp: Array,
@@ -340,7 +342,7 @@ def _direction(
     return _Direction(coef, free, scores, dual, below, above)
 
 
-def _moved(program: Program, state: Central, by: _Direction, step: float) -> Central:
+def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> Central:
     floor = FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
     capped = np.isfinite(program.caps[0])
     return replace(

@@ -21,7 +21,7 @@ from proxmargin.losses.base import Array
 from proxmargin.memory import Remembers
 from proxmargin.problem import Point, Problem
 
-__all__ = ["Block", "Coordinates", "Live", "Pairs", "coordinates_of"]
+__all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 
 Ids = NDArray[np.intp]
 
@@ -235,7 +235,7 @@ class SparseBlock(Block):
         return ((rows * weights[None, :]) @ rows.T).toarray()
 
 
-class Coordinates(Remembers):
+class ClassCoordinates(Remembers):
     """The problem in coordinates in which its Newton systems are well conditioned.
 
     With a free intercept dense features are centred (and centred sparse ones are not), which only
@@ -293,12 +293,12 @@ def has_l1(problem: Problem) -> bool:
     return float(getattr(problem.penalty, "l1", 0.0)) > 0
 
 
-def coordinates_of(problem: Problem) -> Coordinates:
+def class_coordinates(problem: Problem) -> ClassCoordinates:
     """Made once a problem."""
-    return problem.remembered(Coordinates)
+    return problem.remembered(ClassCoordinates)
 
 
-def _some_columns(coordinates: Coordinates, members: Ids) -> Block:
+def _some_columns(coordinates: ClassCoordinates, members: Ids) -> Block:
     return _block(coordinates.design, members)
 
 

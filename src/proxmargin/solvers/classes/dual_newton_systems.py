@@ -116,7 +116,7 @@ class DualNewtonSystem:
 
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """``V^-1 gradient`` on the support of dual points, in the smallest of three spaces."""
-    samples = samples_of(system)
+    samples = dual_length(system)
     if samples <= SMALL:
         return _dual_direction(system, gradient)
     if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
@@ -133,7 +133,7 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     return _iterated_direction(system, gradient)
 
 
-def samples_of(system: DualNewtonSystem) -> int:
+def dual_length(system: DualNewtonSystem) -> int:
     """Dual coordinates: the side of V."""
     return int(np.count_nonzero(system.support))
 

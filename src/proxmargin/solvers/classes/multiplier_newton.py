@@ -16,7 +16,7 @@ from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.classes.block import coordinates_of
+from proxmargin.solvers.classes.block import class_coordinates
 from proxmargin.solvers.classes.smoothing import Smoothed, minimised
 from proxmargin.stopping import Stop
 
@@ -51,7 +51,7 @@ class ClassMultipliers(State):
         Columns of the working set, sorted.
     stacked : (n_members + 1, n_classes)
         Their coefficients at the solution of the last smoothed problem, and its intercept, in the
-        coordinates of `Coordinates`.
+        coordinates of `ClassCoordinates`.
     masses, scores : (n_samples, n_classes)
         Multipliers there, in unit simplices, and scores.
     centre, centre_masses : arrays
@@ -119,7 +119,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ClassMultipliers:
-        coordinates, loss = coordinates_of(problem), _loss(problem)
+        coordinates, loss = class_coordinates(problem), _loss(problem)
         warm = bool(start.coef.any())
         if not warm:
             start = problem.null_point()
@@ -174,12 +174,12 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         )
 
     def point(self, problem: Problem, state: ClassMultipliers) -> Point:
-        point = coordinates_of(problem).point(state.stacked, state.members)
+        point = class_coordinates(problem).point(state.stacked, state.members)
         return problem.projected(point)
 
     def scores(self, problem: Problem, state: ClassMultipliers) -> Array:
         point = self.point(problem, state)
-        moved = point.intercept + coordinates_of(problem).centre @ point.coef - state.stacked[-1]
+        moved = point.intercept + class_coordinates(problem).centre @ point.coef - state.stacked[-1]
         return state.scores + moved
 
     def dual(self, problem: Problem, state: ClassMultipliers) -> Array:
@@ -230,7 +230,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
 
 
 def _smoothed(problem: Problem, state: ClassMultipliers) -> Smoothed:
-    coordinates, members = coordinates_of(problem), state.members
+    coordinates, members = class_coordinates(problem), state.members
     l1, l2 = _l1(problem), problem.penalty.l2
     spreads = coordinates.spreads
     proximal = np.zeros(members.size)

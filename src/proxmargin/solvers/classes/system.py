@@ -20,7 +20,7 @@ from proxmargin.losses.base import Array
 from proxmargin.solvers.classes.block import Block, DenseBlock, Live, Pairs
 from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
-__all__ = ["System", "system_of"]
+__all__ = ["ClassSystem", "class_system"]
 
 WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
 LARGEST = 2500  # rows of a matrix that is factored; larger systems are solved by CG
@@ -31,7 +31,7 @@ GAIN = 6.0  # speed of an operation of a factor over one of CG
 FEWEST_STEPS = 20  # CG iterations for which a trial is worth it
 
 
-class System(ABC):
+class ClassSystem(ABC):
     """A way to solve the system, for all of its pairs or for some of them.
 
     Parameters
@@ -65,7 +65,7 @@ class System(ABC):
         return self.pairs.spread(values)
 
 
-class Factored(System):
+class Factored(ClassSystem):
     """A matrix that is factorised, and used again where few of its pairs are left out."""
 
     # pairs that may be left out, as a share of the rows of the matrix
@@ -153,7 +153,7 @@ class OverContrasts(Factored):
         return _Base(keep, len(roots), inverse)
 
 
-class OverGram(System):
+class OverGram(ClassSystem):
     """The same matrix from inner products of samples, where every pair is in the system."""
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
@@ -186,7 +186,7 @@ def _contrasts(live: Live) -> Array:
     return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
 
 
-class ConjugateGradients(System):
+class MatrixFreePairs(ClassSystem):
     """Products with the data only, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
@@ -216,14 +216,14 @@ class ConjugateGradients(System):
         return moved
 
 
-class Tried(System):
+class Tried(ClassSystem):
     """Conjugate gradients of few steps, and a matrix where those do not arrive.
 
     Parameters
     ----------
     most : int
         Steps.
-    kind : type of System
+    kind : type of ClassSystem
         The form of the matrix.
     """
 
@@ -234,11 +234,11 @@ class Tried(System):
         free: NDArray[np.bool_],
         diagonal: Array,
         most: int,
-        kind: type[System],
+        kind: type[ClassSystem],
     ) -> None:
         super().__init__(block, live, free, diagonal)
         self.most = most
-        self.first = ConjugateGradients(block, live, free, diagonal)
+        self.first = MatrixFreePairs(block, live, free, diagonal)
         self.second = cache(lambda: kind(block, live, free, diagonal))
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
@@ -248,15 +248,15 @@ class Tried(System):
         return found if arrived else self.second().solved(keep, right)
 
 
-def system_of(
+def class_system(
     block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
-) -> System:
+) -> ClassSystem:
     """The system in the form that is least work; without selection all pairs are always kept."""
     pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
     if min(pairs, contrasts) > LARGEST:
-        return ConjugateGradients(block, live, free, diagonal)
+        return MatrixFreePairs(block, live, free, diagonal)
     if selects:
-        kind: type[System] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
+        kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
         return kind(block, live, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
     steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))

@@ -12,13 +12,13 @@ from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
-from proxmargin.solvers.hinge.curved_system import Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
     hinge_objection,
     intercept_ridge,
     l1_of,
-    samples_of,
+    signs_and_caps,
 )
 from proxmargin.stopping import Stop
 
@@ -101,7 +101,7 @@ class AlternatingDirections(Solver[Alternated]):
         intercept = float(problem.centred.intercept(start)[0])
         scores = design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         l1 = l1_of(problem)
         pulled = design.adjoint((signs * dual)[:, None])[:, 0]
         return Alternated(
@@ -116,7 +116,7 @@ class AlternatingDirections(Solver[Alternated]):
 
     def step(self, problem: Problem, state: Alternated) -> Alternated:
         design, (price, weight) = problem.centred.design, self._prices(problem)
-        signs, caps = samples_of(problem)
+        signs, caps = signs_and_caps(problem)
         push = signs * (state.dual + price * (1.0 - state.missing))
         right = design.adjoint(push[:, None])[:, 0] + weight * state.sparse - state.multipliers
         every = np.arange(right.size)
@@ -148,7 +148,7 @@ class AlternatingDirections(Solver[Alternated]):
             point_change=float(np.linalg.norm(change) / (1.0 + size)),
         )
 
-    def _system(self, problem: Problem) -> System:
+    def _system(self, problem: Problem) -> HingeSystem:
         """The system of the step in (w, b), constant over the iterations; kept with the data."""
         margins, coef = self._prices(problem)
         ridge = intercept_ridge(problem)
@@ -165,12 +165,12 @@ class AlternatingDirections(Solver[Alternated]):
         return problem.centred.point(coef, np.array([state.intercept]))
 
     def dual(self, problem: Problem, state: Alternated) -> Array:
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         return (-signs * state.dual)[:, None]
 
 
-def _system(design: Design, prices: Array) -> System:
+def _system(design: Design, prices: Array) -> HingeSystem:
     """The system for the prices of margins, of coefficients, and of an intercept (none: nan)."""
     margin, coef, ridge = prices.tolist()
     bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
-    return system_of(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))
+    return hinge_system(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))

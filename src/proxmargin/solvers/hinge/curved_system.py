@@ -23,7 +23,7 @@ from proxmargin.losses.base import Array
 from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
-__all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
+__all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples", "hinge_system"]
 
 WIDE = 1.3  # features per sample above which the system is formed over the samples
 MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
@@ -52,7 +52,7 @@ class Curved:
     intercept_curvature: float | None
 
 
-class System(ABC):
+class HingeSystem(ABC):
     """A way to solve the system, for all of its features or for some of them."""
 
     matrix: Array
@@ -90,17 +90,17 @@ class System(ABC):
         """
 
 
-def system_of(curved: Curved, deadline: float = np.inf) -> System:
+def hinge_system(curved: Curved, deadline: float = np.inf) -> HingeSystem:
     """The cheapest form of the system; by CG where a factor would not end before the deadline."""
     samples, features = curved.design.n_samples, curved.design.n_features
     short, long = sorted((samples, features))
     work = gram_work(long, short, curved.design.density) + factor_work(short)
     if short > MAX_SIDE or not affordable(work, deadline):
-        return ConjugateGradients(curved, deadline)
+        return MatrixFree(curved, deadline)
     return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
 
 
-class OverFeatures(System):
+class OverFeatures(HingeSystem):
     """The intercept eliminated, a matrix over the features."""
 
     def __init__(self, curved: Curved) -> None:
@@ -133,7 +133,7 @@ class OverFeatures(System):
         return inverse_of(self.matrix[np.ix_(keep, keep)], overwrite=True)
 
 
-class OverSamples(System):
+class OverSamples(HingeSystem):
     """The coefficients eliminated, a matrix over the samples bordered by the intercept.
 
     With u the change of ``c (X w + b)``: ``dw = -(r + X'u) / D`` and
@@ -171,7 +171,7 @@ class OverSamples(System):
         return self.matrix - part.inner_products(weights[dropped])
 
 
-class ConjugateGradients(System):
+class MatrixFree(HingeSystem):
     """Products with the data only, preconditioned by the diagonal; nothing is stored."""
 
     def __init__(self, curved: Curved, deadline: float = np.inf) -> None:

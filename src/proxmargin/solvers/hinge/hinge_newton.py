@@ -18,7 +18,7 @@ from proxmargin.solvers.hinge.model import (
     hinge_objection,
     intercept_ridge,
     l1_of,
-    samples_of,
+    signs_and_caps,
     spread_of,
 )
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge, minimised
@@ -177,13 +177,13 @@ class HingeNewton(Solver[Multiplied]):
         return problem.centred.point(coef, np.array([state.at.intercept]))
 
     def dual(self, problem: Problem, state: Multiplied) -> Array:
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         return (-signs * state.at.dual)[:, None]
 
 
 def _pulled(problem: Problem, state: Multiplied) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
-    signs, _ = samples_of(problem)
+    signs, _ = signs_and_caps(problem)
     return problem.centred.design.adjoint((signs * state.at.dual)[:, None])[:, 0]
 
 
@@ -213,7 +213,7 @@ def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
 
 def _value(problem: Problem, state: Multiplied) -> float:
     """The objective."""
-    signs, caps = samples_of(problem)
+    signs, caps = signs_and_caps(problem)
     coef = state.at.coef
     hinge = float(caps @ np.maximum(1.0 - signs * state.scores, 0.0))
     ridge = 0.5 * (intercept_ridge(problem) or 0.0) * state.at.intercept**2
@@ -222,7 +222,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
 
 def _leant(problem: Problem, state: Multiplied) -> float:
     """What the dual bound loses because ``y'a`` is not zero."""
-    signs, _ = samples_of(problem)
+    signs, _ = signs_and_caps(problem)
     ridge = intercept_ridge(problem)
     if ridge is None:
         return 0.0
@@ -262,7 +262,7 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
 
 def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
     design, members, centre = problem.centred.design, state.members, state.centre
-    signs, caps = samples_of(problem)
+    signs, caps = signs_and_caps(problem)
     l1, l2 = l1_of(problem), problem.penalty.l2
     ridge = intercept_ridge(problem)
     return SmoothedHinge(

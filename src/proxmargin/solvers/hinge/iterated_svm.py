@@ -18,7 +18,7 @@ from proxmargin.solvers.hinge.model import (
     hinge_objection,
     intercept_ridge,
     l1_of,
-    samples_of,
+    signs_and_caps,
 )
 from proxmargin.stopping import Stop
 
@@ -110,7 +110,7 @@ class Isvm2(Solver[Split]):
             dual = _balanced(problem, dual)
         multipliers = np.zeros_like(coef)
         if coef.any() or start.dual is not None:
-            signs, _ = samples_of(problem)
+            signs, _ = signs_and_caps(problem)
             pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
             l1 = l1_of(problem)
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
@@ -127,7 +127,7 @@ class Isvm2(Solver[Split]):
         rho = state.rho / problem.loss.sample_count
         stiffness = problem.penalty.l2 + rho
         offset = (rho * state.sparse - state.multipliers) / stiffness
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         dual, intercept = _support_vectors(problem, state, offset, stiffness)
         pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
         smooth = pulled / stiffness + offset
@@ -157,7 +157,7 @@ class Isvm2(Solver[Split]):
         return problem.centred.point(coef, np.array([state.intercept]))
 
     def dual(self, problem: Problem, state: Split) -> Array:
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         return (-signs * state.dual)[:, None]
 
 
@@ -232,7 +232,7 @@ def _support_vectors(
     ``min a'YXX'Ya / (2 stiffness) + (Y X offset - 1)'a`` over the box, and ``y'a = 0`` where the
     intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
     """
-    signs, caps = samples_of(problem)
+    signs, caps = signs_and_caps(problem)
     design, ridge = problem.centred.design, intercept_ridge(problem)
     kernel, scale = design.outer_gram(), 1.0 / stiffness
     if ridge:
@@ -256,6 +256,6 @@ def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before
 
 def _balanced(problem: Problem, dual: Array) -> Array:
     """The heavier class shrunk to the sum of the other."""
-    signs, _ = samples_of(problem)
+    signs, _ = signs_and_caps(problem)
     balanced = problem.loss.balanced((-signs * dual)[:, None], problem.intercept)
     return -signs * balanced[:, 0]

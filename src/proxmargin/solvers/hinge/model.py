@@ -18,7 +18,7 @@ __all__ = [
     "hinge_objection",
     "intercept_ridge",
     "l1_of",
-    "samples_of",
+    "signs_and_caps",
     "spread_of",
 ]
 
@@ -39,7 +39,7 @@ def hinge_objection(problem: Problem) -> str | None:
     return None
 
 
-def samples_of(problem: Problem) -> tuple[Array, Array]:
+def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
     """Signs, and caps of the multipliers, (n_samples,) each."""
     assert isinstance(problem.loss, MarginSum)
     return problem.loss.signs[:, 0], problem.loss.weights[:, 0]
@@ -70,7 +70,7 @@ def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
     have the same sum. With coefficients they are at the cap for margins below one, zero above, and
     half the cap on the kink.
     """
-    signs, caps = samples_of(problem)
+    signs, caps = signs_and_caps(problem)
     if start.dual is not None:
         return np.clip(-signs * start.dual[:, 0], 0.0, caps)
     if start.coef.any():

@@ -13,10 +13,10 @@ from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orth
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.solvers.hinge.curved_system import WIDE, Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
 
-__all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
+__all__ = ["Centre", "End", "HingePoint", "SmoothedHinge", "minimised"]
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
@@ -42,7 +42,7 @@ class Centre(NamedTuple):
     dual: Array
 
 
-class Here(NamedTuple):
+class HingePoint(NamedTuple):
     """A point of a smoothed problem.
 
     Attributes
@@ -132,7 +132,7 @@ class SmoothedHinge:
     def rows(self) -> NewtonRows:
         return newton_rows(self.design)
 
-    def at(self, coef: Array, intercept: float, scores: Array | None = None) -> Here:
+    def at(self, coef: Array, intercept: float, scores: Array | None = None) -> HingePoint:
         """The smoothed problem at a point; ``scores`` if they are known."""
         if scores is None:
             scores = self.rows.scores(coef) + intercept
@@ -143,9 +143,9 @@ class SmoothedHinge:
         turn = intercept - self.centre.intercept
         value += net_value(coef, self.centre.coef, self.l1, self.l2, self.proximal)
         value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.intercept_proximal or 0.0) * turn**2
-        return Here(coef, intercept, scores, dual, free, value)
+        return HingePoint(coef, intercept, scores, dual, free, value)
 
-    def slopes(self, here: Here) -> Slopes:
+    def slopes(self, here: HingePoint) -> Slopes:
         signed = self.signs * here.dual
         pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
         rest, pull = net_slopes(
@@ -163,7 +163,7 @@ class SmoothedHinge:
         noise = 2 * EPS * float(widths @ widths) ** 0.5 * self.rows.largest
         return Slopes(slope, lean, residual, noise / unit, pulled)
 
-    def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
+    def curved(self, here: HingePoint, index: NDArray[np.intp]) -> Curved:
         """The curvature at a point, in the intercept and the features ``index``."""
         part, bends = self.design, self.widths[here.free]
         if self.rows.is_large(here.free.size, index.size):
@@ -180,8 +180,8 @@ class SmoothedHinge:
 
 
 def minimised(
-    smoothed: SmoothedHinge, here: Here, target: float, limit: int, deadline: float
-) -> tuple[Here, End]:
+    smoothed: SmoothedHinge, here: HingePoint, target: float, limit: int, deadline: float
+) -> tuple[HingePoint, End]:
     """Newton steps until the residual is at most ``target``, or the line search fails."""
     steps, slopes = 0, smoothed.slopes(here)
     while True:
@@ -208,8 +208,8 @@ class _Direction(NamedTuple):
 
 
 def _stepped(
-    smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float
-) -> tuple[Here, Slopes] | None:
+    smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
+) -> tuple[HingePoint, Slopes] | None:
     """A Newton step with a line search; None if the line search fails.
 
     Near the solution the decrease of the objective is below rounding. There the slope at the end
@@ -245,7 +245,9 @@ def _stepped(
     return None
 
 
-def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
+def _direction(
+    smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
+) -> _Direction:
     """The Newton step in the orthant of the non-zero and the violating features."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
     curved, coef = smoothed.curved(here, index), here.coef[index]
@@ -258,7 +260,7 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: fl
             *parts, *start, WIDE, RELATIVE_SHIFTS, ORTHANT_CORRECTIONS, ORTHANT_BREAKPOINTS
         )
     else:
-        model = _Model(system_of(curved, deadline), coef, side, slope, slopes.intercept)
+        model = _Model(hinge_system(curved, deadline), coef, side, slope, slopes.intercept)
         move, turn = _jumped(model)
         if not float(slope @ move) + turn * slopes.intercept < 0:
             move, turn = _walked(model)
@@ -268,7 +270,7 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: fl
 class _Model(NamedTuple):
     """A quadratic model: its system, the point, its orthant, and the gradient there."""
 
-    system: System
+    system: HingeSystem
     coef: Array
     side: Array
     slope: Array

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 
-__all__ = ["Basis", "Program", "Vertex", "solved"]
+__all__ = ["Basis", "RestrictedProgram", "Vertex", "solved"]
 
 Status = NDArray[np.int8]
 # codes of a column or a row in a basis, as HiGHS numbers them
@@ -39,7 +39,7 @@ class Basis(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class RestrictedProgram:
     """``min cost'x  s.t.  lower <= x <= upper,  row_lower <= matrix x <= row_upper``.
 
     Parameters
@@ -77,7 +77,7 @@ class Vertex(NamedTuple):
 
 
 def solved(
-    program: Program,
+    program: RestrictedProgram,
     basis: Basis | None,
     *,
     pivots: int = MANY_PIVOTS,
@@ -116,7 +116,7 @@ def solved(
     return _vertex(highs, solver, program)
 
 
-def _given(highs: Any, program: Program) -> tuple[Any, ...]:
+def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
     """A program as the arrays that HiGHS copies at once; an attribute would be read by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
@@ -148,7 +148,7 @@ def _basis(highs: Any, basis: Basis) -> Any:
     return given
 
 
-def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
+def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
     found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
     known = highs.HighsModelStatus
     return Vertex(
@@ -161,7 +161,7 @@ def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
     )
 
 
-def _without_rounding(program: Program, columns: Array) -> Array:
+def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
     """``columns`` with zeros where a degenerate vertex has zeros up to rounding."""
     starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
     effects = np.zeros(columns.size)
