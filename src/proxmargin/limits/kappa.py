@@ -1,8 +1,6 @@
-"""Between which values nu and kappa give a margin.
+"""Below which kappa a minimax model has a margin.
 
-Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
-``nu_max`` it has no dual point. From ``kappa_max`` on the ellipsoids of the minimax models meet.
-In the space of a kernel all this is that of models with at most `KERNEL_RANK` support vectors.
+From ``kappa_max`` on the ellipsoids of the classes meet.
 """
 
 from __future__ import annotations
@@ -11,101 +9,32 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, lsmr
-from sklearn.base import BaseEstimator
 
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import (
-    DenseDesign,
-    Design,
-    SparseDesign,
-    StandardizedDesign,
-    as_design,
-    standardized,
-)
-from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.low_rank import factorise
-from proxmargin.designs.standardized import rescaled
-from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_choice, validated, validated_weights
-from proxmargin.limits.reduced_hulls import FEASIBLE, meeting_nu
+from proxmargin.designs import Design, standardized
+from proxmargin.inputs.validation import check_choice
+from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.losses.base import Array
-from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.pace import affordable, eigen_work, gram_work
 
-__all__ = [
-    "KERNEL_RANK",
-    "kappa_max",
-    "largest_kappa",
-    "largest_nu",
-    "nu_range",
-    "smallest_nu",
-    "with_features",
-]
+__all__ = ["kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
-# columns of the factor of a kernel: this many samples have a part in the models that count
-KERNEL_RANK = 500
-
-# what a linear program says that ended with its time
-TIMED_OUT = 1
-# steps of the tries at a separating hyperplane before the linear program is solved
-SEPARATING_STEPS = (10, 40, 160)
-# up to this many samples or features, one dense eigenvalue decomposition is the fastest
-DIRECT = 3000
-# vectors multiplied with the data at a time while their n x n products are formed
-BLOCK = 64
-# singular values below this share of the largest, times the size, are rounding
-RANK = 1e-13
-# a part of the mean difference larger than this, relative to it, lies outside the range
-OUTSIDE = 1e-6
-# where products with the data must do: from this kappa on, ellipsoids count as never meeting,
-# which is looked for with more and more accuracy
-NEVER, LOOKS = 1e4, (1e-5, 1e-6, 1e-7, 1e-8)
-# relative accuracy of the value for two ellipsoids, and of the iterative solutions behind it
-ACCURACY, SOLVED = 1e-12, 1e-13
-# steps of LSMR at most, and at least, whatever the time that is left
-LSMR_STEPS = 12000
-FEWEST_STEPS = 4
-SEARCH_STEPS = 200
-
-
-def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
-    """The values of nu for which a nu-SVM with intercept has a margin: ``nu_min < nu <= nu_max``.
-
-    Of `NuSVC` with a linear kernel; ``nu_max`` is the same for every kernel.
-
-    ``nu_max = 2 min(S+, S-) / S`` with the weights S+ and S- of the classes. ``nu_min`` is the
-    largest nu at which the reduced convex hulls of the classes meet, 0 where even the hulls
-    themselves do not: the data can then be separated.
-
-    Parameters
-    ----------
-    X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
-    y : (n_samples,) labels of two classes
-    sample_weight : (n_samples,), optional
-
-    Returns
-    -------
-    nu_min, nu_max : float
-        ``nu_min >= nu_max`` where no nu gives a margin. The accuracy of ``nu_min`` is that of a
-        linear program, about 1e-7.
-
-    Raises
-    ------
-    ValueError
-        For bad data, or other than two classes.
-    RuntimeError
-        Where the linear program could not be solved.
-
-    Notes
-    -----
-    Ito, Takeda and Toh (2017, 3.2.4), who print max for min.
-    """
-    design, signs, shares = _checked(X, y, sample_weight)
-    return smallest_nu(design, signs, shares), largest_nu(signs, shares)
+# dense eigenvalue decompositions
+DIRECT = 3000  # samples or features, whichever are fewer, up to which one is the fastest way
+BLOCK = 64  # columns of an n x n product that are formed at a time
+RANK = 1e-13  # of the largest eigenvalue, times the size: smaller ones are rounding
+OUTSIDE = 1e-6  # relative: a larger part of the mean difference lies outside the range
+# least squares by products with the data
+NEVER = 1e4  # from this kappa on, ellipsoids count as never meeting
+RANGE_TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8)  # of LSMR, by which that is decided
+LSMR_TOLERANCE = 1e-13  # relative, of the solutions behind the value
+LSMR_STEPS = 12000  # at most
+FEWEST_STEPS = 4  # whatever the time that is left
+# the value of two ellipsoids
+ACCURACY = 1e-12  # relative
+SEARCH_STEPS = 200  # at most
 
 
 def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
@@ -132,148 +61,8 @@ def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
         For bad data, other than two classes, or an unknown model.
     """
     check_choice("model", model, MODELS)
-    design, signs, shares = _checked(X, y, sample_weight)
+    design, signs, shares = checked(X, y, sample_weight)
     return largest_kappa(design, signs, shares, model)
-
-
-def _checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
-    X, y = validated(_Data(), X, y)
-    targets = Targets.encode(y, validated_weights(sample_weight, X), None)
-    if targets.classes.size != 2:
-        raise ValueError(
-            f"y holds {targets.classes.size} classes: nu and kappa are parameters of binary models"
-        )
-    live = np.flatnonzero(targets.weights)
-    if live.size < targets.weights.size:
-        X, targets = X[live], targets.picked(live)
-    return as_design(X), targets.signs(1)[:, 0], targets.shares
-
-
-class _Data(BaseEstimator):  # type: ignore[misc]
-    """Whom the checks of scikit-learn speak of."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-# -- in the space of a kernel -------------------------------------------------------------------
-
-
-def with_features(design: Design, deadline: float = np.inf) -> Design:
-    """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
-
-    A factor stands for the models that are combinations of its pivots. With fewer models kappa_max
-    is smaller and nu_min larger than they are for the kernel.
-    """
-    if not isinstance(design, KernelDesign):
-        return design
-    columns = factorise(design.matrix, rank=KERNEL_RANK, deadline=deadline).factor
-    return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))
-
-
-# -- the nu-SVM ---------------------------------------------------------------------------------
-
-
-def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
-    """The largest nu at which the reduced convex hulls meet; 0 where the hulls do not.
-
-    With a the dual point times nu, the linear program
-
-        maximise sum a   over   0 <= a <= s,   y'a = 0,   X'(y a) = 0,
-
-    which has the solution 0 where a hyperplane separates the classes. That is tried first, by
-    least squares. Centre and scale of the features do not matter. For many samples of few
-    features `meeting_nu` is faster than the simplex method.
-
-    Parameters
-    ----------
-    design : Design
-    signs, shares : (n_samples,)
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`.
-
-    Raises
-    ------
-    RuntimeError
-        Where the linear program could not be solved.
-    TimeoutError
-        Where it was not solved until the deadline.
-    """
-    _check_time(deadline)
-    design = with_features(design)
-    if _separates(standardized(design, shares), signs, shares):
-        return 0.0
-    met = meeting_nu(design, signs, shares, deadline)
-    if met is not None:
-        return met if met > FEASIBLE else 0.0
-    _check_time(deadline)
-    equalities = _balance(design, shares)
-    low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
-    found: Any = linprog(  # type: ignore[call-overload]
-        -signs,
-        A_eq=equalities,
-        b_eq=np.zeros(equalities.shape[0]),
-        bounds=np.column_stack([low, high]),
-        method="highs",
-        options={
-            "primal_feasibility_tolerance": FEASIBLE,
-            "dual_feasibility_tolerance": FEASIBLE,
-            "time_limit": max(deadline - clock(), 0.0),
-        },
-    )
-    if found.status == TIMED_OUT:
-        _check_time(deadline)
-    if not found.success:
-        raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
-    return float(-found.fun) if -found.fun > FEASIBLE else 0.0
-
-
-def _check_time(deadline: float) -> None:
-    if clock() >= deadline:
-        raise TimeoutError("the smallest nu was not found in time")
-
-
-def _separates(design: Design, signs: Array, shares: Array) -> bool:
-    """Whether a least-squares hyperplane, solved better and better, has both classes apart."""
-    root = np.sqrt(shares)
-    operator = LinearOperator(
-        (design.n_samples, design.n_features),
-        matvec=lambda coef: root * design.scores(coef.reshape(-1, 1))[:, 0],
-        rmatvec=lambda dual: design.adjoint((root * dual.reshape(-1)).reshape(-1, 1))[:, 0],
-        dtype=np.float64,
-    )
-    wanted = root * (signs - float(shares @ signs))
-    up, down = ((shares > 0) & one for one in (signs > 0, signs < 0))
-    for steps in SEPARATING_STEPS:
-        coef = lsmr(operator, wanted, atol=1e-8, btol=1e-8, maxiter=steps)[0][:, None]
-        scores = design.scores(coef)[:, 0]
-        gap = float(scores[up].min() - scores[down].max())
-        if gap > 2.0 * float(design.enclosed(coef, np.zeros(1), scores).error[0]):
-            return True
-    return False
-
-
-def _balance(design: Design, shares: Array) -> Any:
-    """The rows of ``X'`` and a row of ones, in good units; with fewer samples than features,
-    as many combinations of them as there are samples."""
-    while isinstance(design, StandardizedDesign):
-        design = design.base
-    ones = np.ones((1, design.n_samples))
-    if isinstance(design, SparseDesign):
-        parts, scale = design.sweep_data(), rescaled(design, shares).scale
-        columns = sparse.csc_array(parts, shape=(design.n_samples, design.n_features))
-        scaled = (columns @ sparse.diags_array(1.0 / scale)).T
-        return sparse.vstack([scaled, sparse.csr_array(ones)], format="csr")
-    matrix, centre, scale = standardized(design, shares).sweep_data()
-    rows: Any = ((matrix - centre) / scale).T
-    if rows.shape[0] > rows.shape[1]:
-        rows = np.linalg.qr(rows, mode="r")
-    return np.vstack([rows, ones])
-
-
-# -- the minimax models -------------------------------------------------------------------------
 
 
 def largest_kappa(
@@ -483,15 +272,17 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
         )
         left = min(max(deadline - clock(), 0.0) / step, LSMR_STEPS)
         limit = max(int(left), FEWEST_STEPS)
-        found = lsmr(operator, difference, atol=accuracy, btol=SOLVED, conlim=0, maxiter=limit)
+        found = lsmr(
+            operator, difference, atol=accuracy, btol=LSMR_TOLERANCE, conlim=0, maxiter=limit
+        )
         g: Array = weights * found[0]
         return g
 
     def lengths(m: float) -> Halves:
-        g = solved(m, SOLVED)
+        g = solved(m, LSMR_TOLERANCE)
         return Halves(*(float(np.linalg.norm(g[one])) for one in (spread.up, ~spread.up)))
 
-    for accuracy in LOOKS:
+    for accuracy in RANGE_TOLERANCES:
         rest = difference - spread.deviations(solved(0.5, accuracy))
         late = clock() >= deadline
         if late or np.linalg.norm(rest) <= OUTSIDE * np.linalg.norm(difference):
