@@ -1,11 +1,11 @@
-"""Duality gaps: how far a point can be from the optimum, at most.
+"""Duality gaps: upper bounds of the suboptimality of a point.
 
 For any dual point q, with v = -X'q and c = -1'q,
 
     gap = [L(z) + L*(q) - <z, q>] + [G(w) + G*(v) - <v, w>] + [B(b) + B*(c) - <c, b>]
 
 bounds the suboptimality of (w, b). Every bracket is a sum of non-negative Fenchel-Young terms,
-computed in closed form: subtracting a dual from a primal value would lose the last digits.
+computed in closed form: the difference of a primal and a dual value would suffer from cancellation.
 """
 
 from __future__ import annotations
@@ -26,43 +26,36 @@ from proxmargin.traits import Trait
 
 __all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
 
-# coefficients that are worked on at a time
-FEATURE_BLOCK = 1 << 14
-# share of the negligible objective that rounding can make of zero
-ROUNDED_MARGIN = 1e-10
-# share of a gap from which on its allowance for rounding is to be refined
-COARSE = 0.1
-# a gap of so many times the rounding in it is all but rounding
-MOSTLY = 1.5
-# roundings, in units of u, of sums that are as good as exact: of a dual point, of an objective
-SUMMED = 8
-# roundings, in units of u, of a coefficient on its way to what is published: multiple, scale, shift
-PUBLISHED = 3.0
-# exponent of the least step of a multiple that float64 can see
-SMALLEST_MULTIPLE = -52
+FEATURE_BLOCK = 1 << 14  # coefficients of a block, so that temporaries stay in the cache
+NEGATIVE_TOLERANCE = 1e-10  # of the negligible objective: rounding of an objective that is zero
+REFINED_FRACTION = 0.1  # rounding over the gap from which products are compensated
+ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
+SUM_ULPS = 8  # in unit roundoffs: error of a pairwise sum of a dual point or of an objective
+PUBLISHED_ULPS = 3.0  # in unit roundoffs: of a published coefficient, by multiple, scale and shift
+MIN_EXPONENT = -52  # 1 + 2^k has k >= -52 in float64
 
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """What one certificate computation found.
+    """The duality gap of a point, and what it was computed from.
 
     Attributes
     ----------
     point : Point
-        The point it speaks of: the given coefficients with their best intercept.
+        The certified point: the given coefficients with their best intercept.
     primal, dual, gap, relative_gap, kkt_residual : float
         ``dual`` is a lower bound of the optimum and ``gap = primal - dual``;
         ``kkt_residual`` is the largest entry of ``violations``.
     violations : (n_features,)
         Distance of each feature from optimality, before the dual point is scaled.
     dual_point : (n_samples, n_outputs)
-        The feasible dual point that proves the bound.
+        The feasible dual point of the bound.
     negligible : float
-        Where the objective is zero, gaps are relative to this (`Problem.negligible`).
+        The scale of relative gaps where the objective is zero (`Problem.negligible`).
     rounding : float
-        What of the gap allows for the rounding of products with the data.
+        The part of the gap that bounds the rounding of products with the data.
     is_refined : bool
-        That is as little as it can be: products were compensated.
+        Products were compensated: the rounding cannot be reduced further.
     """
 
     point: Point
@@ -77,13 +70,13 @@ class Gap:
 
     @property
     def dual(self) -> float:
-        """``primal - gap``, less what that subtraction may have rounded up."""
+        """``primal - gap``, less a bound on the rounding of that subtraction."""
         error = 16 * float(np.finfo(float).eps) * (abs(self.primal) + abs(self.gap))
         return self.primal - self.gap - error
 
     @property
     def is_finite(self) -> bool:
-        """The point has finite numbers only, and the gap is a number, which may be infinite."""
+        """The point is finite, and the gap is not NaN; it may be infinite."""
         coef, intercept = self.point.coef, self.point.intercept
         finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
         return bool(finite) and not np.isnan(self.gap)
@@ -94,20 +87,21 @@ class Gap:
 
     @property
     def _scale(self) -> float:
-        """What gaps are relative to."""
+        """The denominator of relative gaps."""
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
         return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
 
     def is_rounding(self, tol: float) -> bool:
-        """Most of the gap is rounding, and rounding alone is more than the relative ``tol`` > 0,
-        which nothing can refine."""
-        most = 0.0 < tol * self._scale < self.rounding and self.gap <= MOSTLY * self.rounding
+        """The gap is mostly rounding, which exceeds the relative ``tol`` > 0 and is refined."""
+        most = (
+            0.0 < tol * self._scale < self.rounding and self.gap <= ROUNDING_FACTOR * self.rounding
+        )
         return most and self.is_refined
 
     @property
     def is_negative(self) -> bool:
         """The objective is below zero by more than rounding: a homogeneous loss has a margin."""
-        return self.primal < -ROUNDED_MARGIN * self.negligible
+        return self.primal < -NEGATIVE_TOLERANCE * self.negligible
 
 
 def certify(
@@ -121,27 +115,26 @@ def certify(
     """Certify the coefficients of ``point`` together with their best intercept.
 
     Where the loss is homogeneous, the best multiple of the point is certified instead: only its
-    direction matters then, and a wrong length would hide how good it is.
+    direction matters to the model, and a wrong length would enlarge the gap.
 
-    The gap includes a proven bound on the rounding of the products with the data. Where that
-    bound is what keeps the gap from ``tol``, products are computed again by compensated sums, for
-    the coefficients in the units of the data; and where the loss has kinks, a multiple of the
-    point is taken that puts margins on the side of their kinks where rounding costs little.
+    The gap includes a proven bound on the rounding of the products with the data. If that bound
+    keeps the gap above ``tol``, products are recomputed by compensated sums, for the coefficients
+    in the units of the data; and for a loss with kinks the point is scaled by a factor close to
+    one, which moves margins at a kink to the side where their rounding costs least.
 
-    The dual point is the gradient of the loss at the exact intercept, so that it meets the
-    constraint of a free intercept by optimality; it is then clipped into the domain, balanced to
-    remove rounding, and scaled into the domain of the penalty's conjugate. It is therefore exactly
-    feasible whatever the coefficients are.
+    The dual point is the gradient of the loss at the exact intercept, which meets the constraint of
+    a free intercept by optimality; it is clipped into the domain, balanced to remove rounding, and
+    scaled into the domain of the penalty's conjugate. It is exactly feasible for any coefficients.
 
     Parameters
     ----------
     scores : (n_samples, n_outputs), optional
         ``X @ coef + intercept`` when known, which saves one of the two products with X.
     dual : (n_samples, n_outputs), optional
-        A dual point to prove the bound with instead of a gradient of the loss, which proves
-        little where the loss has kinks.
+        A dual point to use instead of a gradient of the loss, which is a poor one if the loss has
+        kinks.
     tol : float >= 0
-        The relative gap that is to be proved. By default plain products have to do.
+        The relative gap to be proved. By default products are not compensated.
     """
     coef, design, loss = point.coef, problem.design, problem.loss
     scores = design.scores(coef) if scores is None else scores - point.intercept
@@ -161,7 +154,7 @@ def certify(
 
 
 class _LossFace(NamedTuple):
-    """The loss's part of a gap.
+    """The part of a gap that comes from the loss.
 
     Attributes
     ----------
@@ -169,9 +162,9 @@ class _LossFace(NamedTuple):
     dual : (n_samples, n_outputs)
         In the domain of the conjugate, with the sums that the intercept allows.
     slope : (1, n_outputs)
-        Sums of the dual point that this one is near to.
+        Column sums of the dual point before it was balanced.
     growth : float
-        What the error of the scores may add to the Fenchel-Young terms.
+        Bound on what the error of the scores adds to the Fenchel-Young terms.
     """
 
     value: float
@@ -205,7 +198,7 @@ def _pulled(design: Design, dual: Array) -> _Pulled:
     """By plain products, with bounds on their rounding."""
     sizes = np.abs(dual).sum(axis=0)
     back = Enclosed(design.adjoint(dual), design.adjoint_error(sizes), sizes)
-    return _Pulled(back, Enclosed(dual.sum(axis=0), SUMMED * UNIT * sizes, sizes))
+    return _Pulled(back, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
 
 
 def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
@@ -221,10 +214,10 @@ def _gap(
 ) -> Gap:
     """The gap between a point with the best intercept and its dual point, which is overwritten.
 
-    With exact scores z and pulled-back dual v for the computed ones, the brackets of the gap grow
-    by no more than `Loss.growth` and ``<v' - v, w - w*>``; and ``<z, q>`` and ``-<v, w>``, which
-    are to cancel, differ by ``<e, |q|>`` more, e the error of the scores. The growth is that with
-    the whole dual point: what is left of it adds ``<e, |q|>`` at most.
+    Replacing computed by exact scores z and pulled-back duals v, the brackets of the gap grow by no
+    more than `Loss.growth` and ``<v' - v, w - w*>``; and ``<z, q>`` and ``-<v, w>``, which cancel
+    in exact arithmetic, differ by at most ``<e, |q|>``, e the error of the scores. The growth is
+    that with the unscaled dual point; scaling adds ``<e, |q|>`` at most.
     """
     coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
@@ -246,9 +239,10 @@ def _gap(
         rounding += scale * _rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
         reach = np.abs(b[0]) + np.max(np.broadcast_to(scores.sizes, scores.values.shape), axis=0)
-        off = c[0] - c[0].mean() * problem.intercept.sums_to_zero  # a common part changes nothing
+        # scores are invariant to a common part where the intercepts sum to zero
+        off = c[0] - c[0].mean() * problem.intercept.sums_to_zero
         rounding += float(reach @ (sums.error + np.abs(off)))
-    rounding += gamma(len(coef) + SUMMED) * abs(float(primal))
+    rounding += gamma(len(coef) + SUM_ULPS) * abs(float(primal))
     gap = apart + rounding
     residual = max(
         float(violations.max(initial=0.0)),
@@ -268,9 +262,9 @@ def _gap(
 
 
 def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty, Array, Array]]:
-    """Penalty, coefficients and dual of some features after the other: temporaries stay small.
+    """Penalty, coefficients and dual in blocks of features, so that temporaries stay small.
 
-    All of them in one block where features depend on each other.
+    One block if the penalty couples features.
     """
     rows = max(FEATURE_BLOCK // coef.shape[1], 1)
     if len(coef) <= rows or not penalty.by_features:
@@ -280,12 +274,12 @@ def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty
 
 
 def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array) -> float:
-    """What the rounding of the pulled-back dual may hide: ``<v' - v, w - w*>``, w* the optimum.
+    """A bound on ``<v' - v, w - w*>`` for the rounding of the pulled-back dual, w* the optimum.
 
     Parameters
     ----------
     level : float
-        No less than the objective, and minus the dual value.
+        An upper bound of the objective and of minus the dual value.
     error : (n_features, n_outputs)
         Of the pulled-back dual.
     """
@@ -295,15 +289,15 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
 
 
 def _can_be_refined(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> bool:
-    """Whether rounding, of products or of margins at kinks, is a part of the gap that counts."""
-    if gap.rounding >= COARSE * gap.gap:
+    """Whether rounding, of products or of margins at kinks, is a substantial part of the gap."""
+    if gap.rounding >= REFINED_FRACTION * gap.gap:
         return True
     _, gain = safe_multiple(problem, point, scores)
-    return gain >= COARSE * gap.gap
+    return gain >= REFINED_FRACTION * gap.gap
 
 
 def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
-    """The gap by compensated products, for a point whose kinks are met on their safe side."""
+    """The gap by compensated products, at the safe multiple of the point (`safe_multiple`)."""
     point, design = coarse.point, problem.design
     scores = design.precise_scores(point.coef, point.intercept)
     if not problem.loss.is_homogeneous:
@@ -324,17 +318,17 @@ def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[
 
 
 def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[float, float]:
-    """The multiple ``1 + s`` of a point that is best where rounding does its worst, and the gain.
+    """The multiple ``1 + s`` of a point with the least worst case under rounding, and the gain.
 
-    Margins that are to sit at a kink miss it by rounding. On one side that costs the whole slope
-    of the loss, which may be any multiple of the optimum; on the other their dual coordinates,
-    which add up to at most twice the optimum. The objective is convex in s: s is bisected over
-    the powers of two. Smooth losses gain nothing.
+    Margins at a kink of the solution miss it by rounding. On one side that costs the slope of the
+    loss, which may be any multiple of the optimum; on the other their dual coordinates, whose sum
+    is at most twice the optimum. The worst case is convex in s, and s is bisected over the powers
+    of two. Smooth losses gain nothing.
     """
     loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
     if Trait.SMOOTH in loss.traits or loss.is_homogeneous:
         return 1.0, 0.0
-    error = scores.error + PUBLISHED * UNIT * scores.sizes
+    error = scores.error + PUBLISHED_ULPS * UNIT * scores.sizes
 
     @cache
     def worst(multiple: float) -> float:
@@ -342,7 +336,7 @@ def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[flo
         shifted = problem.intercept.value(multiple * intercept[None, :])
         return value + penalty.value(multiple * coef) + shifted
 
-    low, high = SMALLEST_MULTIPLE, 0
+    low, high = MIN_EXPONENT, 0
     while low < high:
         middle = (low + high) // 2
         rises = worst(1.0 + 2.0**middle) <= worst(1.0 + 2.0 ** (middle + 1))
@@ -353,7 +347,7 @@ def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[flo
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a fit can prove about itself.
+    """The proven quality of a fit, and what the fit took.
 
     Attributes
     ----------
@@ -374,7 +368,7 @@ class Certificate:
     n_passes : float
         Products with the data, in units of one full product.
     seconds : float
-        By the clock on the wall, those in which kernels were compiled included.
+        Wall-clock time, including the compilation of kernels.
     solver : str
     because : str
         Why this solver was chosen.

@@ -15,10 +15,9 @@ from proxmargin.solver import Solver, State
 __all__ = ["Certify", "Incumbent"]
 
 Certify = Callable[..., Gap]
-"""From a problem, a point, and by name its scores and a dual point where they are known, and the
-relative gap that is to be proved."""
+"""``certify(problem, point, scores=..., dual=..., tol=...)``; scores and dual may be None."""
 
-ULPS = 4  # of the objective, which two points certified separately may differ by
+OBJECTIVE_ULPS = 4  # by which objectives of one point may differ between two certificates
 
 
 class Incumbent:
@@ -29,10 +28,10 @@ class Incumbent:
     best, highest : Gap, optional
         The certificates of the best point and of the highest lower bound.
     believed : bool
-        The best point was certified with the scores that the solver keeps up to date. They may
-        have drifted from the coefficients: `confirm` computes them anew.
+        The best point was certified with scores that the solver updates. They may have drifted
+        from the coefficients: `confirm` recomputes them.
     fall : float
-        The best gap over the one before it, as the last `check` left it; 1 where that kept it.
+        The best gap over the previous one, by the last `check`; 1 if that brought no progress.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Incumbent:
         self.fall = 1.0
 
     def check(self, state: State) -> Gap:
-        """Certify the point of a state; keep it where it is the best."""
+        """Certify the point of a state, and keep it if it is the best."""
         point, scores, dual = self._candidate(state)
         gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.tol)
         believed = scores is not None and self.certify is certify
@@ -60,12 +59,12 @@ class Incumbent:
         return gap
 
     def glimpse(self, state: State) -> Gap:
-        """A certificate that callbacks are told of, and that nothing else depends on."""
+        """A certificate for callbacks only; it does not change the incumbent."""
         point, scores, dual = self._candidate(state)
         return tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
 
     def confirm(self) -> None:
-        """Certify the best point with scores of its own, where it was believed."""
+        """Certify the best point with recomputed scores, if the solver's were used."""
         if self.best is not None and self.believed:
             best = self.best
             gap = certify(self.problem, best.point, dual=best.dual_point, tol=self.tol)
@@ -73,7 +72,7 @@ class Incumbent:
             self.highest = self.best if np.isfinite(self.best.dual) else self.known
 
     def consider(self, start: Point | None) -> None:
-        """Keep the start (zero by default) where it is better than all that came after it."""
+        """Keep the start (zero by default) if it is better than all later points."""
         first = self.problem.origin() if start is None else self.problem.projected(start)
         scores = None
         if not first.coef.any():
@@ -95,17 +94,17 @@ class Incumbent:
 
 
 def is_better(gap: Gap, best: Gap | None) -> bool:
-    """Whether a gap is less than the best one; one of a point with finite numbers always is."""
+    """Whether a gap is finite and less than the best one, or that is not finite."""
     if best is None or not best.is_finite:
         return best is None or gap.is_finite
     return gap.is_finite and gap.gap < best.gap
 
 
 def tightened(gap: Gap, highest: Gap | None) -> Gap:
-    """The gap against the highest lower bound so far, with room for rounding."""
+    """The gap to the highest lower bound so far, with a bound on rounding."""
     if highest is None:
         return gap
-    rounding = gap.rounding + ULPS * float(np.finfo(float).eps) * abs(gap.primal)
+    rounding = gap.rounding + OBJECTIVE_ULPS * float(np.finfo(float).eps) * abs(gap.primal)
     against = max(gap.primal - highest.dual, 0.0) + rounding
     if against >= gap.gap:
         return gap

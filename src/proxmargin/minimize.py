@@ -23,14 +23,14 @@ from proxmargin.threads import quiet_threads
 
 __all__ = ["Certify", "Report", "Waypoint", "minimize"]
 
-# a solver is stalled that has not cut its best gap by this factor over half of its iterations
-STALL_FACTOR = 0.99
-STALL_ITERATIONS = 10_000  # and over no fewer than these
+# a solver stalls when its best gap has not fallen by a factor over half of its iterations
+STALL_FACTOR = 0.99  # that counts as progress
+STALL_ITERATIONS = 10_000  # at least
 
 
 @dataclass(frozen=True, eq=False)
 class Waypoint:
-    """Where a run stands before a certificate: from here it goes on as if it had never stopped.
+    """The state of a run before a certificate, from which it resumes bit for bit.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Waypoint:
     best, highest : Gap, optional
         The best point, and the highest lower bound.
     believed : bool
-        The best point was certified with the scores that the solver keeps up to date.
+        The best point was certified with scores that the solver updates.
     began_elsewhere : bool
-        The solver did not begin at the start it was given.
+        The solver did not start at the given point.
     last_progress, last_check, last_told : int
         Iterations.
     settled, polished : int
@@ -70,7 +70,7 @@ class Waypoint:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What callbacks are told after each certificate.
+    """The argument of callbacks, after each certificate.
 
     Attributes
     ----------
@@ -81,9 +81,9 @@ class Report:
     solver : str
     tol : float
     waypoint : Waypoint
-        What `minimize` resumes from, before this certificate.
+        The state of the run before this certificate, for `minimize` to resume from.
     inner : bool
-        Of a run within a step of the one that was asked for.
+        The report is of a run within a step of the main run.
     """
 
     n_iter: int
@@ -162,16 +162,16 @@ class _Run:
     def passes(self) -> float:
         return self.problem.design.ledger.passes - self.first_pass
 
-    # -- what callbacks are told, and checkpoints keep
+    # -- reports and checkpoints
 
     def waypoint(self, state: State) -> Waypoint:
-        """Where the run stands."""
+        """The state of the run, for a checkpoint."""
         noted = {name: getattr(self, name) for name in _NOTED}
         noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
         return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
 
     def resumed(self, here: Waypoint) -> Status | None:
-        """Stand there again; the status that the last iteration had brought about."""
+        """Restore a waypoint; the status that its last iteration ended with, if any."""
         for name in _NOTED:
             setattr(self, name, getattr(here, name))
         for name in _OF_THE_INCUMBENT:
@@ -196,7 +196,7 @@ class _Run:
         return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
 
     def needs_certificate(self, state: State, status: Status | None) -> bool:
-        """Now, and not only a report: what follows depends on it."""
+        """Whether the run depends on a certificate now, beyond reports."""
         if self.phase is Phase.POLISHING or state.claims or self.is_late(state, status):
             return True
         return self.is_due(state) and not self.solver.prices
@@ -205,18 +205,18 @@ class _Run:
         """The state after a certificate, and the status that ends the run, if one does."""
         here, late = self.waypoint(state), self.is_late(state, status)
         if late and self.nearest is not None and self.nearest is not state:
-            self.check(self.nearest)  # what did not do for a claim may do for the tolerance
+            self.check(self.nearest)  # its gap may meet the run's tolerance, if not the solver's
         gap = self.check(state)
         self.last_check = state.n_iter
         self.tell(state, gap, here)
         del here  # and the gaps that were the best until now
-        if status is not Status.TIME_LIMIT:  # what it would make ready takes time
+        if status is not Status.TIME_LIMIT:  # `observe` may prepare the next step, which takes time
             state = self.solver.observe(self.problem, state, gap)
         status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
         return state, Status.INTERRUPTED if state.interrupted else status
 
     def glimpsed(self, state: State) -> None:
-        """Tell callbacks of a certificate that nothing depends on."""
+        """Report a certificate that the run does not depend on."""
         self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
         self.last_told = state.n_iter
 
@@ -226,7 +226,7 @@ class _Run:
             self.last_progress = state.n_iter
         return gap
 
-    # -- what follows
+    # -- transitions
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a certificate, or None to go on (`Phase`)."""
@@ -241,10 +241,7 @@ class _Run:
         return state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2)
 
     def _polishes(self, state: State, gap: Gap) -> bool:
-        """Whether one more polishing step is to follow; counts it.
-
-        A start that meets the tolerance is left as it is.
-        """
+        """Whether one more polishing step is to follow; counts it. A start is not polished."""
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
         late = state.n_iter >= self.limit or clock() >= self.stop.deadline
         if ended or late or self.polished >= self.most_polishing:
@@ -273,9 +270,9 @@ class _Run:
         return Status.SETTLED if change is not None and self.settled >= change.times else None
 
     def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
-        """The best point, whatever happened, and how the run ended.
+        """The best point and the status of the run.
 
-        A run that fails has made nothing worse than the start, which solvers may not have seen.
+        A run that failed returns nothing worse than the start, which the solver may not have used.
         """
         incumbent = self.incumbent
         incumbent.confirm()
@@ -302,7 +299,7 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[_Run, State, Gap], bool]] = {
 }
 
 
-# what a waypoint holds besides the state and what was spent: of the incumbent, and of the run
+# fields of a waypoint that are attributes of the incumbent, and of the run
 _OF_THE_INCUMBENT = ("best", "highest", "believed")
 _NOTED = tuple(
     field.name
@@ -336,16 +333,15 @@ def minimize(
     start : Point or State, optional
         A point to start from (default: zero), or a state to resume from.
     because : str
-        Why this solver; kept in the certificate.
+        The reason for this solver, kept in the certificate.
     certify : callable
-        ``certify(problem, point, scores=..., dual=..., tol=...)``, what proves how good a point
-        is: that of `proxmargin.certificate`, or another where coefficients are not those of
-        features.
+        ``certify(problem, point, scores=..., dual=..., tol=...)``, which computes gaps: that of
+        `proxmargin.certificate`, or another where coefficients are not those of features.
     known : Gap, optional
-        A certificate of another point, whose lower bound holds here too.
+        A certificate of another point, whose lower bound is used here too.
     resume : callable, optional
-        Gives the `Waypoint` of an earlier run with the same other arguments to go on from, bit for
-        bit as that one would have; its argument is the stop for runs within the solver's steps.
+        Returns the `Waypoint` of an earlier run with the same other arguments, from which this run
+        continues bit for bit; its argument is the stop of runs within the solver's steps.
 
     Returns
     -------
@@ -360,7 +356,7 @@ def minimize(
     stop = stop or Stop()
     _require_suitable(solver, problem)
     run = _Run(problem, solver, stop.started(clock(), callbacks), certify, known)
-    # what leaves the range of floating-point numbers is for the checks to see, not for warnings
+    # overflow and NaN are detected by checks, not by warnings
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
     with interrupts, quiet_threads(problem.design.nbytes), silent:
         status, state = _loop(run, start, resume)
@@ -404,7 +400,7 @@ def _loop(
     except NotFiniteError:
         return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
     except Exception:
-        if run.phase is Phase.POLISHING:  # the point before is good enough
+        if run.phase is Phase.POLISHING:  # the incumbent has converged
             return Status.CONVERGED, state
         raise
     except KeyboardInterrupt:
@@ -430,7 +426,7 @@ def _resumption(run: _Run, resume: Callable[[Stop], Waypoint]) -> tuple[Any, Sta
 
 
 def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
-    """The state with the least gap of those that know one of the problem itself."""
+    """The state with the least gap of its own, for the problem itself."""
     if not (isinstance(state, PricedState) and state.final):
         return nearest
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest

@@ -18,17 +18,15 @@ from proxmargin.traits import Trait
 
 __all__ = ["Centred", "Point", "Problem"]
 
-# the least objective that relative gaps are relative to
-SMALLEST_OBJECTIVE = float(np.finfo(float).eps)
-# the least margin that counts as one, as a share of the root mean square distance from the mean
-SMALLEST_MARGIN = 3e-4
+SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
+SMALLEST_MARGIN = 3e-4  # that counts, over the root mean square distance of samples from their mean
 
 
 class Point(NamedTuple):
     """Coefficients (n_features, n_outputs) and intercept (n_outputs,).
 
-    ``dual``, (n_samples, n_outputs), is a dual point near that of these coefficients, where one
-    is known: solvers that work with multipliers start from it.
+    ``dual``, (n_samples, n_outputs), is a dual point close to that of these coefficients, if one is
+    known: a warm start for solvers with multipliers.
     """
 
     coef: Array
@@ -81,7 +79,7 @@ class Problem(Remembers):
 
     @cached_property
     def traits(self) -> Trait:
-        """What solvers can rely on: properties of the loss, and of the penalty."""
+        """Properties of loss and penalty that solvers may rely on."""
         return self.loss.traits | self.penalty.traits
 
     @property
@@ -101,7 +99,7 @@ class Problem(Remembers):
 
     @property
     def slope_size(self) -> float:
-        """The size of ``X'q`` for dual points q as large as the shares: for what is rounding."""
+        """The norm of ``X'q`` for dual points q as large as the shares: a scale for rounding."""
         return float(np.sqrt(self.loss.shares @ self.design.row_norms()))
 
     def origin(self) -> Point:
@@ -148,16 +146,15 @@ class Problem(Remembers):
 
     @cached_property
     def negligible(self) -> float:
-        """An objective of this size is zero for the purpose of relative gaps.
+        """The least denominator of relative gaps: a smaller objective counts as zero.
 
-        Where only zero coefficients cost nothing, the optimum has a size of its own, however
-        small it is. Without a penalty, and in a ball, objectives fall to zero with their losses:
-        what is left is rounding, relative to losses of zero scores, which are about one.
+        If the penalty is zero only at zero coefficients, the optimum has its own scale, however
+        small. Without a penalty, and in a ball, objectives can fall to zero with the loss: then
+        rounding is relative to the loss at zero scores, which is about one.
 
-        Where the loss is homogeneous the optimum is minus half the squared margin over l2 (or
-        minus the margin times the radius of a ball), and it is zero where there is no margin. No
-        relative gap could say so: it is taken relative to what a margin of a small share of the
-        spread of the data would give.
+        For a homogeneous loss the optimum is minus half the squared margin over l2 (or minus the
+        margin times the radius of a ball), and zero without a margin, where no relative gap is
+        small: it is taken relative to the objective of a margin of `SMALLEST_MARGIN`.
         """
         if not self.loss.is_homogeneous:
             ones = np.broadcast_to(1.0, (self.design.n_features, self.loss.n_outputs))

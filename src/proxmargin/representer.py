@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.certificate import COARSE, Gap, safe_multiple
+from proxmargin.certificate import REFINED_FRACTION, Gap, safe_multiple
 from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
@@ -282,7 +282,7 @@ def _of_product(
     """The model of a dual point with this product, refined where rounding is what it lacks."""
     found = _best(problem, kernel, product)
     gap = found.gap
-    if tol == 0 or gap.relative_gap <= tol or gap.rounding < COARSE * gap.gap:
+    if tol == 0 or gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = kernel.precise_matvec(-product.parts)
     precise = product._replace(values=values, relative=COMPENSATED, lost=lost, off=0.0)

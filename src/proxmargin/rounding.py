@@ -1,4 +1,4 @@
-"""Proven bounds on what floating-point arithmetic may have rounded.
+"""Proven bounds on floating-point rounding errors.
 
 With the unit roundoff u, a sum of n products in any order, with or without fused operations, is
 off by no more than ``gamma_n sum |x||y|``, ``gamma_n = n u / (1 - n u)`` (Higham 2002, section
@@ -17,12 +17,11 @@ __all__ = ["UNIT", "Enclosed", "Lost", "compensated_error", "gamma", "weighed"]
 
 Array = NDArray[np.float64]
 
-# unit roundoff of float64: half a unit in the last place of 1
-UNIT = 2.0**-53
+UNIT = 2.0**-53  # unit roundoff of float64: half an ulp of 1
 
 
 class Enclosed(NamedTuple):
-    """Computed values, and how far the exact ones may be from them.
+    """Computed values with bounds on their errors.
 
     Attributes
     ----------
@@ -30,8 +29,8 @@ class Enclosed(NamedTuple):
     error : broadcastable to that shape
         ``|exact - values| <= error``.
     sizes : broadcastable to that shape
-        ``sum |x||y|`` of the products behind each value, or a bound on it: what a relative
-        change of u in a factor changes is u times this.
+        ``sum |x||y|`` of the products behind each value, or a bound on it: the condition of the
+        value under relative perturbations of the factors.
     """
 
     values: Array
@@ -46,7 +45,7 @@ class Enclosed(NamedTuple):
         )
 
     def times(self, factor: float) -> Enclosed:
-        """The values for factors ``factor >= 0`` times as large, but for rounding."""
+        """The values times ``factor >= 0``, up to rounding."""
         return Enclosed(factor * self.values, factor * self.error, factor * self.sizes)
 
     def over(self, scale: Array) -> Enclosed:
@@ -58,7 +57,7 @@ class Enclosed(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What values of a kernel may have rounded.
+    """A bound on the rounding errors of a kernel matrix.
 
     ``|computed_ij - exact_ij| <= relative roots_i roots_j + own_i + own_j``.
 
@@ -85,15 +84,15 @@ def gamma(terms: int) -> float:
 
 
 def weighed(sizes: Array, error: Array) -> float:
-    """``sum sizes * error``; the error is broadcast, and nothing as large as it is made."""
+    """``sum sizes * error``; the error is broadcast without a copy."""
     total: float = np.einsum("ij,ij->", sizes, np.broadcast_to(error, sizes.shape))
     return float(total)
 
 
 def compensated_error(values: Array, sizes: Array, terms: int) -> Array:
-    """The bound for compensated sums of so many products, with room for its own rounding.
+    """The error bound of compensated sums of ``terms`` products, itself rounded up.
 
-    Products below the range of normal numbers lose what is counted by the last part.
+    The last term covers underflow.
     """
     tiny = terms * float(np.finfo(np.float64).tiny) * (sizes > 0)
     error: Array = 2.0 * UNIT * np.abs(values) + 2.0 * gamma(terms) ** 2 * sizes + tiny

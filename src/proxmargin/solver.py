@@ -1,4 +1,4 @@
-"""What every solver is: settings, a first state, and one step; the loop is `minimize`."""
+"""The interface of solvers: settings, a first state, and one step; the loop is `minimize`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,25 @@ from proxmargin.problem import Point, Problem
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
-__all__ = ["ROOM", "SURE", "PricedState", "Solver", "State", "UnsuitableSolverError", "require"]
+__all__ = [
+    "CLAIM_FRACTION",
+    "LIPSCHITZ_MARGIN",
+    "PricedState",
+    "Solver",
+    "State",
+    "UnsuitableSolverError",
+    "require",
+]
 
-# how far beyond its bound in exact arithmetic a step constant may grow in floating point
-ROOM = 4.0
-# what a solver takes for good enough is this share of the tolerance, so that certificates confirm
-# it; a gap of that share needs no polishing; and where they do not, it aims at so much less
-SURE, SHARP, DENIED = 0.5, 1e-3, 0.3
+LIPSCHITZ_MARGIN = 4.0  # factor on the bound of a step constant, for rounding in its test
+# tolerance of a solver that prices, over that of the run
+CLAIM_FRACTION = 0.5  # at first: certificates, whose gap includes rounding, then confirm it
+DENIED_FACTOR = 0.3  # factor after a claim that was not confirmed
+SHARP_FRACTION = 1e-3  # gap, over the solver's tolerance, that needs no polishing step
 
 
 def require(holds: bool, rule: str, value: object) -> None:
-    """Raise a sentence about a solver's setting unless it holds."""
+    """Raise a `ValueError` about a solver's setting unless it holds."""
     if not holds:
         raise ValueError(f"solver_options: {rule}, got {value!r}")
 
@@ -46,13 +54,13 @@ class State:
     objective_change, point_change : float
         The two quantities of `proxmargin.stopping.RelativeChange`, of the last iteration.
     finished : bool
-        The solver has nothing left to do: another step would not move the point.
+        Another step would not move the point.
     exact : bool
-        The point solves the conditions of optimality up to rounding: no use in polishing it.
+        The optimality conditions hold up to rounding: polishing gains nothing.
     claims : bool
-        The solver takes the point to be good enough: time for a certificate.
+        The solver's own gap meets its tolerance: time for a certificate.
     interrupted : bool
-        A run inside the last step was interrupted, and the state holds what it had found.
+        A run inside the last step was interrupted; the state holds its best point.
     """
 
     n_iter: int = 0
@@ -76,19 +84,18 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class PricedState(State):
-    """The state of a solver that knows a gap of its own (`Solver.prices`).
+    """The state of a solver that computes a gap of its own (`Solver.prices`).
 
     Attributes
     ----------
     relative_gap : float
     final : bool
-        It is that of the problem itself, not of one on the way to it.
+        The gap is that of the problem itself, not of a stage of a homotopy.
     tol : float
-        Relative gap to reach; falls where a certificate did not confirm it.
+        Relative gap to reach; it falls when a certificate does not confirm a claim.
     unpolished : bool
-        The tolerance was not met before, and one more step is to follow where it is just met:
-        a relative gap of 1e-6 leaves errors of 1e-3 in the coefficients, and a step of Newton's
-        method squares it.
+        One more step is to follow when the tolerance is first met: a relative gap of 1e-6 leaves
+        errors of 1e-3 in the coefficients, and a Newton step squares the gap.
     """
 
     relative_gap: float = np.inf
@@ -97,16 +104,18 @@ class PricedState(State):
     unpolished: bool = False
 
     def claimed(self, final: bool) -> Self:
-        """Claims where the gap is met and polished, if it is that of the ``final`` problem."""
+        """The state with a claim if the gap of the ``final`` problem meets ``tol``, polished."""
         met = final and self.relative_gap <= self.tol
-        polished = self.exact or not self.unpolished or self.relative_gap <= SHARP * self.tol
+        polished = (
+            self.exact or not self.unpolished or self.relative_gap <= SHARP_FRACTION * self.tol
+        )
         return self.but(
             final=final, claims=met and polished, unpolished=self.unpolished and not met
         )
 
     def observed(self) -> Self:
-        """After a certificate: a claim that it did not confirm asks for more."""
-        return self.but(claims=False, tol=DENIED * self.tol) if self.claims else self
+        """After a certificate; a claim still made was not confirmed, and tightens ``tol``."""
+        return self.but(claims=False, tol=DENIED_FACTOR * self.tol) if self.claims else self
 
 
 S = TypeVar("S", bound=State)
@@ -120,20 +129,20 @@ class Solver(ABC, Generic[S]):
     check_every: ClassVar[int] = 10
     """Iterations between two certificates."""
     prices: ClassVar[bool] = False
-    """The solver knows a gap of its own, and `State.claims` that it is met: there is no need for a
-    certificate before, except to tell callbacks."""
+    """The solver computes a gap of its own, and `State.claims` says that it is met: no certificate
+    is needed before, except for callbacks."""
     max_iter: ClassVar[int] = 100_000
     """Iterations after which the solver gives up unless told otherwise."""
 
     polishing: ClassVar[int] = 0
-    """Steps to take after the tolerance was met, a certificate each; the best point is kept.
+    """Steps after the tolerance is met, with a certificate each; the best point is kept.
 
-    For methods whose last steps gain many digits: a relative gap of 1e-6 leaves errors of 1e-3 in
-    the coefficients, and one more step of Newton's method squares the gap.
+    For methods with local quadratic convergence: a relative gap of 1e-6 leaves errors of 1e-3 in
+    the coefficients, and one more Newton step squares the gap.
     """
 
     reads_columns: ClassVar[bool] = False
-    """The solver reads the data by columns, and is slow on data stored by rows."""
+    """The solver reads the data by columns, and is slow on C-ordered data."""
 
     @abstractmethod
     def init(self, problem: Problem, start: Point, stop: Stop) -> S:
@@ -145,18 +154,18 @@ class Solver(ABC, Generic[S]):
 
     @abstractmethod
     def point(self, problem: Problem, state: S) -> Point:
-        """The coefficients and intercept that the state stands for."""
+        """The coefficients and intercept of the state."""
 
     def scores(self, problem: Problem, state: S) -> Array | None:
         """Scores of `point` when the state has them."""
         return None
 
     def dual(self, problem: Problem, state: S) -> Array | None:
-        """A dual point to certify with, where it proves more than a gradient of the loss."""
+        """A dual point to certify with, where its gap is below that of a gradient of the loss."""
         return None
 
     def observe(self, problem: Problem, state: S, gap: Gap) -> S:
-        """Take note of a certificate of the current point."""
+        """The state updated by a certificate of its point."""
         return state
 
     def polishing_of(self, problem: Problem) -> int:
@@ -164,9 +173,9 @@ class Solver(ABC, Generic[S]):
         return self.polishing
 
     def work(self, problem: Problem) -> float:
-        """Multiplications with additions of one step, where it makes and factors a matrix.
+        """Multiply-adds of one step that forms and factors a matrix, and cannot be interrupted.
 
-        What cannot be interrupted on the way; the first step and what is made ready for it count.
+        The first step and its setup count; zero for solvers without such steps.
         """
         return 0.0
 

@@ -93,7 +93,7 @@ def test_the_cache_gives_the_same_products_and_stays_within_its_budget(
 def test_half_of_a_matrix_that_cannot_be_kept_is_computed(
     kind: str, outputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_module, "SQUARE_ROWS", 32)
+    monkeypatch.setattr(kernel_module, "SQUARE_SIDE", 32)
     X: Any = data()
     kernel = Custom(lambda a, b: (1.0 + a @ b.T) ** 2) if kind == "function" else Rbf(0.3)
     expected = kernel(X, X)

@@ -85,8 +85,8 @@ def test_a_large_decomposition_starts_from_a_small_factor(
 ) -> None:
     X, y = moons()
     cold = make(**KERNEL).fit(X, y)
-    monkeypatch.setattr(kernel_machine, "ROUGH_SAMPLES", 500)
-    monkeypatch.setattr(kernel_machine, "ROUGH_RANK", 100)
+    monkeypatch.setattr(kernel_machine, "WARM_START_SAMPLES", 500)
+    monkeypatch.setattr(kernel_machine, "WARM_START_RANK", 100)
     warm = make(**KERNEL).fit(X, y)
     one, two = cold.certificate_, warm.certificate_
     assert one.solver == two.solver == "decomposition"

@@ -81,7 +81,7 @@ def test_ratios_find_the_value_of_the_linear_program(penalty: Penalty, monkeypat
         problem = worst_class(X, y, penalty, intercept=intercept)
         exact = critical_strength(problem)
         with monkeypatch.context() as patch:
-            patch.setattr(critical, "LARGEST_DENSE", 0)
+            patch.setattr(critical, "MAX_DENSE_PIECES", 0)
             assert critical_strength(problem) == pytest.approx(exact, rel=1e-6)
 
 

@@ -58,7 +58,7 @@ def test_the_largest_kappa_is_where_the_ellipsoids_touch(shape: str, model: str,
 def test_with_products_only_the_largest_kappa_is_the_same(shape, model, rng, monkeypatch) -> None:
     X, y, s = sample(shape, rng)
     direct = kappa_max(X, y, model, s)
-    monkeypatch.setattr(kappa, "DIRECT", 0)
+    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
     monkeypatch.setattr(kappa, "LSMR_STEPS", 500)
     assert kappa_max(sp.csr_matrix(X), y, model, s) == pytest.approx(direct, rel=1e-7)
 
@@ -77,7 +77,7 @@ def test_ellipsoids_that_never_meet_have_no_largest_kappa(model, shape, rng, mon
     X, y = rng.standard_normal((n, p)), np.arange(n) % 2
     X[:, 0] = y  # tells the classes apart, without any spread
     assert kappa_max(X, y, model) == np.inf
-    monkeypatch.setattr(kappa, "DIRECT", 0)
+    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
     assert kappa_max(X, y, model) == np.inf
 
 

@@ -31,27 +31,19 @@ __all__ = [
 ]
 
 CACHE_BYTES = 1_000_000_000
-# kernel values gathered at a time: two megabytes
-GATHER_ENTRIES = 1 << 18
-# kernel values computed at a time (32 megabytes), and the fewest rows that are worth a call
-BLOCK_ENTRIES = 1 << 22
-FEWEST_ROWS = 16
-# with more live rows than this share a product with the whole matrix is quicker than a gathering
-GATHERED_SHARE = 0.5
-# with more live rows than this many times those that can be kept, half of the matrix is computed
-# and used twice, in squares of so many rows (eight megabytes)
-HALVED, SQUARE_ROWS = 4, 1024
-# decimal digits that values of a kernel have to have
-FEWEST_DIGITS = 3
-# samples on which a function's symmetry is tried out
-TRIAL_SAMPLES = 256
-# samples on which positive semidefiniteness is checked; all of them up to this number
-PROBE_SAMPLES = 3000
-# eigenvalues of a part of this order are quick, and telling
-TELLING_ORDER = 500
-# a Cholesky pivot below this many units in the last place of the diagonal is rounding
-PIVOT_ULPS = 64
-# the spacing of single-precision numbers
+# blocks of kernel values
+GATHER_ENTRIES = 1 << 18  # gathered at a time: 2 MB
+BLOCK_ENTRIES = 1 << 22  # computed at a time: 32 MB
+FEWEST_ROWS = 16  # in a block, whatever its size
+GATHERED_SHARE = 0.5  # of the rows, above which a product with the whole matrix is faster
+SYMMETRIC_ROWS = 4  # rows over those in the cache, above which symmetry halves the kernel values
+SQUARE_SIDE = 1024  # of the tiles used then: 8 MB
+# checks of a kernel
+MIN_DIGITS = 3  # correct decimal digits that kernel values need
+TRIAL_SAMPLES = 256  # on which the symmetry of a function is checked
+PROBE_SAMPLES = 3000  # on which positive semidefiniteness is checked
+SUBMATRIX_ORDER = 500  # of submatrices whose eigenvalues are computed
+PIVOT_ULPS = 64  # of the diagonal: a smaller Cholesky pivot is rounding
 SINGLE = float(np.finfo(np.float32).eps)
 
 
@@ -258,7 +250,7 @@ class ComputedKernel(KernelMatrix):
     def matvec(self, right: Array) -> Array:
         live = live_rows(right)
         self.ledger.charge(live.size / max(self.n_samples, 1))
-        if live.size > max(GATHERED_SHARE * self.n_samples, HALVED * self.capacity):
+        if live.size > max(GATHERED_SHARE * self.n_samples, SYMMETRIC_ROWS * self.capacity):
             return self._product_by_halves(right)
         known = self._cache.holds(live)
         out = self._cache.product(live[known], right)
@@ -305,11 +297,11 @@ class ComputedKernel(KernelMatrix):
 
     def _product_by_halves(self, right: Array) -> Array:
         """``K @ right`` by squares on and above the diagonal of K; none of them is kept."""
-        parts = [slice(k, k + SQUARE_ROWS) for k in range(0, self.n_samples, SQUARE_ROWS)]
+        parts = [slice(k, k + SQUARE_SIDE) for k in range(0, self.n_samples, SQUARE_SIDE)]
         samples = [self.X[part] for part in parts]
         others = [self.kernel.others(one) for one in samples]
         out = np.zeros(right.shape)
-        room = np.empty(min(SQUARE_ROWS, self.n_samples) ** 2)
+        room = np.empty(min(SQUARE_SIDE, self.n_samples) ** 2)
         for i, rows in enumerate(parts):
             for j in range(i, len(parts)):
                 shape = samples[i].shape[0], samples[j].shape[0]
@@ -476,8 +468,8 @@ def checked_precomputed(matrix: Any) -> NDArray[Any]:
 
 
 def check_digits(matrix: KernelMatrix) -> None:
-    """Raise ValueError where rounding leaves less than `FEWEST_DIGITS` of the values."""
-    most = 10.0**-FEWEST_DIGITS
+    """Raise ValueError where rounding leaves less than `MIN_DIGITS` of the values."""
+    most = 10.0**-MIN_DIGITS
     # both distances of a pair are rounded; what that does at worst is known at little cost
     if 2.0 * matrix.precision > most and matrix.rounding > most:
         raise ValueError(
@@ -532,7 +524,7 @@ def _negative_eigenvalue(part: Array, allowed: float) -> float:
     order = int(dpotrf(shifted.T, overwrite_a=True)[1])
     if order == 0:
         return 0.0
-    order = min(len(part), max(order, TELLING_ORDER))
+    order = min(len(part), max(order, SUBMATRIX_ORDER))
     return float(eigh(part[:order, :order], eigvals_only=True, subset_by_index=[0, 0])[0])
 
 

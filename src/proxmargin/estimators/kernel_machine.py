@@ -32,7 +32,7 @@ from proxmargin.estimators.base import (
 )
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.kernel_rounds import (
-    CUTS,
+    SUPPORT_CUTS,
     Meter,
     Rounds,
     better,
@@ -65,18 +65,18 @@ __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# up to this many samples an interior point method on a factor goes on where a decomposition stalls
-FACTORED_SAMPLES = 2000
-# from this many samples on, a decomposition starts from the solution on a factor of this rank
-ROUGH_SAMPLES, ROUGH_RANK, ROUGH_TOL = 10_000, 500, 1e-3
-# what only a fit with a nonlinear kernel leaves behind
+MAX_FACTORED_SAMPLES = 2000  # up to which an interior point method takes over from a decomposition
+# warm start of a decomposition: the solution on a low-rank factor
+WARM_START_SAMPLES = 10_000  # from which it pays
+WARM_START_RANK = 500
+WARM_START_GAP = 1e-3  # relative gap
+# fitted attributes of nonlinear kernels only
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
-# kernel values computed at a time for predictions
-PREDICTION_BLOCK = 1 << 22
+PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
 
 
 class Finish(NamedTuple):
-    """What a model's own rule makes of a solution: its length and its intercept, (1,)."""
+    """A model's own scaling of a solution: a factor on coefficients, and the intercept, (1,)."""
 
     factor: float
     intercept: Array
@@ -333,7 +333,7 @@ class KernelMachine(MarginEstimator):
                 check_definite(matrix, np.random.default_rng(0))
             solutions = self._decomposed(targets, problems, matrix, rounds(problems), journal)
             found = [(solution, _model(solution)) for solution in solutions]
-            if self.solver == "auto" and matrix.n_samples <= FACTORED_SAMPLES:
+            if self.solver == "auto" and matrix.n_samples <= MAX_FACTORED_SAMPLES:
                 found = [
                     better(one, fitted([problem])[0]) if is_stuck(one[0]) else one
                     for one, problem in zip(found, problems, strict=True)
@@ -346,7 +346,7 @@ class KernelMachine(MarginEstimator):
 
     def _is_rough(self, matrix: KernelMatrix) -> bool:
         """Whether a decomposition starts from the solution on a small factor."""
-        return bool(self.solver == "auto" and matrix.n_samples >= ROUGH_SAMPLES)
+        return bool(self.solver == "auto" and matrix.n_samples >= WARM_START_SAMPLES)
 
     def _decomposed(
         self,
@@ -362,12 +362,12 @@ class KernelMachine(MarginEstimator):
         if not self._is_rough(matrix):
             return self._solve(exact, nothing, certify_represented, stop)
         meter = Meter(matrix)
-        factor = rounds.first(ROUGH_RANK, rounds.before_product.deadline)
+        factor = rounds.first(WARM_START_RANK, rounds.before_product.deadline)
         shared = meter.read(len(problems))
         rough = self._solve(
             _assembly(targets, on_factor(problems, factor), journal),
             nothing,
-            stop=replace(rounds.before_product, tol=max(stop.tol, ROUGH_TOL), polish=False),
+            stop=replace(rounds.before_product, tol=max(stop.tol, WARM_START_GAP), polish=False),
         )
         meter = Meter(matrix)
         starts = begun_together(problems, list(map(samples_of, problems, rough)))
@@ -453,7 +453,7 @@ def _weights(problem: Problem, solution: Solution) -> Array:
     pulled = problem.design.adjoint(-dual)
     size = float(np.linalg.norm(pulled))
     length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
-    cut = CUTS[0] if is_interior(problem, dual) else 0.0
+    cut = SUPPORT_CUTS[0] if is_interior(problem, dual) else 0.0
     small = cut * float(np.abs(dual).max(initial=0.0))
     weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
     return weights

@@ -28,34 +28,32 @@ from proxmargin.stopping import Stop
 
 __all__ = ["Fitted", "Rounds", "is_interior"]
 
-# columns of a first factor; operations n r^2 for one of rank r, at first and at most; its bytes
-FIRST_RANK = 1000
-FIRST_OPERATIONS, MOST_OPERATIONS, MOST_BYTES = 5e10, 4e11, 4e9
-# a round that leaves more than this share of the gap calls for a factor of twice the rank, as does
-# a gap above the second number; one that leaves more than the third was of no use
-SLOW, FAR, USELESS = 0.1, 0.03, 0.7
-# rows behind the guess of what a product with the kernel will take
-TIMED_ROWS = 32
-# times that they are timed: the median is taken
-TIMED = 3
-# share of the time left that one product with the kernel may take
-SPARED = 0.4
-# share of it that the first factor may take
-FACTORED = 0.3
-# share of it that a product of n r^2 operations with a factor may take, a problem
-MULTIPLIED = 0.05
-# where a solver leaves no dual coordinate at zero, those below these shares of the largest belong
-# to no support vector, if the certificate agrees
-CUTS = (1e-6, 1e-9, 0.0)
-# what is cut is slight up to this share of the length of the model
-SLIGHT = 0.1
+# the factor G (n x r)
+FIRST_RANK = 1000  # columns at first
+FIRST_WORK = 5e10  # multiplications n r^2 of the first factor, at most
+MAX_WORK = 4e11  # of any factor
+MAX_FACTOR_BYTES = 4e9
+# the gap of a round over that of the round before
+SLOW_REDUCTION = 0.1  # above which the rank is doubled
+USELESS_REDUCTION = 0.7  # above which the round was of no use
+FAR_GAP = 0.03  # relative gap above which the rank is doubled in any case
+# estimate of the time of a product with the kernel
+TIMED_ROWS = 32  # computed to estimate it
+TIMINGS = 3  # of them; the median counts
+# shares of the time left
+PRODUCT_TIME = 0.4  # that one product with the kernel may take
+FACTOR_TIME = 0.3  # that the first factor may take
+FACTOR_PRODUCT_TIME = 0.05  # that n r^2 multiplications with a factor may take, for each problem
+# support vectors of solvers whose dual points have no exact zeros
+SUPPORT_CUTS = (1e-6, 1e-9, 0.0)  # of the largest coordinate, tried until the certificate agrees
+SLIGHT_CUT = 0.1  # of the norm of the model, up to which the part that is cut is slight
 
 Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solution]]
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What was found for a problem.
+    """The result for one problem.
 
     Attributes
     ----------
@@ -98,12 +96,12 @@ class Meter:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Solve on ``K ~ G G'``, certify for K, refine G where that proves too little.
+    """Solve on ``K ~ G G'``, certify for K, refine G while the gap is too large.
 
-    A certificate costs the product of K with the model, a combination of samples; so the factor is
-    made exact at that combination. What it leaves out of K then acts only on the difference
-    between two rounds, and the gap falls by orders of magnitude a round unless that rest is large.
-    Where it falls slowly, the rank is doubled too.
+    A certificate costs the product of K with the model, a combination of samples, and with it the
+    factor is made exact at that combination. The residual ``K - G G'`` then acts only on the change
+    of the model between two rounds, so that the gap falls by orders of magnitude a round unless the
+    residual is large. Where it falls slowly, the rank is doubled too.
 
     Parameters
     ----------
@@ -151,7 +149,7 @@ class Rounds:
             return 0.0
         count = min(TIMED_ROWS, self.matrix.n_samples)
         times = []
-        for _ in range(TIMED):
+        for _ in range(TIMINGS):
             started = clock()
             self.matrix.block(np.arange(count), np.arange(self.matrix.n_samples))
             times.append(clock() - started)
@@ -161,7 +159,7 @@ class Rounds:
     @cached_property
     def is_rushed(self) -> bool:
         """There is no time for a product with the kernel beside all else."""
-        return self.product > SPARED * (self.stop.deadline - clock())
+        return self.product > PRODUCT_TIME * (self.stop.deadline - clock())
 
     @property
     def before_product(self) -> Stop:
@@ -171,8 +169,8 @@ class Rounds:
     def first(self, rank: int, end: float) -> LowRankFactor:
         """A factor of this rank at most, in a part of the time until ``end``."""
         now = clock()
-        part = now + FACTORED * max(end - now, 0.0)
-        most = min(rank, self._most(FIRST_OPERATIONS))
+        part = now + FACTOR_TIME * max(end - now, 0.0)
+        most = min(rank, self._most(FIRST_WORK))
         return factorise(self.matrix, rank=most, deadline=part)
 
     def _roughly(self, meter: Meter) -> list[Fitted]:
@@ -204,8 +202,8 @@ class Rounds:
         """The most columns that may be had for so many operations, and in the time there is."""
         n = self.matrix.n_samples
         left = max(self.stop.deadline - clock(), 0.0) / len(self.problems)
-        operations = min(operations, operations_in(MULTIPLIED * left))
-        affordable = min(int(np.sqrt(operations / n)), int(MOST_BYTES / (8 * n)))
+        operations = min(operations, operations_in(FACTOR_PRODUCT_TIME * left))
+        affordable = min(int(np.sqrt(operations / n)), int(MAX_FACTOR_BYTES / (8 * n)))
         return min(n, max(affordable, 1) if self.rank is None else int(self.rank))
 
     def _round(
@@ -251,7 +249,7 @@ class Rounds:
         """
         duals = [solution.gap.dual_point for solution in solutions]
         cuts = [
-            CUTS if is_interior(problem, dual) else CUTS[-1:]
+            SUPPORT_CUTS if is_interior(problem, dual) else SUPPORT_CUTS[-1:]
             for problem, dual in zip(problems, duals, strict=True)
         ]
         given = [_cut_of(dual, cut[0]) for dual, cut in zip(duals, cuts, strict=True)]
@@ -301,9 +299,9 @@ class Rounds:
         todo = [one for one in found if not one.is_done]
         stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
         spent = self.stop.max_iter is not None and self._left(found, end).max_iter == 0
-        most = self._most(MOST_OPERATIONS)
-        slow = gap > min(SLOW * before, FAR)
-        useless = gap > USELESS * before and factor.rank >= most
+        most = self._most(MAX_WORK)
+        slow = gap > min(SLOW_REDUCTION * before, FAR_GAP)
+        useless = gap > USELESS_REDUCTION * before and factor.rank >= most
         if not todo or stopped or spent or useless or clock() >= end:
             return factor
         weights = np.column_stack([one.last.weights for one in todo])
@@ -339,7 +337,7 @@ def samples_of(problem: Problem, solution: Solution) -> Point:
     Only for a ridge; support vectors by rounding only are left out.
     """
     dual = solution.gap.dual_point
-    cut = CUTS[0] * float(np.abs(dual).max(initial=0.0))
+    cut = SUPPORT_CUTS[0] * float(np.abs(dual).max(initial=0.0))
     weights = np.where(np.abs(dual) > cut, dual, 0.0) / -problem.penalty.l2
     return Point(weights, solution.gap.point.intercept)
 
@@ -441,7 +439,7 @@ def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: fl
     largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
     product = model.scores[:, 0] - model.gap.point.intercept
     length = np.sqrt(max(float(model.weights @ product), 0.0))
-    if mass > 0 and model.factor * mass * np.sqrt(largest) >= SLIGHT * length:
+    if mass > 0 and model.factor * mass * np.sqrt(largest) >= SLIGHT_CUT * length:
         return np.inf
     share = 2.0 * largest * mass * float(np.abs(model.weights).sum())
     return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0

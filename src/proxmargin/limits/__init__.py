@@ -1,5 +1,5 @@
-"""Between which values a parameter makes sense on given data.
+"""Admissible ranges of parameters on given data.
 
-The admissible range of nu and kappa, the strength from which all coefficients are zero, the least
-loss a budget may ask for and the price that meets one.
+The ranges of nu and kappa, the strength above which all coefficients are zero, the least loss that
+a budget can allow, and the price of an exact penalty for it.
 """

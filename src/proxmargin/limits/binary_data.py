@@ -20,7 +20,7 @@ from proxmargin.losses.base import Array
 
 __all__ = ["KERNEL_RANK", "checked", "with_features"]
 
-KERNEL_RANK = 500  # columns of the factor of a kernel: samples that the models combine
+KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
 
 
 def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
@@ -55,8 +55,8 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 def with_features(design: Design, deadline: float = np.inf) -> Design:
     """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
-    A factor stands for the models that are combinations of its pivots. With fewer models kappa_max
-    is smaller and nu_min larger than they are for the kernel.
+    A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
+    of the kernel, and nu_min an upper bound.
     """
     if not isinstance(design, KernelDesign):
         return design

@@ -14,17 +14,12 @@ from proxmargin.traits import Trait
 
 __all__ = ["UnattainableError", "at_sufficient_price", "budgeted", "overspent"]
 
-# the first price, in units of the multiplier at which coefficients appear, and how it is raised
-FIRST, RAISE = 1e3, 1e3
-# after so many times a loss that still falls does so towards what no coefficients attain
-RAISES = 5
-# a loss that falls by less than this share when the price rises is at its least
-SETTLED = 1e-6
-
-# a critical strength of this share of what features can have is zero
-NOTHING = 1e-12
-# a budget below the least loss by less may be one that the search for that did not reach
-CLEARLY = 1e-4
+FIRST_PRICE = 1e3  # in units of the multiplier at which coefficients appear
+PRICE_GROWTH = 1e3  # factor, while the solution exceeds the budget
+MAX_RAISES = 5  # of the price; a loss that still falls then has no minimiser
+SETTLED_CHANGE = 1e-6  # relative decrease of the loss, after a raise, that counts as none
+ZERO_STRENGTH = 1e-12  # critical strength, of the largest that the data allow, that is zero
+BUDGET_MARGIN = 1e-4  # relative distance to the least loss, which is known only from above
 
 
 class UnattainableError(ValueError):
@@ -52,7 +47,7 @@ def budgeted(problem: Problem, budget: float) -> Problem:
     _, dual = problem.loss.value_and_gradient(np.ascontiguousarray(scores))
     dual = problem.loss.balanced(dual, problem.intercept)
     critical = problem.penalty.critical_strength(problem.design.adjoint(dual))
-    price = FIRST / critical if critical > NOTHING * problem.slope_size else FIRST
+    price = FIRST_PRICE / critical if critical > ZERO_STRENGTH * problem.slope_size else FIRST_PRICE
     return replace(problem, loss=LevelSet(problem.loss, budget, price))
 
 
@@ -62,23 +57,23 @@ def at_sufficient_price(
     tol: float,
     least: Callable[[Problem, float], float],
 ) -> Solution:
-    """The solution within the budget, at a price that is raised until it is one.
+    """The solution within the budget, at a price that is raised until it is exact.
 
-    Whether there is one is asked first of smooth losses, of which it is known quickly; of others
-    where the first price did not do.
+    Feasibility of the budget is checked first for smooth losses, where that is fast; for others
+    when the first price was not enough.
 
-    A solution that ended before its gap met the tolerance is returned as it is: `overspent` tells.
+    A solution whose gap did not meet the tolerance is returned as it is: ask `overspent`.
 
     Parameters
     ----------
     problem : Problem
         As `budgeted` returns it.
     solve : callable
-        Solves a problem from a point, or from where it sees fit.
+        Solves a problem from a warm start, or None.
     tol : float
-        The relative gap that is asked for.
+        Relative gap.
     least : callable
-        The least loss of a problem, or one within what it is given, from above; zero if unknown.
+        ``least(problem, enough)``: the least loss, or any loss below ``enough``; zero if unknown.
 
     Raises
     ------
@@ -90,29 +85,29 @@ def at_sufficient_price(
     solution = solve(problem, None)
     if not quick and solution.certificate.converged and overspent(problem, solution, tol):
         attainable = _is_attainable(problem, least)
-    for raised in range(RAISES + 1):
+    for raised in range(MAX_RAISES + 1):
         loss, above = _loss(problem), _excess(problem, solution)
         if not solution.certificate.converged or not overspent(problem, solution, tol):
             return solution
-        if raised == RAISES:
+        if raised == MAX_RAISES:
             break
-        problem = replace(problem, loss=replace(loss, price=RAISE * loss.price))
+        problem = replace(problem, loss=replace(loss, price=PRICE_GROWTH * loss.price))
         further = solve(problem, solution.point)
         if not further.certificate.converged:
             return further
         settled = _excess(problem, further) + loss.budget
-        if settled >= (above + loss.budget) * (1.0 - SETTLED) and not attainable:
+        if settled >= (above + loss.budget) * (1.0 - SETTLED_CHANGE) and not attainable:
             break
         solution = further
-    if attainable:  # at a price that is out of reach
+    if attainable:  # though at a larger price
         return solution
     raise UnattainableError(loss.budget, loss.budget + above)
 
 
 def overspent(problem: Problem, solution: Solution, tol: float) -> float:
-    """How far a solution is above the budget, zero where that is within the tolerance.
+    """By how much a solution exceeds the budget; zero if its price is within the tolerance.
 
-    The price of what is within it is a small share of the penalty.
+    The tolerance is relative to the penalty.
     """
     above = _excess(problem, solution)
     spent = _loss(problem).price * above
@@ -120,14 +115,13 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
 
 
 def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> bool:
-    """Whether coefficients within the budget are known; refuses one clearly below the least loss.
+    """Whether coefficients within the budget are known; raises if it is below the least loss.
 
-    A loss that does not fall as the price rises proves nothing: it may be flat up to a price at
-    which it falls again.
+    A loss that does not fall as the price rises is no proof: it may be flat up to a larger price.
     """
     budget = _loss(problem).budget
     found = least(problem, budget)
-    if budget < found * (1.0 - CLEARLY):
+    if budget < found * (1.0 - BUDGET_MARGIN):
         raise UnattainableError(budget, found)
     return found <= budget
 

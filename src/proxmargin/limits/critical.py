@@ -21,44 +21,47 @@ from proxmargin.stopping import Stop
 __all__ = ["critical_strength"]
 
 Ids = NDArray[np.intp]
-# how near to the hinge a piece has to be to count as tied with it at the null model
-TIED = 1e-9
-# by how much pieces, and dual norms relative to the bound, may be above what the program knows
-SLACK, ROUND = 1e-12, 1e-9
-# a norm of this share of the largest one is zero
-SMALLEST, TINY = 1e-12, 1e-300
-# how far intercepts may go at first, in units of the scores of directions, and by which factor
-# further where they want to; the sums of dual points that count as zero
-REACH, FURTHER, BALANCED = 1e3, 1e2, 1e-9
-# tied pieces of which there is a program: of dense data, of sparse, and of balls that are round
-LARGEST_DENSE, LARGEST_SPARSE, LARGEST_ROUND = 2000, 20_000, 500
-# rounds after which the least norm so far is returned
-ROUNDS = 1000
-# of ratios: the share of the first bound that is tried, the relative change at which they have
-# settled, the relative gap of each fit, and how many there are at most
-FIRST, SETTLED, RATIO_TOL, RATIOS = 0.5, 1e-6, 1e-8, 50
+ZERO_NORM = 1e-12  # of the largest dual norm that the data allow: a smaller one is zero
+TINY = 1e-300  # guards a division
+# linear program with row and column generation
+TIE_TOLERANCE = 1e-9  # distance of a piece to its hinge at the null model that counts as a tie
+PIECE_TOLERANCE = 1e-12  # violation of a piece that is not in the program
+ROUND_TOLERANCE = 1e-9  # relative accuracy of the dual norm, which matters for round balls
+INTERCEPT_REACH = 1e3  # bound of intercepts, in units of the scores of directions, at first
+REACH_GROWTH = 1e2  # factor on that bound while it is active
+BALANCE_TOLERANCE = 1e-9  # column sum of a dual point that counts as zero
+MAX_ROUNDS = 1000  # then the least norm so far is returned
+# tied pieces up to which the program is solved; with more, Dinkelbach's iteration is faster
+MAX_DENSE_PIECES = 2000
+MAX_SPARSE_PIECES = 20_000
+MAX_ROUND_PIECES = 500  # for the l2 norms of groups
+# Dinkelbach's iteration
+STRENGTH_DECREASE = 0.5  # first strength over its upper bound, and factor while zero is optimal
+RATIO_CHANGE = 1e-6  # relative change of the ratio at convergence
+RATIO_GAP = 1e-8  # relative gap of each fit
+MAX_RATIOS = 50  # fits
 
 
 def critical_strength(problem: Problem) -> float:
     """The least strength of a norm (or of the l1 part) for which zero coefficients are optimal.
 
     That is the least dual norm among the gradients of the loss at the null model. A smooth loss
-    has one gradient there. Hinges have many where wrong classes are tied, and at the null model
-    most are: the least norm is the optimal value of a linear program, whose dual, solved here,
-    finds the direction (W, b) of steepest descent,
+    has one gradient there. Hinges have a subdifferential where wrong classes are tied, and at the
+    null model most are: the least norm is the optimal value of a linear program, whose dual, solved
+    here, finds the direction (W, b) of steepest descent,
 
         min  sum_c costs_c xi_c   s.t.   xi_c(r) >= -gains_r'(XW + 1b')_i(r),  norm(W) <= 1,
 
     over the pieces r that are tied with their hinge (and xi_c >= 0 where that is zero). For the
-    l2 norms of groups it is exact to `ROUND`. With many tied pieces, where simplex steps are slow,
-    the same value is found as the largest ratio of what the loss falls by to the norm.
+    l2 norms of groups it is exact to `ROUND_TOLERANCE`. With many tied pieces, where the simplex
+    method is slow, it is found as the largest ratio of the decrease of the loss to the norm.
     """
     program = hinge_program(problem)
     if program is None or program.level is not None or not _has_exact_null(problem):
         return problem.critical_strength()
     descent = _Descent.of(program)
-    most = LARGEST_DENSE if problem.design.density == 1.0 else LARGEST_SPARSE
-    most = most if program.gauge.is_polyhedral else min(most, LARGEST_ROUND)
+    most = MAX_DENSE_PIECES if problem.design.density == 1.0 else MAX_SPARSE_PIECES
+    most = most if program.gauge.is_polyhedral else min(most, MAX_ROUND_PIECES)
     return _steepest(descent) if np.count_nonzero(descent.tied) <= most else _by_ratios(problem)
 
 
@@ -89,17 +92,17 @@ class _Descent:
         hinges = rows.hinges(np.arange(shortfalls.size)).reshape(shortfalls.shape)
         sizes = np.zeros(rows.costs.size)
         np.maximum.at(sizes, hinges, shortfalls)
-        floors = np.where(sizes > TIED, -np.inf, 0.0)
-        return cls(program, shortfalls >= sizes[hinges] - TIED, floors)
+        floors = np.where(sizes > TIE_TOLERANCE, -np.inf, 0.0)
+        return cls(program, shortfalls >= sizes[hinges] - TIE_TOLERANCE, floors)
 
     def slopes(self, scores: Array) -> Array:
         """How fast each tied piece rises; -inf for the others."""
         return np.where(self.tied, self.program.rows.shortfalls(scores) - 1.0, -np.inf)
 
     def restricted(self, rows: Ids, columns: Columns, reach: float) -> RestrictedProgram:
-        """Of some tied pieces and some columns, with the norm as the first row.
+        """The program of some tied pieces and some columns, with the norm as the first row.
 
-        Intercepts are within ``reach`` of zero: some of the pieces do not bound them.
+        Intercepts are bounded by ``reach``: the pieces in the program may not bound them.
         """
         program = self.program
         base = program.restricted(rows, columns)
@@ -119,13 +122,13 @@ class _Descent:
         )
 
     def scores(self, columns: Columns, vertex: Vertex) -> Array:
-        """Of the direction."""
+        """Scores of the direction, (n_samples, n_outputs)."""
         direction = self.program.point(columns, vertex)
         scores: Array = self.program.problem.design.scores(direction.coef) + direction.intercept
         return scores
 
     def dual(self, rows: Ids, vertex: Vertex) -> Array:
-        """A gradient of the loss at the null model, where the intercepts' constraint holds."""
+        """A subgradient of the loss at the null model that meets the intercepts' constraint."""
         duals = np.maximum(vertex.duals[1 + self.program.above :], 0.0)
         return self.program.rows.dual(rows, duals)
 
@@ -134,29 +137,29 @@ def _steepest(descent: _Descent) -> float:
     """The least dual norm, from above, by generation of rows and columns."""
     program = descent.program
     gauge, rows, design = program.gauge, program.rows, program.problem.design
-    # at least one piece of each hinge above zero, or its xi would have no bound
+    # at least one piece of each positive hinge, or the program would be unbounded
     none, flat = np.zeros(0, dtype=np.intp), np.zeros(descent.tied.shape)
     known = rows.violated(descent.slopes(flat), none, -np.inf, -np.inf)
     columns = gauge.starting(np.zeros((design.n_features, program.outputs)))
-    basis, norm, reach = None, np.inf, REACH
-    for _ in range(ROUNDS):
+    basis, norm, reach = None, np.inf, INTERCEPT_REACH
+    for _ in range(MAX_ROUNDS):
         vertex = solved(descent.restricted(known, columns, reach), basis)
         dual = descent.dual(known, vertex)
         pulled = design.adjoint(-dual)
         largest = float(gauge.norms(pulled).max(initial=0.0))
-        holds = vertex.optimal and _off_balance(program, dual) <= BALANCED
+        holds = vertex.optimal and _off_balance(program, dual) <= BALANCE_TOLERANCE
         norm = min(norm, largest) if holds else norm
-        if norm <= SMALLEST * program.problem.slope_size:
+        if norm <= ZERO_NORM * program.problem.slope_size:
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
-        new_rows = rows.violated(slopes, known, SLACK, descent.floors)
-        # the multiplier of the norm is a lower bound once the pieces are all there
-        unit = max(float(vertex.duals[0]) * (1.0 + ROUND), SMALLEST * largest, TINY)
+        new_rows = rows.violated(slopes, known, PIECE_TOLERANCE, descent.floors)
+        # the multiplier of the norm is a lower bound once all active pieces are in the program
+        unit = max(float(vertex.duals[0]) * (1.0 + ROUND_TOLERANCE), ZERO_NORM * largest, TINY)
         new = gauge.entering(pulled / unit, columns, columns_a_round(design.n_samples))
         if not (new_rows.size or new.parts.size):
             if holds:
                 break
-            reach *= FURTHER
+            reach *= REACH_GROWTH
         basis = vertex.basis.extended(new.parts.size, new_rows.size)
         known, columns = np.concatenate([known, new_rows]), columns.joined(new)
     return norm
@@ -165,24 +168,24 @@ def _steepest(descent: _Descent) -> float:
 def _by_ratios(problem: Problem) -> float:
     """The largest of ``(L(0) - L(W)) / norm(W)``, by Dinkelbach's iteration.
 
-    The optimum at the strength that is the ratio of the last W gives the next, larger one, until
-    nothing is better than zero; the loss is piecewise linear, so that this takes few steps.
+    The solution at a strength equal to the last ratio gives the next, larger ratio, until zero is
+    optimal. The loss is piecewise linear, so that this takes few steps.
     """
     at_null = _loss_of(problem, problem.null_point())
     norm = _norm_alone(problem.penalty)
     bound = problem.critical_strength()
-    strength, largest, point = FIRST * bound, 0.0, None
-    for _ in range(RATIOS):
-        if bound <= SMALLEST * problem.slope_size or strength <= SMALLEST * bound:
+    strength, largest, point = STRENGTH_DECREASE * bound, 0.0, None
+    for _ in range(MAX_RATIOS):
+        if bound <= ZERO_NORM * problem.slope_size or strength <= ZERO_NORM * bound:
             return 0.0
         one = replace(problem, penalty=norm.times(strength))
-        point = solve(one, choose(one), stop=Stop(tol=RATIO_TOL), start=point).point
+        point = solve(one, choose(one), stop=Stop(tol=RATIO_GAP), start=point).point
         size = norm.value(point.coef)
         ratio = (at_null - _loss_of(problem, point)) / size if size > 0.0 else 0.0
-        if ratio <= largest * (1.0 + SETTLED):
+        if ratio <= largest * (1.0 + RATIO_CHANGE):
             if largest > 0.0:
                 return largest
-            strength *= FIRST  # zero is optimal here: a smaller one
+            strength *= STRENGTH_DECREASE  # zero is optimal here: a smaller one
             continue
         strength = largest = ratio
     return largest
@@ -193,7 +196,7 @@ def _loss_of(problem: Problem, point: Point) -> float:
 
 
 def _norm_alone(penalty: Penalty) -> Penalty:
-    """The penalty at strength one, without a squared norm beside it, which is flat at zero."""
+    """The norm at strength one, without a ridge part, whose gradient at zero vanishes."""
     if isinstance(penalty, SumToZero):
         return SumToZero(ElasticNet(1.0))
     if isinstance(penalty, SumToZeroGroups):
@@ -205,7 +208,7 @@ def _norm_alone(penalty: Penalty) -> Penalty:
 
 
 def _off_balance(program: HingeProgram, dual: Array) -> float:
-    """How far the sums of a dual point are from those that a free intercept allows."""
+    """The violation of the free intercept's constraint on the column sums of a dual point."""
     if not program.free:
         return 0.0
     sums = dual.sum(axis=0)

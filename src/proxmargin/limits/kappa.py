@@ -1,7 +1,4 @@
-"""Below which kappa a minimax model has a margin.
-
-From ``kappa_max`` on the ellipsoids of the classes meet.
-"""
+"""Range of kappa that gives a margin: the ellipsoids of the classes meet at ``kappa_max``."""
 
 from __future__ import annotations
 
@@ -21,19 +18,19 @@ from proxmargin.pace import affordable, eigen_work, gram_work
 __all__ = ["kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
-# dense eigenvalue decompositions
-DIRECT = 3000  # samples or features, whichever are fewer, up to which one is the fastest way
-BLOCK = 64  # columns of an n x n product that are formed at a time
-RANK = 1e-13  # of the largest eigenvalue, times the size: smaller ones are rounding
-OUTSIDE = 1e-6  # relative: a larger part of the mean difference lies outside the range
-# least squares by products with the data
-NEVER = 1e4  # from this kappa on, ellipsoids count as never meeting
-RANGE_TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8)  # of LSMR, by which that is decided
-LSMR_TOLERANCE = 1e-13  # relative, of the solutions behind the value
+# by one dense eigendecomposition
+MAX_DIRECT = 3000  # smaller of samples and features up to which it is the fastest
+BLOCK = 64  # columns of the n x n Gram matrix formed at a time
+RANK_TOLERANCE = 1e-13  # eigenvalue, per dimension and of the largest, that is rounding
+RANGE_TOLERANCE = 1e-6  # relative residual of the mean difference outside the range of Z
+# by LSMR, with products only
+INFINITE_KAPPA = 1e4  # from which kappa counts as infinite
+RANGE_ACCURACIES = (1e-5, 1e-6, 1e-7, 1e-8)  # tolerances tried in turn to decide that
+LSMR_TOLERANCE = 1e-13  # relative residual of the final solutions
 LSMR_STEPS = 12000  # at most
-FEWEST_STEPS = 4  # whatever the time that is left
-# the value of two ellipsoids
-ACCURACY = 1e-12  # relative
+MIN_LSMR_STEPS = 4  # at least, whatever the deadline
+# balance of the two ellipsoids
+KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa
 SEARCH_STEPS = 200  # at most
 
 
@@ -71,7 +68,7 @@ def largest_kappa(
     shares: Array,
     model: str,
     *,
-    infinite: float = NEVER,
+    infinite: float = INFINITE_KAPPA,
     deadline: float = np.inf,
 ) -> float:
     """The kappa at which the ellipsoids meet; infinite where they never do. See `kappa_max`.
@@ -86,10 +83,10 @@ def largest_kappa(
     signs, shares : (n_samples,)
     model : "fda" or "mpm"
     infinite : float
-        Larger values count as infinite; beyond the default rounding decides.
+        Larger values count as infinite; beyond the default the result depends on rounding.
     deadline : float
-        On the clock of `proxmargin.compiled.clock`: what has been found until then counts, for
-        data that are large both ways a value that is too small.
+        On the clock of `proxmargin.compiled.clock`; the estimate at that time is returned, which
+        is a lower bound for data with many samples and many features.
     """
     design = with_features(design, deadline)
     classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
@@ -111,7 +108,7 @@ def _largest_kappa(
     spread = Spread(standardized(design, shares), signs, shares)
     short, long = sorted((design.n_samples, design.n_features))
     work = gram_work(long, short, design.density) + eigen_work(short)
-    if short <= DIRECT and affordable(work, deadline):
+    if short <= MAX_DIRECT and affordable(work, deadline):
         whitened = _whitened(spread)
         if whitened is None:
             return np.inf
@@ -188,7 +185,7 @@ class Spread:
 
 
 def _whitened(spread: Spread) -> tuple[Array, Array] | None:
-    """``S+`` and D in coordinates in which ``Z Z'`` is the identity; None if D sticks out.
+    """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z.
 
     From the eigenvalues of ``Z Z'`` or ``Z' Z``, whichever is smaller.
     """
@@ -222,9 +219,9 @@ def _whitened_by_features(spread: Spread) -> tuple[Array, Array] | None:
         for share in spread.of_class.T
     ]
     values, axes = np.linalg.eigh(grams[0] + grams[1])
-    live = values > RANK * values.size * max(float(values[-1]), 0.0)
+    live = values > RANK_TOLERANCE * values.size * max(float(values[-1]), 0.0)
     inner = axes.T @ difference
-    if np.linalg.norm(inner[~live]) > OUTSIDE * np.linalg.norm(difference):
+    if np.linalg.norm(inner[~live]) > RANGE_TOLERANCE * np.linalg.norm(difference):
         return None
     to_white = axes[:, live] / np.sqrt(values[live])
     return to_white.T @ grams[0] @ to_white, inner[live] / np.sqrt(values[live])
@@ -242,19 +239,19 @@ def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
         pulled = spread.design.adjoint(spread.centred(unit))
         products[:, part] = spread.scores_spread(spread.design.scores(pulled))
     values, axes = np.linalg.eigh(0.5 * (products + products.T))
-    live = values > RANK * n * max(float(values[-1]), 0.0)
+    live = values > RANK_TOLERANCE * n * max(float(values[-1]), 0.0)
     d = axes[:, live].T @ spread.spreads(difference) / values[live]
     rest = difference - spread.deviations(axes[:, live] @ d)
-    if np.linalg.norm(rest) > OUTSIDE * np.linalg.norm(difference):
+    if np.linalg.norm(rest) > RANGE_TOLERANCE * np.linalg.norm(difference):
         return None
     up = axes[spread.up][:, live]
     return up.T @ up, d
 
 
 def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | None:
-    """By least squares with products only (LSMR); None if D sticks out of the range of Z.
+    """By LSMR, with products only; None if D is outside the range of Z.
 
-    Its g grow from step to step: one that the deadline cuts short is too short.
+    The norm of g grows from step to step: at the deadline it is a lower bound.
     """
     started = clock()
     difference = spread.difference()
@@ -271,7 +268,7 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
             dtype=np.float64,
         )
         left = min(max(deadline - clock(), 0.0) / step, LSMR_STEPS)
-        limit = max(int(left), FEWEST_STEPS)
+        limit = max(int(left), MIN_LSMR_STEPS)
         found = lsmr(
             operator, difference, atol=accuracy, btol=LSMR_TOLERANCE, conlim=0, maxiter=limit
         )
@@ -282,10 +279,10 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
         g = solved(m, LSMR_TOLERANCE)
         return Halves(*(float(np.linalg.norm(g[one])) for one in (spread.up, ~spread.up)))
 
-    for accuracy in RANGE_TOLERANCES:
+    for accuracy in RANGE_ACCURACIES:
         rest = difference - spread.deviations(solved(0.5, accuracy))
         late = clock() >= deadline
-        if late or np.linalg.norm(rest) <= OUTSIDE * np.linalg.norm(difference):
+        if late or np.linalg.norm(rest) <= RANGE_TOLERANCE * np.linalg.norm(difference):
             return lengths
         # every w proves that no g with Z g = D is shorter than w'D / |Z'w|
         if rest @ difference > infinite * np.linalg.norm(spread.spreads(rest)):
@@ -307,7 +304,7 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
         up, down = lengths(m)
         upper = min(upper, max(up, down))
         lower = float(np.sqrt(m * up**2 + (1.0 - m) * down**2))
-        if upper - lower <= ACCURACY * upper or min(up, down) == 0 or clock() >= deadline:
+        if upper - lower <= KAPPA_TOLERANCE * upper or min(up, down) == 0 or clock() >= deadline:
             break
         ratio = float(np.log(up / down))
         low, high = ((odds, ratio), high) if ratio > 0 else (low, (odds, ratio))
@@ -318,7 +315,7 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
 
 
 def _next_odds(low: tuple[float, float], high: tuple[float, float], step: float) -> float:
-    """The secant where the root is bracketed, kept away from its ends; else the plain step."""
+    """The secant if the root is bracketed, safeguarded at its ends; else the plain step."""
     width = high[0] - low[0]
     if not np.isfinite(width):
         return step

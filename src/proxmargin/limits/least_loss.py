@@ -28,26 +28,20 @@ from proxmargin.traits import Trait
 __all__ = ["least_loss"]
 
 Ids = NDArray[np.intp]
-# by how much a hinge may be above what the rows in the program make of it
-SLACK = 1e-11
-# share of the largest square of a singular value below which one is zero
-SINGULAR = 1e-10
-# steps of the quasi-Newton method at most
-STEPS = 5000
-# what the slope that is left may mean for the loss, relative to it; else the least is not known
-UNSURE = 3e-5
-# dimensions of the span of the samples up to which it has an orthonormal basis
-FEW_DIMENSIONS = 1000
-# samples up to which their linear independence is looked at
-MANY_SAMPLES = 5000
+ROW_TOLERANCE = 1e-11  # violation of a row that is not in the program, in units of the margin
+RANK_TOLERANCE = 1e-10  # of the largest eigenvalue of the Gram matrix, below which one is zero
+LBFGS_STEPS = 5000  # at most
+MAX_RELATIVE_ERROR = 3e-5  # of the loss, by |gradient| |point|; else the least loss is unknown
+MAX_BASIS = 1000  # dimension of the row span up to which an orthonormal basis is computed
+MAX_RANK_SAMPLES = 5000  # up to which linear independence is checked
 
 
 @dataclass(frozen=True)
 class _Free(GaugeColumns):
-    """No norm at all: both signs of a basis of the coefficients at no cost.
+    """No norm: both signs of a basis of the coefficients, at cost zero.
 
-    The basis is that of single entries, or of differences from the last one of a row where rows
-    sum to zero.
+    The basis is that of single entries or, where rows sum to zero, of differences from the last
+    entry of a row.
     """
 
     strength: float
@@ -72,19 +66,19 @@ class _Free(GaugeColumns):
 def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> float:
     """The infimum of a loss over all coefficients and intercepts; zero where it is not known.
 
-    Zero at once where samples are linearly independent, together with the intercept: then there
-    are coefficients for any scores. Otherwise, over coordinates of the span of the samples: for
-    hinges a linear program with the pieces that matter; for smooth losses a quasi-Newton method,
-    which comes to the infimum from above, and is believed where next to no slope is left.
+    Zero at once if the samples, with the intercept, are linearly independent: then any scores are
+    attained. Otherwise it is computed in the span of the samples: for hinges by a linear program
+    with row generation; for smooth losses by L-BFGS, whose value is an upper bound, and is accepted
+    if its gradient is small enough.
 
     Parameters
     ----------
     problem : Problem
-        Its penalty does not count, but for coefficients that have to sum to zero.
+        Its penalty is ignored, except for a constraint that coefficients sum to zero.
     enough : float
-        Where a smooth loss is found to reach this, how much further it goes is not looked at.
+        A value of a smooth loss at which the search ends.
     deadline : float
-        When to give up, on the clock of `proxmargin.compiled.clock`.
+        Time on the clock of `proxmargin.compiled.clock` at which to give up.
 
     Raises
     ------
@@ -106,9 +100,9 @@ def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) 
 
 
 def _of_even_scales(problem: Problem) -> Design:
-    """Coordinates in which a quasi-Newton method is quick: orthonormal, or at least of one size.
+    """Well-conditioned coordinates for L-BFGS: orthonormal, or at least of unit variance.
 
-    They stand for the same scores, but for a constant that the intercept makes up for.
+    They span the same scores, up to a constant that the intercept absorbs.
     """
     design, shares = problem.design, problem.loss.shares
     scaled = standardized(design, shares)
@@ -117,21 +111,21 @@ def _of_even_scales(problem: Problem) -> Design:
         squares = design.column_squares(shares, centre)
         roots = np.sqrt(np.where(squares > 0, squares, np.inf))
         scaled = StandardizedDesign(design, centre, roots)
-    if design.n_features > FEW_DIMENSIONS:
+    if design.n_features > MAX_BASIS:
         return scaled
     basis, triangle, _ = linalg.qr(
         scaled.scores(np.eye(design.n_features)), mode="economic", pivoting=True
     )
     sizes = np.abs(triangle.diagonal())
-    return DenseDesign(basis[:, sizes > SINGULAR * sizes.max(initial=0.0)])
+    return DenseDesign(basis[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)])
 
 
 class _EnoughError(Exception):
-    """A loss is as low as was asked for, or there is no more time."""
+    """The loss has reached the asked value, or the deadline has passed."""
 
 
 def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
-    """By L-BFGS from the null model, as far as the slope that is left tells."""
+    """By L-BFGS from the null model; zero if the remaining gradient is too large."""
     design, null = problem.design, problem.null_point()
     shape = design.n_features, null.intercept.size
     free = int(problem.fits_intercept)
@@ -149,7 +143,7 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
         return value, np.vstack(slopes).ravel()
 
     start = np.vstack([np.zeros(shape), *([null.intercept] if free else [])])
-    limits: Any = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 0.0, "gtol": 1e-14}
+    limits: Any = {"maxiter": LBFGS_STEPS, "maxfun": 2 * LBFGS_STEPS, "ftol": 0.0, "gtol": 1e-14}
     try:
         found = minimize(
             loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits
@@ -157,16 +151,16 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
     except _EnoughError:
         return least if least <= enough else 0.0
     left = float(np.linalg.norm(found.jac)) * (1.0 + float(np.linalg.norm(found.x)))
-    return least if left <= UNSURE * least else 0.0
+    return least if left <= MAX_RELATIVE_ERROR * least else 0.0
 
 
 def _are_independent(problem: Problem) -> bool:
     """Whether the samples, each with a one for the intercept, are linearly independent."""
     design, ones = problem.design, float(problem.fits_intercept)
-    if not design.n_samples <= min(design.n_features + ones, MANY_SAMPLES):
+    if not design.n_samples <= min(design.n_features + ones, MAX_RANK_SAMPLES):
         return False
     squares = np.linalg.eigvalsh(design.outer_gram() + ones)
-    return bool(squares[0] > SINGULAR * squares[-1])
+    return bool(squares[0] > RANK_TOLERANCE * squares[-1])
 
 
 def _least(program: HingeProgram, deadline: float) -> float:
@@ -181,7 +175,7 @@ def _least(program: HingeProgram, deadline: float) -> float:
             return 0.0  # which is always a lower bound
         point = program.point(columns, vertex)
         scores = program.problem.design.scores(point.coef) + point.intercept
-        new = program.rows.violated(program.rows.shortfalls(scores), known, SLACK)
+        new = program.rows.violated(program.rows.shortfalls(scores), known, ROW_TOLERANCE)
         if not new.size:
             return float(program.rows.costs @ vertex.columns[program.free : program.ahead])
         known, basis = np.concatenate([known, new]), vertex.basis.extended(0, new.size)

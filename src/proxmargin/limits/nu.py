@@ -17,7 +17,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, SparseDesign, StandardizedDesign, standardized
 from proxmargin.designs.standardized import rescaled
 from proxmargin.limits.binary_data import checked, with_features
-from proxmargin.limits.reduced_hulls import FEASIBLE, meeting_nu
+from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
 
@@ -25,7 +25,6 @@ __all__ = ["largest_nu", "nu_range", "smallest_nu"]
 
 TIMED_OUT = 1  # status of `linprog` at its time limit
 SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the tries at a separating hyperplane
-SEPARATING_TOLERANCE = 1e-8  # of LSMR there: the scores decide, by their rounding error
 
 
 def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
@@ -71,9 +70,9 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
 
         maximise sum a   over   0 <= a <= s,   y'a = 0,   X'(y a) = 0,
 
-    which has the solution 0 where a hyperplane separates the classes. That is tried first, by
-    least squares. Centre and scale of the features do not matter. For many samples of few
-    features `meeting_nu` is faster than the simplex method.
+    whose value is 0 if a hyperplane separates the classes, which is tried first by least squares.
+    It is invariant to centre and scale of the features. For many samples of few features
+    `meeting_nu` is faster than the simplex method.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         return 0.0
     met = meeting_nu(design, signs, shares, deadline)
     if met is not None:
-        return met if met > FEASIBLE else 0.0
+        return met if met > FEASIBILITY_TOLERANCE else 0.0
     _check_time(deadline)
     equalities = _balance(design, shares)
     low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
@@ -106,8 +105,8 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         bounds=np.column_stack([low, high]),
         method="highs",
         options={
-            "primal_feasibility_tolerance": FEASIBLE,
-            "dual_feasibility_tolerance": FEASIBLE,
+            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
             "time_limit": max(deadline - clock(), 0.0),
         },
     )
@@ -115,16 +114,16 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         _check_time(deadline)
     if not found.success:
         raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
-    return float(-found.fun) if -found.fun > FEASIBLE else 0.0
+    return float(-found.fun) if -found.fun > FEASIBILITY_TOLERANCE else 0.0
 
 
 def _check_time(deadline: float) -> None:
     if clock() >= deadline:
-        raise TimeoutError("the smallest nu was not found in time")
+        raise TimeoutError("the smallest nu was not found within the time limit")
 
 
 def _separates(design: Design, signs: Array, shares: Array) -> bool:
-    """Whether a least-squares hyperplane, solved better and better, has both classes apart."""
+    """Whether a least-squares hyperplane, at increasing accuracy, separates the classes."""
     root = np.sqrt(shares)
     operator = LinearOperator(
         (design.n_samples, design.n_features),
@@ -134,9 +133,8 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
     )
     wanted = root * (signs - float(shares @ signs))
     up, down = ((shares > 0) & one for one in (signs > 0, signs < 0))
-    accuracy = {"atol": SEPARATING_TOLERANCE, "btol": SEPARATING_TOLERANCE}
     for steps in SEPARATING_STEPS:
-        coef = lsmr(operator, wanted, **accuracy, maxiter=steps)[0][:, None]
+        coef = lsmr(operator, wanted, atol=1e-8, btol=1e-8, maxiter=steps)[0][:, None]
         scores = design.scores(coef)[:, 0]
         gap = float(scores[up].min() - scores[down].max())
         if gap > 2.0 * float(design.enclosed(coef, np.zeros(1), scores).error[0]):
@@ -145,8 +143,7 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
 
 
 def _balance(design: Design, shares: Array) -> Any:
-    """The rows of ``X'`` and a row of ones, in good units; with fewer samples than features,
-    as many combinations of them as there are samples."""
+    """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
     while isinstance(design, StandardizedDesign):
         design = design.base
     ones = np.ones((1, design.n_samples))

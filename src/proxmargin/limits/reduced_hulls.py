@@ -1,4 +1,4 @@
-"""Where the reduced convex hulls of two classes of many samples meet, from the hinge."""
+"""The nu at which the reduced convex hulls of two large classes meet, by the least hinge loss."""
 
 from __future__ import annotations
 
@@ -15,65 +15,60 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.stopping import Stop
 
-__all__ = ["FEASIBLE", "meeting_nu"]
+__all__ = ["FEASIBILITY_TOLERANCE", "meeting_nu"]
 
-# entries of the data up to which the simplex method is as fast
-FEW_ENTRIES = 50_000
-# by how much a dual point may miss its constraints, and below which its sum is zero
-FEASIBLE = 1e-9
-# the ridge, for features of unit variance and a loss of at most one, and the gap to solve it to
-RIDGE, SOLVED = 1e-8, 1e-9
-# what the bounds of nu may differ by
-ACCURACY = 1e-8
-# directions with less of the curvature of the samples between their bounds are left alone
-FLAT = 1e-13
+MIN_ENTRIES = 50_000  # of the data; with fewer the simplex method is as fast
+FEASIBILITY_TOLERANCE = 1e-9  # of a dual point's constraints; a smaller sum of it is zero
+TINY_RIDGE = 1e-8  # strength, for features of unit variance and a loss of at most one
+RIDGE_GAP = 1e-9  # relative gap of that problem
+NU_TOLERANCE = 1e-8  # largest difference of the two bounds of nu
+RANK_TOLERANCE = 1e-13  # relative singular value below which a direction is not corrected
 
 
 def meeting_nu(
     design: Design, signs: Array, shares: Array, deadline: float = np.inf
 ) -> float | None:
-    """The largest nu at which the reduced hulls meet, or None where this is not how to find it.
+    """The largest nu at which the reduced hulls meet; None if another method suits better.
 
-    The dual of ``max sum a`` over ``0 <= a <= s``, ``y'a = 0``, ``X'(y a) = 0`` is the least
-    hinge loss that any coefficients have. With next to no ridge that is a problem for interior
-    points, with small systems where there are few features. Its coefficients prove an upper
-    bound, its dual point, once it meets the equations, a lower one.
+    The dual of ``max sum a`` over ``0 <= a <= s``, ``y'a = 0``, ``X'(y a) = 0`` is the least hinge
+    loss. It is approximated with a tiny ridge by an interior point method, whose systems are small
+    if features are few. Its coefficients give an upper bound; its dual point, projected onto the
+    equations, a lower one.
 
     Parameters
     ----------
     design : Design
     signs, shares : (n_samples,)
     deadline : float
-        When to give up, on the clock of `proxmargin.compiled.clock`.
+        Time on the clock of `proxmargin.compiled.clock` at which to give up.
     """
     n, p = design.n_samples, design.n_features
-    if n < p or n * p < FEW_ENTRIES:
+    if n < p or n * p < MIN_ENTRIES:
         return None
     scaled = standardized(design, shares)
     loss = MarginSum(Hinge(), signs[:, None], shares[:, None])
-    problem = Problem(loss, Ridge(RIDGE), scaled, Ridge(0.0))
+    problem = Problem(loss, Ridge(TINY_RIDGE), scaled, Ridge(0.0))
     solver = InteriorPoint()
     refused = solver.objection(problem) is not None
     if refused or not affordable(solver.work(problem), deadline):
         return None
-    gap = minimize(problem, solver, stop=Stop(tol=SOLVED, deadline=deadline)).gap
+    gap = minimize(problem, solver, stop=Stop(tol=RIDGE_GAP, deadline=deadline)).gap
     if not np.isfinite(gap.gap):
         return None
     scores = scaled.scores(gap.point.coef) + gap.point.intercept
     upper = loss.value(scores)
     balanced = _balanced(scaled, signs * np.abs(gap.dual_point[:, 0]), shares)
     within = signs * balanced
-    if (within < -FEASIBLE).any() or (within > shares + FEASIBLE).any():
+    if (within < -FEASIBILITY_TOLERANCE).any() or (within > shares + FEASIBILITY_TOLERANCE).any():
         return None
     lower = float(within.sum())
-    return None if upper - lower > ACCURACY else max(0.5 * (lower + upper), 0.0)
+    return None if upper - lower > NU_TOLERANCE else max(0.5 * (lower + upper), 0.0)
 
 
 def _balanced(design: Design, signed: Array, shares: Array) -> Array:
-    """The signed dual point, moved so that it sums to zero, as do the features under it.
+    """The signed dual point v projected onto ``1'v = 0``, ``X'v = 0``.
 
-    Samples move by as little as they can in units of their distance from their bounds: an affine
-    scaling step.
+    The projection is in the norm scaled by the distances to the bounds: an affine scaling step.
     """
     room = np.minimum(np.abs(signed), shares - np.abs(signed)) ** 2
     p = design.n_features
@@ -82,5 +77,5 @@ def _balanced(design: Design, signed: Array, shares: Array) -> Array:
     matrix[:p, p] = matrix[p, :p] = design.adjoint(room[:, None])[:, 0]
     matrix[p, p] = room.sum()
     missed = np.append(design.adjoint(signed[:, None])[:, 0], signed.sum())
-    by = np.linalg.lstsq(matrix, missed, rcond=FLAT)[0]
+    by = np.linalg.lstsq(matrix, missed, rcond=RANK_TOLERANCE)[0]
     return signed - room * (design.scores(by[:p, None])[:, 0] + by[p])

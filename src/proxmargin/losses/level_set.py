@@ -16,16 +16,15 @@ from proxmargin.traits import Trait
 
 __all__ = ["LevelSet"]
 
-# the multiplier is searched for down to this share of the price, to these digits of its logarithm
-SMALLEST, DIGITS = 1e-14, 1e-10
-# a step in the multiplier that tells on which side of its bound the best one is
-NEARBY = 1e-6
-# a loss within this share of the budget is at it: the rounding of sums over the samples
-SAME = 1e-14
-# the least multiplier is taken larger by this, so that rounding leaves the domain to no side
-INSIDE = 1e-15
-# steps of the search for the multiplier of a prox; digits of the budget and of the price
-SEARCH_STEPS, ROUNDING = 100, 1e-13
+# search for the best multiplier of a dual point
+MIN_MULTIPLIER = 1e-14  # of the price
+MULTIPLIER_DIGITS = 1e-10  # absolute accuracy of its logarithm
+PROBE_STEP = 1e-6  # relative step whose change of value decides whether the minimum is at the bound
+GAUGE_MARGIN = 1e-15  # relative, above the least feasible multiplier: rounding stays in the domain
+BUDGET_ROUNDING = 1e-14  # relative distance of a loss to the budget that is rounding of its sum
+# prox of the conjugate
+SEARCH_STEPS = 100  # for its multiplier, at most
+PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of the price
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class LevelSet(Loss):
 
     def _above(self, value: float) -> float:
         excess = value - self.budget
-        return 0.0 if abs(excess) <= SAME * self.budget else excess
+        return 0.0 if abs(excess) <= BUDGET_ROUNDING * self.budget else excess
 
     def value(self, scores: Array) -> float:
         return self.price * max(self.excess(scores), 0.0)
@@ -117,7 +116,9 @@ class LevelSet(Loss):
         if not dual.any():
             return 0.0
         lowest = self.loss.domain_gauge(dual)
-        return at(self._best(at, lowest)) if lowest <= self.price * (1.0 + ROUNDING) else np.inf
+        return (
+            at(self._best(at, lowest)) if lowest <= self.price * (1.0 + PROX_ROUNDING) else np.inf
+        )
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         excess = self.excess(scores)
@@ -129,7 +130,9 @@ class LevelSet(Loss):
         if not dual.any():
             return above
         lowest = self.loss.domain_gauge(dual)
-        return at(self._best(at, lowest)) if lowest <= self.price * (1.0 + ROUNDING) else np.inf
+        return (
+            at(self._best(at, lowest)) if lowest <= self.price * (1.0 + PROX_ROUNDING) else np.inf
+        )
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """``F(z + d) - F(z) - <d, q>``, where the loss grows by ``<L'(z), d>`` and its own growth.
@@ -187,7 +190,7 @@ class LevelSet(Loss):
             if not low < nu < high:
                 break
             q, excess = at(nu)
-            if abs(excess) <= ROUNDING * self.budget:
+            if abs(excess) <= PROX_ROUNDING * self.budget:
                 break
             low, above = (nu, excess) if excess > 0 else (low, above)
             high, below = (nu, -excess) if excess <= 0 else (high, below)
@@ -195,13 +198,13 @@ class LevelSet(Loss):
 
     def _best(self, at: Callable[[float], float], lowest: float) -> float:
         """``argmin at`` over the multipliers from ``lowest`` to the price; ``at`` is convex."""
-        lowest = max(lowest * (1.0 + INSIDE), SMALLEST * self.price)
-        if lowest >= self.price or at(min(lowest * (1.0 + NEARBY), self.price)) >= at(lowest):
+        lowest = max(lowest * (1.0 + GAUGE_MARGIN), MIN_MULTIPLIER * self.price)
+        if lowest >= self.price or at(min(lowest * (1.0 + PROBE_STEP), self.price)) >= at(lowest):
             return lowest
         found = minimize_scalar(
             lambda log_nu: at(float(np.exp(log_nu))),
             bounds=(np.log(lowest), np.log(self.price)),
             method="bounded",
-            options={"xatol": DIGITS},
+            options={"xatol": MULTIPLIER_DIGITS},
         )
         return float(np.exp(found.x))

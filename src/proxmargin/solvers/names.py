@@ -53,7 +53,7 @@ __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 def _coordinate_descent(
     smallest: int = 64, forcing: float = 0.03, screening: bool = True
 ) -> Solver[Any]:
-    """GCD reads data by columns, so it always works on a set of columns copied in that order."""
+    """GCD on a working set, whose columns are copied to Fortran order."""
     return WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
 
 
@@ -75,7 +75,7 @@ def _newton_on_the_dual(
 
 
 def _primal_dual_relay() -> Solver[Any]:
-    """FBPD, then Newton steps on the dual, which are slow until they are near the solution."""
+    """FBPD, then Newton steps on the dual, which pay only close to the solution."""
     first = PrimalDual(restarts=True, relaxation=1.8)
     return Relay(first, near=0.02, far_steps=math.inf, label="fbpd-ssnal")
 

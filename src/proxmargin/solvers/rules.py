@@ -19,27 +19,18 @@ from proxmargin.traits import Trait
 
 __all__ = ["KERNEL_RULES", "RULES", "Facts", "Rule", "rules_for"]
 
-# features per sample from which a working set pays for exact hinges of all classes
-VERY_WIDE = 50
-# samples per feature from which Newton steps for the hinge are cheaper than interior points
-TALL = 8
-# ratio of the largest to the smallest scale of a feature up to which they are
-EVEN = 1e8
-# wrong classes of all samples up to which the simplex method is faster than Newton's method
-FEW_PIECES = 300
-# the same, of sparse data
-FEW_SPARSE_PIECES = 50_000
-# density up to which data count as sparse
-SPARSE = 0.05
-# wrong classes of all samples up to which it is faster than Newton's method on the dual, the
-# alternative for l_inf norms of groups
-SOME_PIECES = 2000
-# bytes of a matrix that there is room for beside any data
-ROOMY = 64_000_000
-# features from which a working set pays for losses that are sums over the classes
-MANY_FEATURES = 400
-# dual coordinates from which primal-dual steps are a good warm start of Newton's method
-MANY_DUAL_POINTS = 1000
+# measured crossovers between solvers, on the data sets of ``benchmarks/``
+VERY_WIDE_RATIO = 50  # features per sample from which a working set pays for the multiclass hinge
+TALL_RATIO = 8  # samples per feature from which semismooth Newton beats interior points
+MAX_SCALE_RATIO = 1e8  # of feature scales, beyond which Newton systems are too ill-conditioned
+# hinge pieces (samples times wrong classes) up to which the simplex method is faster than
+SIMPLEX_PIECES = 300  # semismooth Newton in the coefficients
+SIMPLEX_SPARSE_PIECES = 50_000  # the same, for sparse data
+SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for l_inf norms of groups
+SPARSE_DENSITY = 0.05  # up to which data count as sparse
+SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted beside any data
+MANY_FEATURES = 400  # from which a working set pays for losses that are sums over the classes
+MANY_DUAL_POINTS = 1000  # dual coordinates from which primal-dual steps are a good warm start
 
 
 class Facts:
@@ -66,33 +57,35 @@ class Facts:
     @property
     def tall(self) -> bool:
         """Many more samples than features."""
-        return self.problem.design.n_samples >= TALL * self.problem.design.n_features
+        return self.problem.design.n_samples >= TALL_RATIO * self.problem.design.n_features
 
     @property
     def even(self) -> bool:
-        """Units of the features that are not too many orders apart for steps without factors."""
+        """Feature scales are close enough for Newton systems to be well-conditioned."""
         design = self.problem.design
         sizes = design.column_bounds()
-        return float(sizes.max(initial=0.0)) <= EVEN * float(sizes[sizes > 0].min(initial=np.inf))
+        return float(sizes.max(initial=0.0)) <= MAX_SCALE_RATIO * float(
+            sizes[sizes > 0].min(initial=np.inf)
+        )
 
     @property
     def very_wide(self) -> bool:
         """Many more features than samples."""
-        return self.problem.design.n_features > VERY_WIDE * self.problem.design.n_samples
+        return self.problem.design.n_features > VERY_WIDE_RATIO * self.problem.design.n_samples
 
     @property
     def small_systems(self) -> bool:
-        """A matrix over features or samples, whichever are fewer, is no larger than the data.
+        """A square matrix of the smaller of samples and features is no larger than the data.
 
-        Or than what there is room for beside any data; sparse data can be much smaller.
+        Or than `SMALL_MATRIX_BYTES`: sparse data can be much smaller.
         """
         design = self.problem.design
         side = min(design.n_samples, design.n_features)
-        return 8 * side**2 <= max(ROOMY, design.nbytes)
+        return 8 * side**2 <= max(SMALL_MATRIX_BYTES, design.nbytes)
 
     @property
     def outgrown(self) -> bool:
-        """Systems that could be solved are larger than the data, with a ridge and no l1 part."""
+        """A ridge without l1, and a system that is feasible but larger than the data."""
         design, penalty = self.problem.design, self.problem.penalty
         solvable = min(design.n_samples, design.n_features) <= LARGEST
         return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
@@ -109,23 +102,23 @@ class Facts:
 
     @property
     def many_features(self) -> bool:
-        """So many of them that a solution with few is worth looking for by itself."""
+        """Enough features for a working set to pay."""
         return self.problem.design.n_features >= MANY_FEATURES
 
     def pieces_within(self, most: int) -> bool:
-        """A loss with a kink for each wrong class has so many of them at most."""
+        """The hinge has at most ``most`` pieces, one for each sample and wrong class."""
         wrong = max(self.problem.loss.n_outputs - 1, 1)
         return self.problem.design.n_samples * wrong <= most
 
     @property
     def few_pieces(self) -> bool:
-        """So few of them that the simplex method is the fastest."""
-        sparse = self.problem.design.density <= SPARSE
-        return self.pieces_within(FEW_SPARSE_PIECES if sparse else FEW_PIECES)
+        """Few enough hinge pieces for the simplex method to be the fastest."""
+        sparse = self.problem.design.density <= SPARSE_DENSITY
+        return self.pieces_within(SIMPLEX_SPARSE_PIECES if sparse else SIMPLEX_PIECES)
 
     @property
     def many_dual_points(self) -> bool:
-        """So many of them that Newton steps on the dual pay near the solution only."""
+        """So many dual coordinates that Newton steps on the dual pay only close to the solution."""
         return int(np.count_nonzero(self.problem.loss.dual_support)) >= MANY_DUAL_POINTS
 
 
@@ -159,49 +152,51 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,
         "hinge-newton",
-        "the hinge, many samples of few features: few Newton steps on smooth problems around "
-        "multipliers",
+        "the hinge, many samples of few features: semismooth Newton in an augmented Lagrangian",
     ),
     Rule(
         lambda facts: facts.small_systems,
         "interior-point",
-        "a loss with kinks and a ridge: few systems of the smaller of samples and features",
+        "a loss with kinks and a ridge: interior point, with systems of the smaller of samples and "
+        "features",
     ),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.outgrown,
         "fapg-star",
-        "a loss with kinks and a ridge, sparse data smaller than a matrix of their features: "
+        "a loss with kinks and a ridge, data smaller than a square matrix of their shorter side: "
         "accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.small_systems,
         "ball-interior-point",
-        "a loss with kinks in a ball: few systems of the smaller of samples and features",
+        "a loss with kinks in a ball: interior point, with systems of the smaller of samples and "
+        "features",
     ),
     Rule(
         _always,
         "hinge-newton",
-        "the hinge with an elastic net: few Newton steps on smooth problems around multipliers",
+        "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
     ),
     Rule(
         lambda facts: facts.few_pieces,
         "linear-program",
-        "hinges and a norm with flat faces, few samples: the simplex method on few features",
+        "hinges and a polyhedral norm, few samples: the simplex method with column generation",
     ),
     Rule(
         _always,
         "multiplier-newton",
-        "a multiclass hinge: few Newton steps around multipliers, on a working set of features",
+        "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
+        "features",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
         "tall-newton",
-        "many samples of few features: Newton steps with one small matrix, kept up to date",
+        "many samples of few features: proximal Newton with the full Hessian, kept up to date",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
         "newton",
-        "one column of scores: few Newton steps on a working set of features",
+        "one column of scores: proximal Newton on a working set of features",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
@@ -215,36 +210,36 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
     ),
     Rule(
-        lambda facts: not facts.smooth and facts.pieces_within(SOME_PIECES),
+        lambda facts: not facts.smooth and facts.pieces_within(SIMPLEX_DUAL_PIECES),
         "linear-program",
-        "hinges and a norm with flat faces: the simplex method on few features",
+        "hinges and a polyhedral norm: the simplex method with column generation",
     ),
     Rule(
         lambda facts: facts.very_wide and not facts.smooth,
         "ssnal-ws",
-        "hinges of all classes together, many more features than samples: few Newton steps on the "
+        "hinges of all classes together, many more features than samples: semismooth Newton on the "
         "dual, on a working set of features",
     ),
     Rule(
         lambda facts: facts.many_dual_points and not facts.smooth,
         "fbpd-ssnal",
-        "hinges of all classes together, many of them: primal-dual steps, then few Newton steps "
+        "hinges of all classes together, many of them: primal-dual steps, then semismooth Newton "
         "on the dual",
     ),
     Rule(
         lambda facts: not facts.smooth,
         "ssnal",
-        "hinges of all classes together: few Newton steps on the dual",
+        "hinges of all classes together: semismooth Newton on the dual",
     ),
     Rule(
         _always,
         "linear-program",
-        "hinges and a norm with flat faces: the simplex method on some samples and features",
+        "hinges and a polyhedral norm: the simplex method with row and column generation",
     ),
     Rule(
         _always,
         "cutting-planes",
-        "a budget for the loss: problems without one, at multipliers that close in on its own",
+        "a budget for the loss: cutting planes in its multiplier",
     ),
     Rule(
         lambda facts: facts.single,
@@ -271,7 +266,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: not facts.single,
         "fapg",
-        "at least as many samples as features: accelerated steps at unit feature scale",
+        "at least as many samples as features: accelerated steps, preconditioned by feature scales",
     ),
     Rule(_always, "fbpd", "a loss with kinks that no other solver takes: primal-dual steps"),
 )
@@ -280,7 +275,7 @@ KERNEL_RULES: tuple[Rule, ...] = (
     Rule(
         _always,
         "decomposition",
-        "a kernel matrix and a sparse dual: small blocks of it, one after the other",
+        "a kernel matrix and a sparse dual: block coordinate descent on the dual",
     ),
 )
 

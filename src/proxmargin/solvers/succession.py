@@ -21,12 +21,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["Choice", "Table", "solve"]
 
-# a gap of so many times the rounding in it is the least that any solver can prove
-LEAST_GAP = 4.0
-# relative slope at which the conditions of optimality hold up to rounding
-STATIONARY = 1e-13
-# objective, relative to that of zero coefficients, that is zero in effect
-ALL_BUT_ZERO = 1e-8
+PROVABLE_GAP = 4.0  # gap over its rounding that no solver can be expected to reduce
+STATIONARY = 1e-13  # relative gradient norm that is zero up to rounding
+NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients that is zero in effect
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,8 @@ class Table:
     def choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         """The first rule that matches and whose solver takes the problem.
 
-        Of solvers whose steps are short beside the time that is left until the ``deadline``, on
-        the clock of `proxmargin.compiled.clock`, if there is one.
+        Solvers whose step would take too much of the time left until the ``deadline``, on the
+        clock of `proxmargin.compiled.clock`, are passed over, unless there is no other.
 
         Raises
         ------
@@ -63,7 +60,7 @@ class Table:
             solver = self.solvers[rule.use]()
             refusal = solver.objection(problem)
             if refusal is None and not affordable(solver.work(problem), deadline):
-                refusal = "a step of it would take longer than there is time"
+                refusal = "one step would take longer than the time that is left"
             if refusal is None:
                 others = tuple(other for other in self.rules[k + 1 :] if other.use != rule.use)
                 return Choice(solver, rule.use, rule.because, replace(self, rules=others))
@@ -73,7 +70,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Choice:
-    """A solver and the reason for it; and the table to ask should it give up, if any."""
+    """A solver and the reason for it; and the rest of the table, for when it gives up."""
 
     solver: Solver[Any]
     name: str
@@ -81,7 +78,7 @@ class Choice:
     others: Table | None = None
 
     def following(self, problem: Problem, deadline: float = np.inf) -> Choice | None:
-        """What the next rule says whose solver takes the problem, with short steps."""
+        """The choice by the next rule whose solver takes the problem in the time left."""
         found = self.others.first(problem, deadline) if self.others else None
         return found if isinstance(found, Choice) else None
 
@@ -96,10 +93,10 @@ def solve(
     certify: Certify = certify,
     minimize: Callable[..., Solution] = minimize,
 ) -> Solution:
-    """`minimize` with the chosen solver; where it gives up, the next one that is of use goes on.
+    """`minimize` with the chosen solver; where it stalls, the next one in the table goes on.
 
-    It starts from the best point so far and has what is left of the limits. Iterations, passes
-    and seconds add up, ``because`` tells the story, and the better of the results is returned.
+    That is warm-started at the best point and has the rest of the limits. Iterations, passes and
+    seconds add up, ``because`` names every switch, and the better of the results is returned.
     """
     stop = stop.started(clock(), ())
 
@@ -135,20 +132,17 @@ def solve(
 
 
 def _gave_up(solution: Solution, stop: Stop) -> bool:
-    """Whether a solver had no more progress to make where another one might.
-
-    Or no more patience: a limit of its own is none of the caller's.
-    """
+    """Whether a solver stalled, diverged or met its own iteration limit, above rounding."""
     ended = solution.status in (Status.STALLED, Status.DIVERGED)
     ended |= solution.status is Status.ITERATION_LIMIT and stop.max_iter is None
     return ended and not solution.certificate.converged and not _is_rounding(solution.gap)
 
 
 def _is_unprovable(problem: Problem, gap: Gap) -> bool:
-    """Whether a smooth loss without a penalty is stationary but for rounding.
+    """Whether a smooth loss without a penalty is stationary up to rounding.
 
-    Only slopes of exactly zero would prove a bound then. Where the loss is all but zero there may
-    be no such point, but steps for ever towards it, and zero is a bound.
+    No dual point but one with ``X'q = 0`` exactly proves a bound then. A loss close to zero may
+    have no minimiser, and is excluded: zero is a bound.
     """
     features = (problem.design.n_features, problem.loss.n_outputs)
     bare = problem.penalty.domain_scale(np.full(features, np.finfo(float).tiny)) == 0.0
@@ -156,7 +150,7 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
         return False
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False
-    return gap.primal > ALL_BUT_ZERO * problem.value(problem.null_point())
+    return gap.primal > NEGLIGIBLE_LOSS * problem.value(problem.null_point())
 
 
 def _ended(solution: Solution, status: Status) -> Solution:
@@ -166,13 +160,13 @@ def _ended(solution: Solution, status: Status) -> Solution:
 
 def _is_rounding(gap: Gap) -> bool:
     size = 16 * float(np.finfo(float).eps) * abs(gap.primal)
-    return gap.gap <= LEAST_GAP * (gap.rounding + size)
+    return gap.gap <= PROVABLE_GAP * (gap.rounding + size)
 
 
 def _told_of_both(
     callback: Callable[[Report], object], before: Solution
 ) -> Callable[[Report], object]:
-    """The callback, told of iterations, passes and seconds since the first solver began."""
+    """The callback, with iterations, passes and seconds counted from the first solver's start."""
     past = before.certificate
 
     def told(report: Report) -> object:
@@ -194,7 +188,7 @@ def _noted(solution: Solution, remark: str) -> Solution:
 
 
 def _joined(first: Solution, second: Solution) -> Solution:
-    """The better of two results, for the work of both; why it ended is what the second says."""
+    """The better of two results, with the work of both and the stop reason of the second."""
     better = second if second.gap.gap <= first.gap.gap else first
     one, two = first.certificate, second.certificate
     certificate = replace(

@@ -180,7 +180,7 @@ def test_sparse_data_are_solved_exactly(kind, rng) -> None:
 def test_it_is_never_worse_than_without(C: float, shape, rng, monkeypatch) -> None:
     X, y = two_classes(rng, *shape)
     with_it = solved(c_svm(X, y, C), 1e-8)
-    monkeypatch.setattr(interior_point, "NEAR", 0.0)
+    monkeypatch.setattr(interior_point, "CROSSOVER_GAP", 0.0)
     without = solved(c_svm(X, y, C), 1e-8)
     assert with_it.certificate.converged
     assert with_it.certificate.n_iter <= without.certificate.n_iter

@@ -260,7 +260,7 @@ def test_problems_that_it_cannot_take_are_refused_with_a_sentence() -> None:
     assert "free intercept" in str(solver.objection(replace(problem, intercept=Pinned())))
     assert "free intercept" in str(solver.objection(replace(problem, intercept=Ridge(1.0))))
     X, y = data(60)
-    with pytest.raises(UnsuitableSolverError, match="inner products"):
+    with pytest.raises(UnsuitableSolverError, match="kernel matrix"):
         SVC(solver="decomposition").fit(X, y)
     with pytest.raises(UnsuitableSolverError, match="free intercept"):
         SVC(kernel="rbf", solver="decomposition", fit_intercept=False).fit(X, y)

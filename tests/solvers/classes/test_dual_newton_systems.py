@@ -84,7 +84,7 @@ def test_the_direction_solves_the_system(
     loss: str, penalty: str, intercept: str, smallest: int, rng, monkeypatch
 ) -> None:
     # sizes are made so that the way in question is taken
-    monkeypatch.setattr(dual_newton_systems, "SMALL", smallest)
+    monkeypatch.setattr(dual_newton_systems, "SMALL_SIDE", smallest)
     monkeypatch.setattr(dual_newton_systems, "dual_length", lambda system: max(smallest, 1000))
     X = rng.standard_normal((N, P))
     for design in (DenseDesign(X), SparseDesign(sp.csr_matrix(X))):
@@ -97,9 +97,9 @@ def test_the_direction_solves_the_system(
 
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_conjugate_gradients_solve_the_system_too(penalty: str, rng, monkeypatch) -> None:
-    monkeypatch.setattr(dual_newton_systems, "SMALL", 0)
-    monkeypatch.setattr(dual_newton_systems, "LARGEST", 0)
-    monkeypatch.setattr(dual_newton_systems, "CG_SHARE", 1e-10)
+    monkeypatch.setattr(dual_newton_systems, "SMALL_SIDE", 0)
+    monkeypatch.setattr(dual_newton_systems, "MAX_SIDE", 0)
+    monkeypatch.setattr(dual_newton_systems, "CG_TOLERANCE", 1e-10)
     system = made("huberized hinge", penalty, "free", DenseDesign(rng.standard_normal((N, P))), rng)
     gradient = np.where(system.support, rng.standard_normal((N, K)), 0.0)
     direction = newton_direction(system, gradient)

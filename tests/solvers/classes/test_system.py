@@ -52,7 +52,7 @@ def tried(most: int, block: Block, live: Live) -> ClassSystem:
 @pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, MatrixFreePairs, 0, 500])
 def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
-    monkeypatch.setattr(systems, "SHARE", 1e-12)
+    monkeypatch.setattr(systems, "CG_TOLERANCE", 1e-12)
     X, live = data(rng), curved(rng)
     block, slope = BLOCKS[kind](X), rng.standard_normal((P + 1, K))
     made = tried(form, block, live) if isinstance(form, int) else form(block, live, FREE, DIAGONAL)
@@ -76,9 +76,9 @@ def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     block, live = DenseBlock(data(rng)), curved(rng)
     assert not isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), Tried)
     assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
-    monkeypatch.setattr(systems, "TRIAL", 1e6)
+    monkeypatch.setattr(systems, "CG_WORK_FRACTION", 1e6)
     assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), Tried)
-    monkeypatch.setattr(systems, "LARGEST", 1)
+    monkeypatch.setattr(systems, "MAX_SIDE", 1)
     found = class_system(block, live, FREE, DIAGONAL, selects=False)
     assert isinstance(found, MatrixFreePairs)
 

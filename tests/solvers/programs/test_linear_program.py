@@ -317,8 +317,8 @@ def test_few_pivots_at_a_time_lead_to_the_same_optimum(monkeypatch: pytest.Monke
     X, y = sample(np.random.default_rng(18), 30, 50, 4)
     problem = worst_class(X, y, ElasticNet(0.01))
     whole = solved(problem)
-    monkeypatch.setattr(linear_program, "PIVOTS", 40)
-    monkeypatch.setattr(linear_program, "BUDGET", 0)
+    monkeypatch.setattr(linear_program, "ROUND_PIVOTS", 40)
+    monkeypatch.setattr(linear_program, "STEP_PIVOTS", 0)
     parts = solved(problem)
     assert parts.gap.primal == pytest.approx(whole.gap.primal, rel=1e-10)
     assert parts.certificate.n_iter > whole.certificate.n_iter
@@ -333,7 +333,7 @@ def test_no_time_is_a_status() -> None:
 
 
 def test_bounds_of_all_rounds_enclose_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear_program, "BUDGET", 0)
+    monkeypatch.setattr(linear_program, "STEP_PIVOTS", 0)
     X, y = sample(np.random.default_rng(20), 30, 100, 4)
     problem = worst_class(X, y, ElasticNet(0.01))
     best = whole_program(X, y, 0.01).value

@@ -20,11 +20,12 @@ from proxmargin.traits import Trait
 
 __all__ = ["CrammerSinger"]
 
-# how far outside the domain of the conjugate, relative to the largest share, rounding leads
-ROUNDING = 1e-12
-# proximal steps for the intercept: at most, the first length in units of the largest share, and
-# the factor from one to the next; a gap of this share of the value is rounding
-PROXIMAL_STEPS, FIRST_STEP, GROWTH, PROVEN = 8, 32.0, 8.0, 1e-14
+DOMAIN_ROUNDING = 1e-12  # of the largest share, by which rounding may leave the conjugate's domain
+# proximal point method for the intercept
+PROXIMAL_STEPS = 8  # at most
+FIRST_PROXIMAL_STEP = 32.0  # in units of the largest share
+PROXIMAL_GROWTH = 8.0  # factor from one step to the next
+INTERCEPT_GAP = 1e-14  # relative gap that is rounding
 
 
 class CrammerSinger(Loss):
@@ -113,7 +114,7 @@ class CrammerSinger(Loss):
 
     def conjugate(self, dual: Array) -> float:
         masses = self.masses(dual)
-        slack = ROUNDING * self.shares.max()
+        slack = DOMAIN_ROUNDING * self.shares.max()
         apart = np.abs(dual.sum(axis=1)).max()
         empty = self.shares == 0
         if masses.min() < -slack or apart > slack or np.any(dual[empty]):
@@ -179,7 +180,7 @@ class CrammerSinger(Loss):
             return self._projected(self._null_intercept(), intercept)
         best = self._projected(start, intercept)
         least = self._shifted_value(scores, best, intercept)
-        wanted, sigma = scores + self.margins, FIRST_STEP * float(self.shares.max())
+        wanted, sigma = scores + self.margins, FIRST_PROXIMAL_STEP * float(self.shares.max())
         masses = self.masses(np.zeros_like(scores))
         for _ in range(PROXIMAL_STEPS):
             masses, shift = column_shift(
@@ -195,9 +196,9 @@ class CrammerSinger(Loss):
             dual = self.balanced(self._dual_of(masses.copy()), intercept)
             gap = self.fenchel_young(scores + candidate, dual)
             gap += float(intercept.fenchel_young(candidate[None, :], -dual.sum(0)[None, :]).sum())
-            if gap <= PROVEN * (abs(value) + 1.0):
+            if gap <= INTERCEPT_GAP * (abs(value) + 1.0):
                 break
-            sigma *= GROWTH
+            sigma *= PROXIMAL_GROWTH
         return best
 
     def _nearest_masses(self, dual: Array, step: float) -> Array:

@@ -28,18 +28,16 @@ from proxmargin.stopping import Stop
 
 __all__ = ["BallCentral", "BallInteriorPoint"]
 
-# share of the way to the boundary that a step may go, and how a step is cut where the curved part
-# of the boundary is nearer than its tangent
-TO_BOUNDARY, CUT = 0.995, 0.9
-# share of the sum of the powers that the start takes up; slack of its box, in units of the goal
-FIRST_SHARE, FIRST_SLACK = 0.5, 1.0
-# a step this short does not move the point any more
-SHORTEST_STEP = 1e-8
-# certificates without progress after which rounding is all that is left, and the share in
-# complementary products below which a gap is of rounding
-PATIENCE, PROGRESS, FOLLOWING = 8, 0.9, 1e-3
-# complementary values stay above this, so that their ratios are finite
-FLOOR = 1e-100
+BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
+BACKTRACKING = 0.9  # factor on a step that the curved part of the boundary cuts short
+FIRST_POWERS = 0.5  # sum of the powers t at the start; at most one
+FIRST_SLACK = 1.0  # of the box at the start, in units of the goal of the margins
+MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
+COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers: their ratios stay finite
+# convergence
+GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+ROUNDING_PRODUCTS = 1e-3  # complementary products over the gap, below which the gap is rounding
+PATIENCE_CERTIFICATES = 8  # without progress and of rounding, until the method ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,17 +49,17 @@ class BallCentral(State):
     coef : (n_features,)
         Coefficients over the radius.
     powers : (n_features,)
-        What bounds their powers ``|w_j|^p``; they sum to less than one.
+        t, upper bounds of ``|w_j|^p`` whose sum is less than one.
     free : (n_free,)
-        The unpenalised numbers of the model: intercept and threshold, where there are any.
+        The unpenalised parameters of the model: intercept and threshold, where there are any.
     scores : (n_samples,)
-        What ``coef`` and ``free`` give.
+        Of ``coef`` and ``free``.
     slacks, multipliers : (n_pairs,)
         Both sides of all complementary pairs, in the order of `_Region.split`.
     best : float
         The least gap so far.
     idle : int
-        Certificates in a row that were not better, for rounding.
+        Certificates in a row without progress, because of rounding.
     """
 
     coef: Array
@@ -77,9 +75,8 @@ class BallCentral(State):
 class _Pairs(NamedTuple):
     """One side of the complementary pairs.
 
-    Of the slacks these are: the dual coordinates a and the room above them, u - a (empty where
-    there is no cap); how far coefficients are from their largest and smallest value, ``root - w``
-    and ``root + w`` with ``root = powers^(1/p)``; the powers; and what their sum leaves of one.
+    The slacks are: the dual coordinates a and ``u - a`` (empty without caps); ``root - w`` and
+    ``root + w`` with ``root = powers^(1/p)``; the powers t; and ``1 - sum t``.
     """
 
     dual: Array
@@ -140,23 +137,22 @@ class _Direction(NamedTuple):
 
 @dataclass(frozen=True)
 class BallInteriorPoint(Solver[BallCentral]):
-    """Mehrotra's predictor and corrector for kinked losses over ``|w|_p <= radius``.
+    """Mehrotra's predictor-corrector method for kinked losses over ``|w|_p <= radius``.
 
-    The loss is that of `proxmargin.solvers.box.interior_point.InteriorPoint`, the ball (with radius
-    one) is written with a number t a coefficient,
+    The loss is that of `proxmargin.solvers.box.interior_point.InteriorPoint`; the ball (with radius
+    one) is lifted by a variable t for each coefficient,
 
         ``-t_j^(1/p) <= w_j <= t_j^(1/p),   t_j >= 0,   sum_j t_j <= 1``,
 
     whose logarithms are the barrier of the epigraph of ``|w|^p`` (Nesterov 2012, "Towards
-    non-symmetric conic optimization"): it has no singularity at ``w_j = 0`` for any p. The numbers
-    t are eliminated coordinate by coordinate and the multiplier of their sum by one more
+    non-symmetric conic optimization"): it has no singularity at ``w_j = 0`` for any p. The
+    variables t are eliminated coordinate by coordinate and the multiplier of their sum by one more
     right-hand side, which leaves the linear system of a ridge with one strength a feature.
 
     Notes
     -----
-    It does not matter whether the ball binds: then its multipliers go to zero. It stores a square
-    matrix of the smaller of samples and features, at most `box_program.LARGEST`. A start other
-    than zero is not made use of.
+    The ball may be inactive: its multipliers then go to zero. It stores a square matrix of the
+    smaller of samples and features, at most `box_program.LARGEST`. There is no warm start.
     """
 
     name: ClassVar[str] = "ball-interior-point"
@@ -182,7 +178,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         return system_work(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallCentral:
-        """At zero coefficients, with products of all complementary pairs that are like."""
+        """At zero coefficients, with complementary products of one size."""
         region = _region_of(problem)
         program, p = region.program, region.program.design.n_features
         below = np.full(program.caps.size, max(-program.goal, 0.0) + FIRST_SLACK)
@@ -191,7 +187,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         beside = [below, above]
         if not np.isfinite(program.caps[0]):
             box, beside = [FIRST_SLACK / program.bends], [below]
-        coef, powers = np.zeros(p), np.full(p, FIRST_SHARE / p)
+        coef, powers = np.zeros(p), np.full(p, FIRST_POWERS / p)
         ball = region.in_the_ball(coef, powers)
         mean = float(np.concatenate(box) @ np.concatenate(beside)) / (len(box) * below.size)
         return BallCentral(
@@ -216,7 +212,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         share = (_complementarity(tried) / state.slacks.size / mean) ** 3
         found = toward(min(share, 1.0) * mean - ahead.slacks * ahead.multipliers)
         length = _longest(region, state, found) if np.isfinite(found.slacks).all() else 0.0
-        if length < SHORTEST_STEP:
+        if length < MIN_STEP:
             return replace(state, n_iter=n_iter, finished=True)
         return replace(_moved(region, state, found, length), n_iter=n_iter)
 
@@ -238,12 +234,12 @@ class BallInteriorPoint(Solver[BallCentral]):
         return dual
 
     def observe(self, problem: Problem, state: BallCentral, gap: Gap) -> BallCentral:
-        """Give up when the gap does not follow the complementary products any more."""
+        """Give up when the gap exceeds the complementary products for several certificates."""
         program = _region_of(problem).program
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
+        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
         idle = state.idle + 1 if ended else 0
-        finished = state.finished or idle >= PATIENCE
+        finished = state.finished or idle >= PATIENCE_CERTIFICATES
         return replace(state, best=min(gap.gap, state.best), idle=idle, finished=finished)
 
 
@@ -253,7 +249,7 @@ def _region_of(problem: Problem) -> _Region:
 
 
 def _new_region(problem: Problem) -> _Region:
-    """A homogeneous loss gets a unit in which samples have scores of the order of one."""
+    """The units of the program of a ridge, in which a homogeneous loss has scores of order one."""
     ball = problem.penalty
     assert isinstance(ball, Ball)
     square = program_of(replace(problem, penalty=Ridge(1.0))).coef_unit
@@ -262,10 +258,10 @@ def _new_region(problem: Problem) -> _Region:
 
 
 def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction] | None:
-    """From the products that pairs are to have to Newton's step; None where that has failed.
+    """A function from target products of the pairs to the Newton step; None if Cholesky failed.
 
-    Products wanted contain what corrects for the products of changes. With ``root(t)`` the
-    bounds of w and m, k their multipliers, the equations of a coordinate are
+    Targets contain the second-order correction. With ``root(t)`` the bounds of w and m, k their
+    multipliers, the equations of a coordinate are
 
         ``m - k - X'v = 0,   price - (m + k) root'(t) - floor = 0``,
 
@@ -282,7 +278,7 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
     up, down = factor.above / slack.above, factor.below / slack.below
     curve = both * slope * (1.0 - 1.0 / p) / state.powers + factor.powers / slack.powers
     along = slope**2 * (up + down) + curve
-    # of (up + down) - slope^2 (up - down)^2 / along nothing may cancel
+    # (up + down) - slope^2 (up - down)^2 / along, rearranged to be free of cancellation
     stiffness = ((up + down) * curve + 4.0 * slope**2 * up * down) / along
     tilt = slope * (up - down) / along
     theta = factor.dual / slack.dual + program.bends
@@ -322,7 +318,7 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
 
 
 def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> BallCentral:
-    """After a step; slacks of the ball are those of the coefficients, not of their tangents."""
+    """After a step; slacks of the ball are recomputed, not linearised."""
     coef, powers = state.coef + step * by.coef, state.powers + step * by.powers
     slacks = state.slacks + step * by.slacks
     curved = region.in_the_ball(coef, powers)
@@ -333,23 +329,23 @@ def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> 
         powers=powers,
         free=state.free + step * by.free,
         scores=state.scores + step * by.scores,
-        slacks=np.maximum(slacks, FLOOR),
-        multipliers=np.maximum(state.multipliers + step * by.multipliers, FLOOR),
+        slacks=np.maximum(slacks, COMPLEMENTARITY_FLOOR),
+        multipliers=np.maximum(state.multipliers + step * by.multipliers, COMPLEMENTARITY_FLOOR),
     )
 
 
 def _longest(region: _Region, state: BallCentral, by: _Direction) -> float:
-    """The length of a step up to one that keeps clear of the boundary."""
+    """The largest step length, at most one, that keeps its distance from the boundary."""
     falls = (by.slacks / state.slacks, by.multipliers / state.multipliers)
     fastest = -min(float(fall.min()) for fall in falls)
-    length = min(1.0, TO_BOUNDARY / fastest) if fastest > 0 else 1.0
-    least = (1.0 - TO_BOUNDARY) * CUT * state.slacks
-    while length >= SHORTEST_STEP:
+    length = min(1.0, BOUNDARY_FRACTION / fastest) if fastest > 0 else 1.0
+    least = (1.0 - BOUNDARY_FRACTION) * BACKTRACKING * state.slacks
+    while length >= MIN_STEP:
         coef, powers = state.coef + length * by.coef, state.powers + length * by.powers
         slacks = region.in_the_ball(coef, powers)
         if (slacks >= least[least.size - slacks.size :]).all():
             break
-        length *= CUT
+        length *= BACKTRACKING
     return length
 
 

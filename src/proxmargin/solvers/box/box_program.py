@@ -34,10 +34,8 @@ __all__ = [
     "system_work",
 ]
 
-# rows and columns of the largest system that is factorised: 8 * LARGEST^2 bytes are 288 MB
-LARGEST = 6_000
-# with fewer samples than this multiple of the features, the system over the samples takes less work
-WIDE = 1.9
+LARGEST = 6_000  # side of a matrix that is factored: 288 MB
+WIDE = 1.9  # samples per feature up to which a system over the samples is less work
 
 
 class Box(NamedTuple):
@@ -68,11 +66,11 @@ class BoxProgram(NamedTuple):
     pull, ridge : (n_free,)
     l2 : float
     dual_unit, coef_unit : float
-        What a dual coordinate, a coefficient and an intercept of one stand for.
+        Units: a dual coordinate, and a coefficient or intercept, of the problem over the program's.
     design : Design
         Of these samples, centred where the intercept is free.
     factorised : callable
-        From theta to what solves for a step (`Solve`), or None where that failed.
+        From theta to a function that solves for a step (`Solve`), or None if Cholesky failed.
     """
 
     signs: Array
@@ -119,7 +117,7 @@ without the first equation, and with v = 0, where theta is zero.
 
 
 def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
-    """Down to ``X' diag(theta) X + l2 I``, with the borders inside."""
+    """By Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters."""
     design, borders = program.design, program.borders
     p = design.n_features
     matrix = np.empty((p + program.ridge.size,) * 2)
@@ -146,10 +144,10 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
 
 
 def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
-    """Down to ``X X' / l2 + diag(1 / theta)``; the borders through a Schur complement.
+    """By Cholesky of ``X X' / l2 + diag(1 / theta)``; the borders by a Schur complement.
 
-    X X' serves to find the step only. What the step does is measured with X: in columns of very
-    different scales, rounding of X X' can hide the small ones.
+    X X' only determines the step. Residuals are computed with X: if columns have very different
+    scales, the rounding of X X' can swamp the small ones.
     """
     live, l2 = np.flatnonzero(theta), program.l2
     outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
@@ -204,19 +202,19 @@ def box_of(problem: Problem) -> Box:
 
 
 def system_work(problem: Problem) -> float:
-    """Operations of one of the program's systems: its matrix, and the factor of it."""
+    """Multiplications of one of the program's systems: its matrix and its Cholesky factor."""
     design = problem.design
     short, long = sorted((design.n_samples, design.n_features))
     return gram_work(long, short, design.density) + factor_work(short)
 
 
 def live_samples(problem: Problem) -> NDArray[np.intp]:
-    """Which samples have a positive weight."""
+    """Indices of the samples with a positive weight."""
     return np.flatnonzero(problem.loss.shares > 0)
 
 
 def _data(problem: Problem) -> Design:
-    """The samples that count, centred where the intercept is free."""
+    """The samples with a positive weight, centred where the intercept is free."""
     live, design = live_samples(problem), problem.centred.design
     return design if live.size == design.n_samples else design.rows(live)
 

@@ -14,7 +14,7 @@ __all__ = [
     "AT_CAP",
     "AT_ZERO",
     "FREE",
-    "ROUNDS",
+    "MAX_FACES",
     "Crossing",
     "ExactSolution",
     "Face",
@@ -22,23 +22,22 @@ __all__ = [
     "work_of",
 ]
 
-# sides of the box that a dual coordinate may be on
-AT_ZERO, FREE, AT_CAP = -1, 0, 1
-# faces tried in a row
-ROUNDS = 8
-# a solution that puts more samples than this, and more than this share of the free ones, on other
-# sides is that of a bad guess
-FEW, WRONG = 10, 0.1
-# weight of the proximal term, relative to the curvature of the dual; coordinates move as if they
-# were at least this share of their cap away from the sides
-PROXIMAL, NEAREST = 1e-10, 1e-2
-# the least curvature, in units of the program: that of data without any variation
-FLAT = 1e-10
-# proximal steps at most; one that leaves more than this share of the residual is the last
-STEPS, FALL = 12, 0.3
-# how far beyond a side, in units of the cap, and how wrong a margin, relative to the largest
-# score, may be from rounding
-BEYOND = 1e-9
+# where a dual coordinate is in its box
+AT_ZERO = -1
+FREE = 0  # strictly inside
+AT_CAP = 1
+# active-set iterations
+MAX_FACES = 8  # faces tried in a row
+BEARABLE_CHANGES = 10  # samples that change sides beyond which a guess is bad, unless fewer than
+BEARABLE_FRACTION = 0.1  # of the free ones
+# proximal regularisation of a singular system
+PROXIMAL_WEIGHT = 1e-10  # relative to the curvature of the dual
+MIN_DISTANCE = 1e-2  # to the sides of the box, as a share of the cap, in the scaling of the prox
+MIN_CURVATURE = 1e-10  # in units of the program, for data without variation
+PROXIMAL_STEPS = 12  # at most
+RESIDUAL_REDUCTION = 0.3  # a step that leaves more than this share of the residual is the last
+# violation that rounding explains: of the box in units of the cap, of a margin relative to scores
+ROUNDING_TOLERANCE = 1e-9
 
 
 class Face(NamedTuple):
@@ -48,8 +47,8 @@ class Face(NamedTuple):
     ----------
     sides : (n_samples,) of `AT_ZERO`, `FREE`, `AT_CAP`
     dual : (n_samples,)
-        In the interior of the box. Where the optimal dual point is not unique, the one close to
-        this is found, which tends to be inside the face.
+        In the interior of the box. If the optimal dual point is not unique, the proximal steps
+        find one close to this, which tends to be in the relative interior of the face.
     free : (n_free,)
     """
 
@@ -77,14 +76,14 @@ class ExactSolution(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """What came of a guess: a solution or none, and how many faces it took."""
+    """The result of a crossover: a solution or none, and how many faces were tried."""
 
     vertex: ExactSolution | None
     rounds: int
 
 
 def work_of(program: BoxProgram, sides: NDArray[np.int8]) -> float:
-    """The work of a system on a face like this one, as a share of an interior iteration's."""
+    """The work of a system on such a face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
     count = int((sides == FREE).sum())
     if program.is_wide:
@@ -99,13 +98,13 @@ def crossed(program: BoxProgram, face: Face, rounds: int) -> Crossing:
 
         bends v + X w + F f = y goal  (free samples),  l2 w = X'v,  F'v = pull + ridge f.
 
-    They may be singular (repeated rows, more free samples than features): proximal steps from
-    the interior point solve them all the same, and leave undetermined parts of v where they are.
-    Samples whose a is beyond a side of the box go to that side, those whose margin is on the
-    wrong side of the kink become free: the semismooth Newton method for these conditions, or
-    primal-dual active-set method (Hintermueller, Ito, Kunisch 2002).
+    They may be singular (repeated rows, more free samples than features): proximal steps from the
+    interior point converge nevertheless, and do not move v in the null space. Samples whose a
+    leaves the box go to that side, those whose margin is on the wrong side of the kink become free:
+    the primal-dual active-set method, which is a semismooth Newton method (Hintermueller, Ito,
+    Kunisch 2002).
 
-    It gives up where a solution would change more sides than the one before, or too many.
+    It gives up where the number of samples that change sides grows, or is too large.
     """
     sides, last = face.sides, np.inf
     for used in range(1, rounds + 1):
@@ -136,12 +135,12 @@ class _Found(NamedTuple):
 
 
 def _bearable(sides: NDArray[np.int8]) -> float:
-    """With more wrong sides than this a face is not worth correcting."""
-    return max(FEW, WRONG * np.count_nonzero(sides == FREE))
+    """The most samples that may change sides for a face to be worth correcting."""
+    return max(BEARABLE_CHANGES, BEARABLE_FRACTION * np.count_nonzero(sides == FREE))
 
 
 def _solved(program: BoxProgram, face: Face) -> _Found | None:
-    """Proximal steps until the conditions hold on the face, or it is seen to be a wrong one."""
+    """Proximal steps until the conditions hold on the face; None if it is a bad guess."""
     inside = face.sides == FREE
     system = _factorised(program, face, inside)
     if system is None:
@@ -151,7 +150,7 @@ def _solved(program: BoxProgram, face: Face) -> _Found | None:
     coef = program.pulled(signed) / program.l2
     at = _Point(coef, face.free, program.scores(coef) + program.borders @ face.free, signed)
     last = np.inf
-    for step in range(STEPS):
+    for step in range(PROXIMAL_STEPS):
         at, rest = _improved(program, system, inside, at)
         if not np.isfinite(rest):
             return None
@@ -159,22 +158,22 @@ def _solved(program: BoxProgram, face: Face) -> _Found | None:
             wrong = np.count_nonzero(_sides(program, face.sides, at) != face.sides)
             if wrong > _bearable(face.sides):
                 return None
-        elif rest > FALL * last:
+        elif rest > RESIDUAL_REDUCTION * last:
             break
         last = rest
     return _Found(at, _sides(program, face.sides, at))
 
 
 def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
-    """The system of a proximal step; far from the sides of the box steps may be long."""
+    """The system of a proximal step, scaled by the distances to the sides of the box."""
     caps = np.where(np.isfinite(program.caps), program.caps, max(float(face.dual.max()), 1e-300))
-    share = np.clip(np.minimum(face.dual, program.caps - face.dual) / caps, NEAREST, 1.0)
+    share = np.clip(np.minimum(face.dual, program.caps - face.dual) / caps, MIN_DISTANCE, 1.0)
     curvature = float(program.design.row_norms()[inside].mean()) if inside.any() else 1.0
-    curvature = max(curvature / program.l2, FLAT)
+    curvature = max(curvature / program.l2, MIN_CURVATURE)
     theta = np.zeros_like(caps)
-    stiff = program.bends[inside] + PROXIMAL * curvature / share[inside] ** 2
+    stiff = program.bends[inside] + PROXIMAL_WEIGHT * curvature / share[inside] ** 2
     theta[inside] = 1.0 / stiff
-    proximal = program._replace(ridge=program.ridge + PROXIMAL / curvature)
+    proximal = program._replace(ridge=program.ridge + PROXIMAL_WEIGHT / curvature)
     return program.factorised(proximal, theta)
 
 
@@ -192,15 +191,15 @@ def _improved(
 
 
 def _sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
-    """Where the samples should be, judging by a solution."""
+    """The sides that a solution on a face asks for."""
     dual = program.signs * at.signed
     units = np.where(np.isfinite(program.caps), program.caps, float(np.abs(dual).max()))
     missing = program.goal - program.signs * at.scores - program.bends * dual
-    wrong = BEYOND * (program.goal + float(np.abs(at.scores).max()))
+    wrong = ROUNDING_TOLERANCE * (program.goal + float(np.abs(at.scores).max()))
     corrected = sides.copy()
     inside = sides == FREE
-    corrected[inside & (dual < -BEYOND * units)] = AT_ZERO
-    corrected[inside & (dual > program.caps + BEYOND * units)] = AT_CAP
+    corrected[inside & (dual < -ROUNDING_TOLERANCE * units)] = AT_ZERO
+    corrected[inside & (dual > program.caps + ROUNDING_TOLERANCE * units)] = AT_CAP
     corrected[(sides == AT_ZERO) & (missing > wrong)] = FREE
     corrected[(sides == AT_CAP) & (missing < -wrong)] = FREE
     return corrected

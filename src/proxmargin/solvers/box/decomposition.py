@@ -33,16 +33,11 @@ from proxmargin.stopping import Stop
 
 __all__ = ["BlockDecomposition", "Blocks", "begun_together"]
 
-# pairs that are moved in a block before the gradients outside are looked at again, per coordinate
-PAIRS = 200
-# what a step leaves of the violation where the whole problem is one block
-WHOLE = 1e-4
-# and steps there that did not halve the violation, after which rounding is all that is left
-PATIENCE = 5
-# the scores are computed afresh when what was added to them is this many times what they hold
-TRAVEL = 30.0
-# a violation of this many units in the last place of the gradients is rounding
-ULPS = 16.0
+PAIRS_PER_COORDINATE = 200  # pair steps on a block, per coordinate, before another block is chosen
+WHOLE_FORCING = 1e-4  # residual violation of a step where the whole problem is one block
+PATIENCE_STEPS = 5  # such steps that do not halve the violation: it has reached rounding
+REFRESH_TRAVEL = 30.0  # sum of updates, over |beta|_1, after which K beta is recomputed
+ROUNDING_ULPS = 16.0  # ulps of the gradients below which a violation is rounding
 EPS = float(np.finfo(float).eps)
 
 
@@ -69,7 +64,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks(State):
-    """Where the decomposition stands.
+    """The state of the decomposition.
 
     Attributes
     ----------
@@ -80,11 +75,11 @@ class Blocks(State):
     block : (n_block,) int
         The last block, in increasing order.
     travel : float
-        Sum of the absolute changes of beta since the product was computed afresh.
+        Sum of the absolute changes of beta since the product was last recomputed.
     pairs : int
         Pairs of coordinates moved so far.
     violation : float
-        The least there was.
+        Largest violation of the optimality conditions by a pair; the least value so far.
     idle : int
         Steps over the whole problem that did not halve it.
     """
@@ -100,15 +95,15 @@ class Blocks(State):
 
 @dataclass(frozen=True)
 class BlockDecomposition(Solver[Blocks]):
-    """Blocks of the dual of a kernel machine, each solved in pairs.
+    """Block coordinate descent on the dual of a kernel machine, each block solved by SMO.
 
     Parameters
     ----------
     block : int
-        Coordinates of a block; a square of this many kernel values is held.
+        Coordinates of a block; its ``block x block`` kernel matrix is stored.
     forcing : float in (0, 1)
-        A block is solved until its violation is this share of that of the whole problem; a block
-        that is the whole problem further.
+        Violation at which a block counts as solved, relative to that of the whole problem. A block
+        that is the whole problem is solved more accurately.
     """
 
     block: int = 1000
@@ -130,7 +125,7 @@ class BlockDecomposition(Solver[Blocks]):
         if not problem.intercept.is_shift_invariant:
             return "it needs a free intercept"
         if not isinstance(problem.design, KernelDesign):
-            return "it needs a matrix of inner products: a nonlinear kernel"
+            return "it needs a kernel matrix: a nonlinear kernel"
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
@@ -140,7 +135,7 @@ class BlockDecomposition(Solver[Blocks]):
         terms, matrix = _terms(problem), _matrix(problem)
         gradient = state.product + terms.bends * state.weights - terms.pull
         worst = _violation(terms, state.weights, gradient)
-        rounding = ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
+        rounding = ROUNDING_ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
         if worst <= rounding:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0
@@ -151,7 +146,7 @@ class BlockDecomposition(Solver[Blocks]):
         weights = state.weights.copy()
         weights[block] = inside
         travel = state.travel + float(np.abs(change).sum())
-        fresh = travel > TRAVEL * float(np.abs(weights).sum())
+        fresh = travel > REFRESH_TRAVEL * float(np.abs(weights).sum())
         moved = weights if fresh else change
         product = matrix.matvec(moved[:, None])[:, 0]
         if not fresh:
@@ -166,7 +161,7 @@ class BlockDecomposition(Solver[Blocks]):
             n_iter=state.n_iter + 1,
             objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
             point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
-            finished=pairs == 0 or (block.size == weights.size and idle >= PATIENCE),
+            finished=pairs == 0 or (block.size == weights.size and idle >= PATIENCE_STEPS),
             weights=weights,
             product=product,
             block=block,
@@ -200,7 +195,7 @@ class BlockDecomposition(Solver[Blocks]):
         square = matrix.block(order, order)
         square.flat[:: order.size + 1] += terms.bends[order]
         value, slope = state.weights[order], gradient[order]
-        forcing = self.forcing if order.size < gradient.size else min(self.forcing, WHOLE)
+        forcing = self.forcing if order.size < gradient.size else min(self.forcing, WHOLE_FORCING)
         pairs, _ = pairwise(
             square,
             value,
@@ -209,15 +204,15 @@ class BlockDecomposition(Solver[Blocks]):
             terms.high[order],
             int(np.count_nonzero(first)),
             forcing * worst,
-            PAIRS * order.size,
+            PAIRS_PER_COORDINATE * order.size,
         )
         return value[np.argsort(order)], int(pairs)
 
     def _chosen(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
-        """The block: half of it violates most on either side, then what was free in the last one.
+        """The next block: the largest violations on either side, a quarter each, then free samples
+        of the last block, further violations, and other free samples.
 
-        The pair that violates most is always in it, so that every step lowers the objective.
-        What room is left goes to further samples that violate, and to other free ones.
+        The most violating pair is always in it, so that every step lowers the objective.
         """
         n = gradient.size
         if n <= self.block:
@@ -288,7 +283,7 @@ def _new_terms(problem: Problem) -> Terms:
 
 
 def _feasible(problem: Problem, coef: Array) -> Array:
-    """Weights near ``coef`` that meet the constraints; for none at all, as many zeros as may be."""
+    """Feasible weights near ``coef``; if that is zero, feasible weights with as many zeros."""
     terms, l2 = _terms(problem), problem.penalty.l2
     if coef.any():
         balanced: Array = problem.loss.balanced(-l2 * coef, problem.intercept)[:, 0] / -l2
@@ -310,7 +305,7 @@ def _objective(terms: Terms, weights: Array, product: Array) -> float:
 
 
 def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:
-    """Speak up where a step shows a negative eigenvalue: its Rayleigh quotient bounds one."""
+    """Raise if the Rayleigh quotient of a step proves a negative eigenvalue of the kernel."""
     size = float(change @ change)
     if matrix.is_definite or size == 0.0:
         return
@@ -320,7 +315,7 @@ def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> Non
 
 
 def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, float, float]]:
-    """Each group, the least gradient of what may grow and the largest of what may fall."""
+    """Each group, the least gradient of what may grow and the largest of what may shrink."""
     found = []
     for group in (terms.groups, ~terms.groups):
         index = np.flatnonzero(group)
@@ -332,7 +327,7 @@ def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, fl
 
 
 def _violation(terms: Terms, weights: Array, gradient: Array) -> float:
-    """The most that the gradients of a pair of a group are the wrong way round."""
+    """The largest violation of the optimality conditions by a pair of a group."""
     return max(high - low for _, low, high in _ends(terms, weights, gradient))
 
 
@@ -348,10 +343,10 @@ def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
 
 
 def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Array]:
-    """How far gradients are below what lets a sample stay low, and above what lets it stay high.
+    """By how much each sample's gradient calls for a larger weight, and for a smaller one.
 
-    They are compared with one level a group, the median of the free samples: the intercept that
-    most of them agree on.
+    Gradients are compared with one level a group, the median over the free samples: an estimate
+    of the intercept.
     """
     short, over = np.zeros_like(gradient), np.zeros_like(gradient)
     for index, lowest, highest in _ends(terms, weights, gradient):

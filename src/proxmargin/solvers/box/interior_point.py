@@ -27,7 +27,7 @@ from proxmargin.solvers.box.crossover import (
     AT_CAP,
     AT_ZERO,
     FREE,
-    ROUNDS,
+    MAX_FACES,
     ExactSolution,
     Face,
     crossed,
@@ -37,28 +37,25 @@ from proxmargin.stopping import Stop
 
 __all__ = ["Central", "InteriorPoint"]
 
-# share of the way to the boundary that a step may go
-TO_BOUNDARY = 0.995
-# slack that every complementary pair starts with, in units of the goal of the margins
-FIRST_SLACK = 1.0
-# Gondzio's corrections: by how much further the trial step goes, the range of products that is
-# left alone (in units of the target), and the gain in step that makes another one worth its cost
-REACH, NARROW_RANGE, GAIN = 0.3, (0.1, 10.0), 0.05
-CORRECTIONS = 2
-# a step this short does not move the point any more
-SHORTEST_STEP = 1e-8
-# with all margins beyond this share of the goal the classes are separated
-SEPARATED = 0.5
-# certificates without progress after which rounding is all that is left
-PATIENCE, PROGRESS = 6, 0.9
-# a gap with less than this share in complementary products is of rounding
-FOLLOWING = 0.1
-# complementary values stay above this share of the box, so that their ratios are finite
-FLOOR = 1e-100
-# relative gap from which on the face of the optimum is guessed, by how much the gap has to fall
-# between two guesses; their work in iterations, and the portion of it that one guess may take
-NEAR, NEARER = 1e-3, 0.3
-BUDGET, PORTION = 3.0, 0.5
+BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
+FIRST_SLACK = 1.0  # of every complementary pair, in units of the goal of the margins
+MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
+COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers, over the box: their ratios stay finite
+# Gondzio's centrality corrections
+MAX_CORRECTIONS = 2  # per iteration
+TRIAL_EXTENSION = 0.3  # by which the trial step is longer than the current one
+PRODUCT_RANGE = (0.1, 10.0)  # of complementary products, over the target, that are not corrected
+MIN_STEP_GAIN = 0.05  # of the extension, for which another correction is worth its solve
+# convergence
+GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
+PATIENCE_CERTIFICATES = 6  # without progress and of rounding, until the method ends
+SEPARATED_MARGIN = 0.5  # of the goal: with all margins above it the classes are separated
+# crossover to the exact optimum on a face
+CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
+CROSSOVER_REDUCTION = 0.3  # of the complementary products, from one attempt to the next
+CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior iterations
+CROSSOVER_PORTION = 0.5  # of what is left of the budget, that one attempt may take
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,9 +67,9 @@ class Central(State):
     coef : (n_features,)
         Coefficients in units of the program (`BoxProgram`).
     free : (n_free,)
-        The unpenalised numbers of the model: intercept and threshold, where there are any.
+        The unpenalised parameters of the model: intercept and threshold, where there are any.
     scores : (n_samples,)
-        What ``coef`` and ``free`` give.
+        Of ``coef`` and ``free``.
     dual, room : (n_samples,)
         ``a`` and ``u - a``, both positive.
     below, above : (n_samples,)
@@ -82,13 +79,13 @@ class Central(State):
     relative : float
         The last relative gap.
     idle : int
-        Certificates in a row that were not better, for rounding.
+        Certificates in a row without progress, because of rounding.
     vertex : ExactSolution, optional
-        The exact solution on the face of the box that the last step led to, where it is one.
+        The exact solution on the face of the box that the last crossover found.
     guessed : float
-        The products of the complementary pairs when such a face was last looked for.
+        Sum of the complementary products at the last crossover.
     spent : float
-        Work on such faces so far, in iterations.
+        Work of all crossovers so far, in iterations.
     """
 
     coef: Array
@@ -119,7 +116,7 @@ class _Direction(NamedTuple):
 
 @dataclass(frozen=True)
 class InteriorPoint(Solver[Central]):
-    """Mehrotra's predictor and corrector, with Gondzio's further corrections.
+    """Mehrotra's predictor-corrector method, with Gondzio's centrality corrections.
 
     Losses that are, in each margin, the conjugate of a linear or quadratic function on an
     interval (hinge, huberized and squared hinge), and the tail mean of the nu-SVM, lead with a
@@ -127,10 +124,10 @@ class InteriorPoint(Solver[Central]):
 
         min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal - t_i) - d_i a^2 / 2},
 
-    with margins ``t = y (X w + F f)`` and free numbers f (intercept, threshold). An iteration
-    eliminates all of it down to one positive definite matrix, over the features or over the
-    samples, whichever is smaller, with the borders F inside: no null space of the constraint
-    ``F'(y a) = pull`` is needed. All parts of the state move by the same step.
+    with margins ``t = y (X w + F f)`` and free parameters f (intercept, threshold). An iteration
+    reduces the Newton system to one positive definite matrix, over the features or over the
+    samples, whichever is smaller, bordered by F: no null-space basis of the constraint
+    ``F'(y a) = pull`` is needed. Primal and dual variables move by the same step length.
 
     Notes
     -----
@@ -140,9 +137,9 @@ class InteriorPoint(Solver[Central]):
     carry the sample weights here.
 
     It stores a square matrix of the smaller of samples and features, which is at most `LARGEST`.
-    A start other than zero is not made use of: points at the boundary are bad starts. The primal
-    iterate is the point, not the coefficients that the dual stands for: the two are the same once
-    a full step was taken, up to rounding, of which the dual has more.
+    There is no warm start: points at the boundary are bad starts. The point is the primal iterate,
+    not ``X'v / l2`` of the dual: the two agree after a full step up to rounding, which is larger
+    in the dual.
     """
 
     name: ClassVar[str] = "interior-point"
@@ -195,11 +192,11 @@ class InteriorPoint(Solver[Central]):
         if solve is None:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         direction, length = _corrected(program, state, solve, rp, rf)
-        length = min(1.0, TO_BOUNDARY * length)
+        length = min(1.0, BOUNDARY_FRACTION * length)
         if not (np.isfinite(length) and np.isfinite(direction.scores).all()):
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         moved = _moved(program, state, direction, length)
-        moved = replace(moved, n_iter=state.n_iter + 1, finished=length < SHORTEST_STEP)
+        moved = replace(moved, n_iter=state.n_iter + 1, finished=length < MIN_STEP)
         return _with_vertex(program, state, moved)
 
     def point(self, problem: Problem, state: Central) -> Point:
@@ -220,29 +217,33 @@ class InteriorPoint(Solver[Central]):
         return dual
 
     def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
-        """Give up when the gap does not follow the complementary products any more.
+        """Give up when the gap exceeds the complementary products for several certificates.
 
-        Without rounding their sum is the gap, once the equations hold.
+        Once the equations hold, their sum is the gap in exact arithmetic.
         """
         program = program_of(problem)
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
+        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
         idle = state.idle + 1 if ended else 0
         best = min(gap.gap, state.best)
-        finished = state.finished or idle >= PATIENCE
+        finished = state.finished or idle >= PATIENCE_CERTIFICATES
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
 
 
 def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
-    """``after``, with the exact solution on the face that it is next to, where that is one."""
+    """``after``, with the exact solution of a crossover, if that is tried and succeeds."""
     products = _complementarity(after)
     ratio = products / max(_complementarity(before), 1e-300)
-    near = min(before.relative * ratio, before.relative) <= NEAR
-    if not near or after.spent >= BUDGET or products > NEARER * after.guessed:
+    near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
+    if (
+        not near
+        or after.spent >= CROSSOVER_BUDGET
+        or products > CROSSOVER_REDUCTION * after.guessed
+    ):
         return replace(after, vertex=None, exact=False)
     sides = _nearest_sides(before, after)
     work = work_of(program, sides)
-    rounds = min(ROUNDS, math.ceil(PORTION * (BUDGET - after.spent) / work))
+    rounds = min(MAX_FACES, math.ceil(CROSSOVER_PORTION * (CROSSOVER_BUDGET - after.spent) / work))
     found = crossed(program, Face(sides, after.dual, after.free), rounds)
     vertex = found.vertex if found.vertex and found.vertex.gap <= products else None
     spent = after.spent + work * found.rounds
@@ -251,9 +252,9 @@ def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Centra
 
 
 def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
-    """The sides that a step leads to: of a pair, what vanishes falls faster than its partner.
+    """The active sides by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
 
-    The ratios do not depend on units: Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
+    Of a complementary pair the active one falls faster than its partner; ratios have no units.
     """
     empty = after.dual * before.below < after.below * before.dual
     full = np.zeros_like(empty)
@@ -268,13 +269,13 @@ def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
 def _touching(
     problem: Problem, program: BoxProgram, point: Point, at: Central | ExactSolution
 ) -> Point:
-    """Where a hinge separates the classes: the multiple of the point with least margin one.
+    """If a hinge separates the classes, the point scaled and shifted to a least margin of one.
 
-    Weights far larger than the ridge turn the rounding of margins at one into most of the
-    objective; at the least length without any loss nothing of it is left.
+    With weights far larger than the ridge, the rounding of margins at one would dominate the
+    objective; at this multiple the loss is exactly zero.
     """
     margins = program.signs * at.scores
-    if program.bends.any() or program.goal == 0 or float(margins.min()) < SEPARATED:
+    if program.bends.any() or program.goal == 0 or float(margins.min()) < SEPARATED_MARGIN:
         return point
     scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
     up, down = (float((y * scores[program.signs == y]).min(initial=np.inf)) for y in (1.0, -1.0))
@@ -293,7 +294,7 @@ def _touching(
 def _corrected(
     program: BoxProgram, state: Central, solve: Solve, rp: Array, rf: Array
 ) -> tuple[_Direction, float]:
-    """Predictor, corrector, and as many further corrections as lengthen the step."""
+    """Predictor, corrector, and centrality corrections as long as they lengthen the step."""
 
     def toward(low: Array | float, top: Array | float) -> tuple[_Direction, float]:
         found = _direction(program, state, solve, rp, rf, low, top)
@@ -306,15 +307,15 @@ def _corrected(
     target = min(share, 1.0) * mean
     low, top = target - ahead.dual * ahead.below, target + ahead.dual * ahead.above
     found, length = toward(low, top)
-    for _ in range(CORRECTIONS):
+    for _ in range(MAX_CORRECTIONS):
         if length >= 1.0:
             break
-        wanted = min(1.0, length + REACH)
+        wanted = min(1.0, length + TRIAL_EXTENSION)
         products = _products(state, found, wanted)
         low = low + _outliers(products[0], target)
         top = top + _outliers(products[1], target)
         other, reached = toward(low, top)
-        if reached < length + GAIN * REACH:
+        if reached < length + MIN_STEP_GAIN * TRIAL_EXTENSION:
             break
         found, length = other, reached
     return found, length
@@ -331,7 +332,7 @@ def _direction(
 ) -> _Direction:
     """The Newton step towards products ``low`` and ``top`` of the complementary pairs.
 
-    ``low`` and ``top`` already contain what corrects for the products of changes.
+    ``low`` and ``top`` already contain the second-order correction.
     """
     pushed, pressed = low / state.dual, top / state.room
     r = program.goal - program.signs * state.scores - program.bends * state.dual + pushed - pressed
@@ -343,7 +344,7 @@ def _direction(
 
 
 def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> Central:
-    floor = FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
+    floor = COMPLEMENTARITY_FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
     capped = np.isfinite(program.caps[0])
     return replace(
         state,
@@ -352,8 +353,10 @@ def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> 
         scores=state.scores + step * by.scores,
         dual=np.maximum(state.dual + step * by.dual, floor),
         room=np.maximum(state.room - step * by.dual, floor),
-        below=np.maximum(state.below + step * by.below, FLOOR),
-        above=np.maximum(state.above + step * by.above, FLOOR) if capped else state.above,
+        below=np.maximum(state.below + step * by.below, COMPLEMENTARITY_FLOOR),
+        above=np.maximum(state.above + step * by.above, COMPLEMENTARITY_FLOOR)
+        if capped
+        else state.above,
     )
 
 
@@ -375,7 +378,7 @@ def _tops(room: Array, above: Array) -> Array:
 
 def _outliers(products: Array, target: float) -> Array:
     """What brings products back into the range around the target, large ones only part way."""
-    low, high = NARROW_RANGE
+    low, high = PRODUCT_RANGE
     inside = np.clip(products, low * target, high * target)
     return np.maximum(inside - products, -high * target)
 

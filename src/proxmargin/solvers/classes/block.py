@@ -1,4 +1,4 @@
-"""Some columns of the data and one of ones, as Newton steps over several classes read them."""
+"""Some columns of the data and one of ones, for Newton steps over several classes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ __all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 
 Ids = NDArray[np.intp]
 
-# supports of more than this share of the classes make few zeros, which are not worth skipping
-CROWDED = 0.4
+DENSE_SUPPORT = 0.4  # share of classes with positive multipliers above which BLAS beats skipping
 
 
 class Live(NamedTuple):
@@ -149,7 +148,7 @@ class DenseBlock(Block):
 
     def curvature(self, live: Live, pairs: Pairs) -> Array:
         hessian = np.zeros((pairs.size, pairs.size))
-        if live.contrasts > CROWDED * live.samples.size * live.masses.shape[1]:
+        if live.contrasts > DENSE_SUPPORT * live.samples.size * live.masses.shape[1]:
             return self._crowded_curvature(live, pairs, hessian)
         compiled.add_dense_curvature(
             self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
@@ -158,7 +157,7 @@ class DenseBlock(Block):
         return hessian
 
     def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
-        """Where supports are large, by products of whole matrices."""
+        """By products of dense matrices, where supports are large."""
         inside = live.masses[live.samples] > 0
         rows = np.column_stack([self.matrix[live.samples], np.ones(live.samples.size)])
         spread = rows[:, pairs.columns]
@@ -236,11 +235,11 @@ class SparseBlock(Block):
 
 
 class ClassCoordinates(Remembers):
-    """The problem in coordinates in which its Newton systems are well conditioned.
+    """The problem in coordinates in which its Newton systems are well-conditioned.
 
-    With a free intercept dense features are centred (and centred sparse ones are not), which only
-    moves the intercept: ``intercept + centre' coef``. Without an l1 part, wide data are seen in
-    the span of their rows.
+    With a free intercept dense features are centred (and a centring of sparse ones is undone),
+    which the intercept absorbs: ``intercept + centre' coef``. Without an l1 part, wide data are
+    taken in the span of their rows.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Linear systems of dual Newton methods, each in the smallest space that holds it.
+"""Linear systems of dual Newton methods, each in the space of least dimension.
 
 With the Jacobians J of the penalty's prox, B of the intercept's and P of that of the conjugate of
 the loss, the Hessian of the augmented Lagrangian in the dual point is
@@ -6,8 +6,8 @@ the loss, the Hessian of the augmented Lagrangian in the dual point is
     V = tau X J X' + tau_b 1 B 1' + D,    D = ts (I - (1 - eps) P)
 
 on scores of all classes; eps keeps D invertible where P is a projection. Systems with V are
-solved as they stand where samples are few, and by the Woodbury identity in the live coefficients
-where those are fewer.
+factored where samples are few, and solved by the Woodbury identity in the active coefficients where
+those are fewer.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
-# sides up to which matrices are formed and factored; up to the first on the dual without asking
-SMALL, LARGEST = 400, 5000
-# groups whose coefficients share a size have this many at most, or it is not tried to join them
-MANY = 8
-# conjugate gradients beyond: relative residual and iterations at most
-CG_SHARE, CG_LIMIT = 1e-3, 500
+SMALL_SIDE = 400  # dual coordinates up to which the dual system is formed without comparing costs
+MAX_SIDE = 5000  # of a matrix that is formed and factored: 200 MB
+MAX_GROUP_SIZE = 8  # active coefficients per unit of rank beyond which the rank is not computed
+CG_TOLERANCE = 1e-3  # relative residual, for larger systems
+CG_STEPS = 500  # at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class DualNewtonSystem:
 
     @cached_property
     def live(self) -> NDArray[np.intp]:
-        """Features with a coefficient that the prox does not hold at zero."""
+        """Active features: those with a coefficient that the prox does not put to zero."""
         return np.flatnonzero(self.coef.live.any(axis=1))
 
     @cached_property
@@ -115,20 +114,20 @@ class DualNewtonSystem:
 
 
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """``V^-1 gradient`` on the support of dual points, in the smallest of three spaces."""
+    """``V^-1 gradient`` on the support of dual points, in the space of least dimension."""
     samples = dual_length(system)
-    if samples <= SMALL:
+    if samples <= SMALL_SIDE:
         return _dual_direction(system, gradient)
     if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
         rank = system.live.size
-        if rank < min(samples, LARGEST):
+        if rank < min(samples, MAX_SIDE):
             return _constrained_direction(system, gradient)
     else:
         rank = int(np.count_nonzero(system.jacobian.live))
-        factor = _Factor(system) if rank <= MANY * LARGEST else None
-        if factor is not None and factor.size < min(samples, LARGEST):
+        factor = _Factor(system) if rank <= MAX_GROUP_SIZE * MAX_SIDE else None
+        if factor is not None and factor.size < min(samples, MAX_SIDE):
             return factor.direction(gradient)
-    if samples <= LARGEST:
+    if samples <= MAX_SIDE:
         return _dual_direction(system, gradient)
     return _iterated_direction(system, gradient)
 
@@ -251,7 +250,7 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
 class _Factor:
     """``tau X J X' + tau_b 1 B 1' = F R R' F'``: F one matrix a class, R a root.
 
-    Where groups are within classes F already holds their roots, and is as narrow as J has rank.
+    Where groups are within classes F includes the root, and has as many columns as J has rank.
     """
 
     def __init__(self, system: DualNewtonSystem) -> None:
@@ -341,6 +340,6 @@ def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         return system.apply(flat.reshape(gradient.shape)).ravel()
 
     solved = conjugate_gradients(
-        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_SHARE, CG_LIMIT
+        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, CG_STEPS
     )
     return solved.reshape(gradient.shape)

@@ -22,23 +22,30 @@ from proxmargin.stopping import Stop
 
 __all__ = ["ClassMultipliers", "MultiplierNewton"]
 
-# sharpness: how far a multiplier in the unit simplex moves where its margin is missed by one
-FIRST_SHARPNESS, WARM_SHARPNESS, LARGEST_SHARPNESS = 0.2, 10.0, 3e5
-# its growth after a multiplier update: the least, the most, and this over the Newton steps taken
-GROWTH, FAST_GROWTH, EFFORT = 1.5, 8.0, 6.0
-# the smoothed problem is solved to this residual first, and to less from update to update
-FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.5, 1e-13
-# Newton steps on one smoothed problem
-MOST_STEPS = 60
-# features outside the working set that violate by more than this share of l1 ask for the same
-# smoothed problem again, on more features
-WRONG = 0.1
-FEW = 10
-# margins this close to the largest are on the kink, at a warm start
-KINK = 1e-3
-# curvature of the proximal terms: least of the coefficients', that of the intercept
-LEAST_PROXIMAL, INTERCEPT_PROXIMAL = 1e-6, 1e-6
-PATIENCE, PROGRESS = 4, 0.9
+# sharpness, the penalty parameter of the augmented Lagrangian: the move of a multiplier in the unit
+# simplex per unit by which the margin is missed
+FIRST_SHARPNESS = 0.2
+WARM_SHARPNESS = 10.0  # first value, from given coefficients
+MAX_SHARPNESS = 3e5  # beyond it the rounding of scores dominates the multipliers
+# its growth with each update of the multipliers: TARGET_STEPS over the Newton steps taken, within
+MIN_GROWTH = 1.5
+MAX_GROWTH = 8.0
+TARGET_STEPS = 6.0  # Newton steps on a smoothed problem at which sharpness would not grow
+# inexact solution of the smoothed problems, by their relative residual
+FIRST_RESIDUAL = 1e-2
+RESIDUAL_REDUCTION = 0.5  # factor from one problem to the next
+MIN_RESIDUAL = 1e-13  # some 500 ulp
+NEWTON_STEPS = 60  # on one smoothed problem, at most
+# working set of features
+OUTSIDE_VIOLATION = 0.1  # of l1: above it the same smoothed problem is solved on more features
+MIN_ADDED_FEATURES = 10  # half the least number that is added, if as many violate
+KINK_TOLERANCE = 1e-3  # distance to the largest margin within which a warm start takes a tie
+# proximal curvature
+MIN_PROXIMAL = 1e-6  # of the coefficients, in units of the l1 strength
+INTERCEPT_PROXIMAL = 1e-6  # of the intercept, absolute
+# convergence, at the largest sharpness
+GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,11 +66,12 @@ class ClassMultipliers(State):
     violations : (n_features,) or None
         Of the point, by the certificate.
     sharpness, proximal : float
-        Inverse width of the smoothing, and the proximal curvature in units of the l1 strength.
+        Penalty parameter of the augmented Lagrangian (the inverse width of the smoothing), and
+        the proximal curvature in units of the l1 strength.
     sharpest : float
-        A bound on the sharpness, lower where the line search has met rounding.
+        Upper bound of the sharpness, lowered where rounding ended a line search.
     residual : float
-        What the next smoothed problem is solved to.
+        Relative residual to which the next smoothed problem is solved.
     steps : int
         Newton steps that the last one took.
     solved : bool
@@ -78,7 +86,7 @@ class ClassMultipliers(State):
     centre_masses: Array
     violations: Array | None = None
     sharpness: float = FIRST_SHARPNESS
-    sharpest: float = LARGEST_SHARPNESS
+    sharpest: float = MAX_SHARPNESS
     proximal: float = 1.0
     residual: float = FIRST_RESIDUAL
     steps: int = 0
@@ -92,13 +100,13 @@ class ClassMultipliers(State):
 class MultiplierNewton(Solver[ClassMultipliers]):
     """Proximal method of multipliers for the multiclass hinge plus an elastic net.
 
-    Around multipliers p (a point of the unit simplex for each sample) and coefficients of the
-    last step it minimises the smooth function of `Smoothed`, curved only in the samples of which
-    several classes are tied, by semismooth Newton steps on the coefficients that are not at zero
-    for good; the maximisers are the next multipliers. The sharpness grows from step to step, the
-    proximal term of the coefficients falls. Because the smoothing is around the multipliers it
-    leaves no bias: the sharpness needs not go to infinity. Features are priced by the
-    certificate; only those of a working set are ever in a system.
+    Around the multipliers p (a point of the unit simplex for each sample) and the coefficients of
+    the last step it minimises the smooth function of `Smoothed` by semismooth Newton steps on the
+    active coefficients; only samples with a tie of several classes have curvature. The maximisers
+    are the next multipliers. The sharpness grows from step to step, the proximal term falls. As in
+    any augmented Lagrangian method the smoothing is around the multipliers and leaves no bias: the
+    sharpness need not go to infinity. Features are priced by the certificate, and systems have
+    those of a working set only.
 
     Notes
     -----
@@ -125,11 +133,13 @@ class MultiplierNewton(Solver[ClassMultipliers]):
             start = problem.null_point()
         whole = coordinates.stacked(start)
         members = np.arange(len(whole) - 1)
-        if _l1(problem) > 0 and members.size > 2 * FEW:
+        if _l1(problem) > 0 and members.size > 2 * MIN_ADDED_FEATURES:
             members = np.flatnonzero(whole[:-1].any(axis=1))
         stacked = np.vstack([whole[members], whole[-1:]])
         scores = coordinates.block(members).scores(stacked)
-        dual = loss.balanced(loss.dual_of(loss.near_points(scores, KINK)), problem.intercept)
+        dual = loss.balanced(
+            loss.dual_of(loss.near_points(scores, KINK_TOLERANCE)), problem.intercept
+        )
         masses = loss.points_of(dual)
         return ClassMultipliers(
             members=members, stacked=stacked, masses=masses, scores=scores,
@@ -138,10 +148,10 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         )  # fmt: skip
 
     def step(self, problem: Problem, state: ClassMultipliers) -> ClassMultipliers:
-        """Solve one smoothed problem: the next one, or the same on more features."""
+        """Solve the next smoothed problem, or the same one on a larger working set."""
         state = self._prepared(problem, state)
         smoothed = _smoothed(problem, state)
-        left = MOST_STEPS
+        left = NEWTON_STEPS
         if state.stop.max_iter is not None:
             left = min(left, state.stop.max_iter - state.n_iter)
         here, end = minimised(
@@ -163,14 +173,14 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         )
 
     def observe(self, problem: Problem, state: ClassMultipliers, gap: Gap) -> ClassMultipliers:
-        better = gap.relative_gap < PROGRESS * state.best
+        better = gap.relative_gap < GAP_REDUCTION * state.best
         idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
         return replace(
             state,
             violations=gap.violations,
             best=min(state.best, gap.relative_gap),
             idle=idle,
-            finished=state.finished or idle >= PATIENCE,
+            finished=state.finished or idle >= PATIENCE_STEPS,
         )
 
     def point(self, problem: Problem, state: ClassMultipliers) -> Point:
@@ -186,7 +196,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         return _loss(problem).dual_of(state.masses)
 
     def _prepared(self, problem: Problem, state: ClassMultipliers) -> ClassMultipliers:
-        """The next centre where the last problem is solved, and the working set grown."""
+        """Recentre where the last problem is solved, and grow the working set."""
         if state.violations is None:
             point, dual = self.point(problem, state), self.dual(problem, state)
             state = self.observe(problem, state, certify(problem, point, dual=dual))
@@ -195,23 +205,25 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         outside = state.violations.copy() if selects else np.zeros(1)
         if selects:
             outside[state.members] = 0.0
-        complete = float(outside.max(initial=0.0)) <= WRONG * _l1(problem)
+        complete = float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * _l1(problem)
         if state.n_iter > 0 and state.solved and complete:
-            growth = min(max(EFFORT / max(state.steps, 1), GROWTH), FAST_GROWTH)
+            growth = min(max(TARGET_STEPS / max(state.steps, 1), MIN_GROWTH), MAX_GROWTH)
             state = replace(
                 state,
                 centre=state.stacked,
                 centre_masses=state.masses,
                 sharpness=min(growth * state.sharpness, state.sharpest),
-                proximal=max(state.proximal / growth, LEAST_PROXIMAL),
-                residual=max(RESIDUAL_FALL * state.residual, LEAST_RESIDUAL),
+                proximal=max(state.proximal / growth, MIN_PROXIMAL),
+                residual=max(RESIDUAL_REDUCTION * state.residual, MIN_RESIDUAL),
             )
         return self._grown(problem, state, outside) if selects else state
 
     def _grown(self, problem: Problem, state: ClassMultipliers, outside: Array) -> ClassMultipliers:
         """The working set with the worst of the features outside it."""
         pairs = int(np.count_nonzero(state.stacked[:-1]))
-        size = min(2 * max(FEW, pairs, min(2 * state.scores.shape[0], 50)), outside.size)
+        size = min(
+            2 * max(MIN_ADDED_FEATURES, pairs, min(2 * state.scores.shape[0], 50)), outside.size
+        )
         worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
         worst = worst[outside[worst] > 0]
         if worst.size == 0:

@@ -18,12 +18,12 @@ from proxmargin.solvers.classes.system import class_system
 
 __all__ = ["ClassPoint", "End", "Smoothed", "minimised"]
 
-# corrections of the free pairs in a Newton step
-CORRECTIONS = 5
-# Armijo's rule: its share of the slope, what rounding of the objective may hide, halvings
-DESCENT, ROUNDING, HALVINGS = 1e-4, 1e-13, 30
-# along a step whose fall rounding hides the slope has to have fallen to this share
-FALL = 0.8
+ORTHANT_CORRECTIONS = 5  # active sets tried in a Newton step
+# line search
+ARMIJO_FRACTION = 1e-4  # of the slope, that the objective has to fall by
+OBJECTIVE_ROUNDING = 1e-13  # relative: a smaller decrease cannot be seen
+END_SLOPE_FRACTION = 0.8  # of the first slope, at the end of a step whose decrease is not seen
+HALVINGS = 30  # of a step
 EPS = float(np.finfo(float).eps)
 
 
@@ -49,7 +49,7 @@ class ClassPoint(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a smoothed problem was left."""
+    """How the iteration on a smoothed problem ended."""
 
     steps: int
     solved: bool
@@ -108,9 +108,9 @@ class Smoothed:
     def along(
         self, here: ClassPoint, direction: Array, side: Array
     ) -> Callable[[float], ClassPoint]:
-        """The points at some length of a step, kept in the orthant ``side``.
+        """The point at a step length, projected onto the orthant ``side``.
 
-        Scores are linear in the step but for coefficients that are put to zero, mostly few.
+        Scores are linear in the length but for the projected coefficients, which are mostly few.
         """
         ahead = self.block.scores(direction)
 
@@ -127,7 +127,7 @@ class Smoothed:
         return point
 
     def slope(self, here: ClassPoint) -> Array:
-        """The derivative of all but the l1 part."""
+        """The gradient of the smooth part."""
         pulled = self.block.adjoint(self.loss.dual_of(here.masses))
         proximal = self.proximal * (here.stacked - self.stacked)
         return np.where(self.movable, pulled + self.l2 * here.stacked + proximal, 0.0)
@@ -138,7 +138,7 @@ class Smoothed:
         return self.sharpness * self.loss.shares
 
     def residual(self, here: ClassPoint, slope: Array) -> float:
-        """The largest violation of the optimality conditions, relative to what is in balance."""
+        """The largest violation of the optimality conditions, over the penalty's gradient."""
         at_zero = np.maximum(np.abs(slope) - self.l1, 0.0)
         away = np.abs(slope + self.l1 * np.sign(here.stacked))
         rest = np.where(here.stacked == 0, at_zero, away)
@@ -146,7 +146,7 @@ class Smoothed:
         return max(float(rest[:-1].max(initial=0.0)) / (unit or 1.0), float(rest[-1].max()))
 
     def direction(self, here: ClassPoint, slope: Array, side: Array) -> Array:
-        """The Newton step in the orthant ``side``; pairs at zero that would leave it stay."""
+        """The Newton step in the orthant ``side``; pairs at zero that would leave it stay zero."""
         free = (side != 0) | (self.l1 == 0) & self.movable
         live = Live(here.live, here.masses, self.weights)
         diagonal = (self.l2 + self.proximal)[:, 0]
@@ -155,7 +155,7 @@ class Smoothed:
         zero = (system.pairs.gathered(here.stacked) == 0) & (towards != 0)
         keep = np.ones(towards.size, dtype=bool)
         move = np.zeros(free.shape)
-        for _ in range(CORRECTIONS):
+        for _ in range(ORTHANT_CORRECTIONS):
             move = system.step(slope + self.l1 * side, keep)
             wrong = keep & zero & (system.pairs.gathered(move) * towards < 0)
             if not wrong.any():
@@ -164,7 +164,7 @@ class Smoothed:
         return move
 
     def side(self, here: ClassPoint, slope: Array) -> Array:
-        """The signs that coefficients with an l1 part have, or are about to take; else zero."""
+        """The signs of coefficients with an l1 part, or of their first step away from zero."""
         entering = np.where(np.abs(slope) > self.l1, -np.sign(slope), 0.0)
         signs = np.where(here.stacked == 0, entering, np.sign(here.stacked))
         return np.where(self.l1 > 0, signs, 0.0)
@@ -173,7 +173,7 @@ class Smoothed:
 def minimised(
     smoothed: Smoothed, here: ClassPoint, target: float, limit: int, deadline: float
 ) -> tuple[ClassPoint, End]:
-    """Newton steps until the residual is small, or nothing more can be done."""
+    """Newton steps until the residual is at most ``target``, or the line search fails."""
     steps = 0
     while True:
         slope = smoothed.slope(here)
@@ -190,7 +190,10 @@ def minimised(
 
 
 def _stepped(smoothed: Smoothed, here: ClassPoint, slope: Array) -> ClassPoint | None:
-    """A Newton step, shortened where the objective asks for it, kept in its orthant."""
+    """A Newton step with a projected line search in its orthant; None if that fails.
+
+    Where the decrease is below rounding, the slope at its end decides (Hager and Zhang 2005).
+    """
     side = smoothed.side(here, slope)
     pull = slope + smoothed.l1 * side
     direction = smoothed.direction(here, slope, side)
@@ -199,12 +202,12 @@ def _stepped(smoothed: Smoothed, here: ClassPoint, slope: Array) -> ClassPoint |
         there = along(length)
         change = there.stacked - here.stacked
         fall = float(np.vdot(pull, change))
-        slack = ROUNDING * abs(here.value)
-        if there.value <= here.value + DESCENT * fall and fall < -slack:
+        slack = OBJECTIVE_ROUNDING * abs(here.value)
+        if there.value <= here.value + ARMIJO_FRACTION * fall and fall < -slack:
             return there
         if there.value <= here.value + slack and fall < 0:
             ahead = float(np.vdot(smoothed.slope(there) + smoothed.l1 * side, change))
-            if ahead <= -FALL * fall:
+            if ahead <= -END_SLOPE_FRACTION * fall:
                 return there
         length *= 0.5
     return None

@@ -18,21 +18,30 @@ from proxmargin.traits import Trait
 
 __all__ = ["Multipliers", "SemismoothNewton"]
 
-# first steps: of the scores, in units of samples; of all of them, where the start is close
-FIRST_SCORES, CLOSE, CLOSE_GAIN = 2.0, 2e-2, 30.0
-# growth of the steps from one subproblem to the next, more and less where it took few and many
-# Newton steps; what they are divided by where Newton's method fails
-GROWTH, FEW, MANY, SHRINK = 3.0, 3, 12, 5.0
-# the first subproblem is solved to this residual of a score, each further one to a share of that
-FIRST_RESIDUAL, RESIDUAL_FALL, LEAST_RESIDUAL = 1e-2, 0.3, 1e-14
-RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)
-NEWTON_STEPS = 50
-# of the loss where its conjugate has no curvature, relative to the step of the scores
-LEAST_DAMPING, MOST_DAMPING = 1e-9, 0.5
-# Armijo's rule, and the rounding of the terms that the dual function is a sum of
-SUFFICIENT, ROUNDING, HALVINGS = 1e-4, 1e-15, 40
-# subproblems without progress of the gap after which rounding is all that is left
-PATIENCE, PROGRESS = 8, 0.9
+# proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
+FIRST_SCORE_STEP = 2.0  # of the scores, per sample
+WARM_START_GAP = 2e-2  # relative gap of a start from which later, longer steps are taken
+WARM_START_GAIN = 30.0  # factor on all steps then
+STEP_GROWTH = 3.0  # factor from one subproblem to the next: twice it, or its root, if
+FEW_NEWTON_STEPS = 3  # at most were taken, or
+MANY_NEWTON_STEPS = 12  # were exceeded
+STEP_RETREAT = 5.0  # divisor where Newton's method failed
+# inexact solution of the subproblems, by the root mean square of X W + b - Z
+FIRST_RESIDUAL = 1e-2  # in units of a score
+RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
+MIN_RESIDUAL = 1e-14
+RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)  # 8 ulp of the terms that scores consist of
+NEWTON_STEPS = 50  # on one subproblem, at most
+# regularisation where the conjugate of the loss has no curvature, relative to the score step
+MIN_DAMPING = 1e-9
+MAX_DAMPING = 0.5
+# line search
+ARMIJO_FRACTION = 1e-4  # of the slope, that the dual function has to rise by
+OBJECTIVE_ROUNDING = 1e-15  # 5 ulp, of the sum of the absolute values of its terms
+HALVINGS = 40  # of a step
+# convergence
+GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+PATIENCE_STEPS = 8  # subproblems without progress: the gap has reached rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,9 +54,9 @@ class Multipliers(State):
         The centre of the proximal terms; scores include the intercept, that of centred features
         where they are.
     image : (n_samples, n_outputs)
-        ``X coef + intercept``, which the scores equal in the end.
+        ``X coef + intercept``, equal to the scores at the solution.
     dual : (n_samples, n_outputs)
-        Where Newton's method goes on from.
+        Warm start of the next Newton iteration.
     proven : (n_samples, n_outputs)
         A point of the domain of the conjugate of the loss, to certify with.
     tau, tau_b, ts : float
@@ -76,9 +85,9 @@ class Multipliers(State):
 
 
 class _Trial(NamedTuple):
-    """The primal point that a dual point stands for, and the dual function there.
+    """The primal point that belongs to a dual point, and the dual function there.
 
-    ``size`` is the sum of the absolute values of what ``value`` is the sum of.
+    ``size`` is the sum of the absolute values of the terms of ``value``, the scale of its rounding.
     """
 
     dual: Array
@@ -101,13 +110,13 @@ class SemismoothNewton(Solver[Multipliers]):
         ``W = prox_{tau G}(W_t - tau X'q)``,  ``b = prox_{tau_b B}(b_t - tau_b 1'q)``,
         ``Z = Z_t + ts (q - y)``,  ``y = prox_{L* / ts}(q + Z_t / ts)``.
 
-    A semismooth Newton step takes the Jacobians of the three proximal maps
-    (`dual_newton_systems`, beside this file); Armijo's rule shortens it. Steps grow from one
-    subproblem to the next, so that the method converges superlinearly, and y, which is in the
-    domain of the conjugate of the loss whatever the accuracy, certifies.
+    A semismooth Newton step uses the Jacobians of the three proximal maps
+    (`dual_newton_systems`), with an Armijo line search. Steps grow from one subproblem to the next,
+    which makes the method converge superlinearly; y lies in the domain of the conjugate of the loss
+    at any accuracy, and is the dual point of the certificate.
 
-    Of any loss and penalty whose maps and Jacobians are known; for problems with few samples or
-    few live coefficients.
+    For any loss and penalty whose proximal maps have known Jacobians; fast where samples or active
+    coefficients are few.
     """
 
     name: ClassVar[str] = "ssnal"
@@ -141,7 +150,7 @@ class SemismoothNewton(Solver[Multipliers]):
             proven=dual,
             tau=samples / square if square > 0 else samples,
             tau_b=samples,
-            ts=FIRST_SCORES * samples,
+            ts=FIRST_SCORE_STEP * samples,
             stop=stop,
         )
 
@@ -155,12 +164,18 @@ class SemismoothNewton(Solver[Multipliers]):
                 state,
                 n_iter=n_iter,
                 idle=state.idle + 1,
-                tau=state.tau / SHRINK,
-                tau_b=state.tau_b / SHRINK,
-                ts=state.ts / SHRINK,
-                finished=state.idle + 1 >= PATIENCE,
+                tau=state.tau / STEP_RETREAT,
+                tau_b=state.tau_b / STEP_RETREAT,
+                ts=state.ts / STEP_RETREAT,
+                finished=state.idle + 1 >= PATIENCE_STEPS,
             )
-        growth = GROWTH * 2.0 if steps <= FEW else GROWTH if steps <= MANY else np.sqrt(GROWTH)
+        growth = (
+            STEP_GROWTH * 2.0
+            if steps <= FEW_NEWTON_STEPS
+            else STEP_GROWTH
+            if steps <= MANY_NEWTON_STEPS
+            else np.sqrt(STEP_GROWTH)
+        )
         moved = np.linalg.norm(trial.coef - state.coef)
         return replace(
             state,
@@ -174,15 +189,15 @@ class SemismoothNewton(Solver[Multipliers]):
             tau=state.tau * growth,
             tau_b=state.tau_b * growth,
             ts=state.ts * growth,
-            residual=max(state.residual * RESIDUAL_FALL, LEAST_RESIDUAL),
+            residual=max(state.residual * RESIDUAL_REDUCTION, MIN_RESIDUAL),
             point_change=float(moved / (1.0 + np.linalg.norm(state.coef))),
             idle=state.idle + 1,
-            finished=state.idle + 1 >= PATIENCE,
+            finished=state.idle + 1 >= PATIENCE_STEPS,
         )
 
     def observe(self, problem: Problem, state: Multipliers, gap: Gap) -> Multipliers:
-        if gap.gap <= PROGRESS * state.gap:
-            close = state.n_iter == 0 and gap.relative_gap <= CLOSE
+        if gap.gap <= GAP_REDUCTION * state.gap:
+            close = state.n_iter == 0 and gap.relative_gap <= WARM_START_GAP
             state = replace(state, gap=gap.gap, idle=0, finished=False)
             return _closer(state) if close else state
         return state
@@ -203,13 +218,13 @@ class SemismoothNewton(Solver[Multipliers]):
 
 
 def _closer(state: Multipliers) -> Multipliers:
-    """From a point that is close to the solution, the steps of later subproblems."""
+    """The steps of a later subproblem, for a warm start close to the solution."""
     return replace(
         state,
-        tau=CLOSE_GAIN * state.tau,
-        tau_b=CLOSE_GAIN * state.tau_b,
-        ts=CLOSE_GAIN * state.ts,
-        residual=state.residual * RESIDUAL_FALL**2,
+        tau=WARM_START_GAIN * state.tau,
+        tau_b=WARM_START_GAIN * state.tau_b,
+        ts=WARM_START_GAIN * state.ts,
+        residual=state.residual * RESIDUAL_REDUCTION**2,
     )
 
 
@@ -220,13 +235,13 @@ class _Subproblem:
         self.problem, self.state = problem, state
         self.design = problem.centred.design
         self.support = problem.loss.dual_support
-        # scores and coefficients are differences of terms of the size of their steps
+        # scores and coefficients are differences of terms as large as their steps
         lengths = state.ts + state.tau * float(self.design.row_norms().max())
         rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
         self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
     def solved(self, limit: int) -> tuple[_Trial, Array, int, bool]:
-        """The solution, its ``X W + 1 b``, Newton steps taken, and whether it is one."""
+        """The last trial, its ``X W + 1 b``, the Newton steps taken, and whether it converged."""
         dual = np.where(self.support, self.state.dual, 0.0)
         trial = self.at(dual, self.design.adjoint(dual))
         steps = 0
@@ -245,7 +260,7 @@ class _Subproblem:
             trial = reached
 
     def at(self, dual: Array, pulled: Array) -> _Trial:
-        """What a dual point, with ``X'`` times it, stands for."""
+        """The primal point and the dual function at a dual point; ``pulled`` is ``X'dual``."""
         problem, state = self.problem, self.state
         sums = dual.sum(axis=0)
         coef = problem.penalty.prox(state.coef - state.tau * pulled, state.tau)
@@ -285,21 +300,21 @@ class _Subproblem:
         )
 
     def damping(self, gradient: Array) -> float:
-        """As much as lets a residual move dual coordinates, where the loss has no curvature, by
-        that many margins times the share of a sample."""
+        """The regularisation where the loss has no curvature: the residual of a score, in units of
+        the score step. It vanishes with the residual, so that convergence stays superlinear."""
         count = float(np.count_nonzero(self.support))
         samples = float(np.count_nonzero(self.problem.loss.shares))
         residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
-        return float(np.clip(samples * residual / self.state.ts, LEAST_DAMPING, MOST_DAMPING))
+        return float(np.clip(samples * residual / self.state.ts, MIN_DAMPING, MAX_DAMPING))
 
     def searched(self, trial: _Trial, direction: Array, slope: float) -> _Trial | None:
-        """A step of Armijo's rule; None where rounding hides every one."""
+        """The first step that meets Armijo's rule up to rounding; None if none does."""
         pulled = self.design.adjoint(direction)
         length = 1.0
         for _ in range(HALVINGS):
             reached = self.at(trial.dual + length * direction, trial.pulled + length * pulled)
-            rounding = ROUNDING * (trial.size + reached.size)
-            if reached.value >= trial.value + SUFFICIENT * length * slope - rounding:
+            rounding = OBJECTIVE_ROUNDING * (trial.size + reached.size)
+            if reached.value >= trial.value + ARMIJO_FRACTION * length * slope - rounding:
                 return reached
             length *= 0.5
         return None

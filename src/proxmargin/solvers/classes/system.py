@@ -1,9 +1,9 @@
 """Systems of Newton steps over pairs of columns and classes, with curvature in few samples.
 
-With B the roots of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
--r`` is solved over the pairs, over the contrasts between the classes of the live samples, or by
-conjugate gradients, whichever is least work. How many of the last are needed only they can tell:
-where all pairs are kept they are tried before a matrix is factorised.
+With B a square root of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
+-r`` is solved over the pairs, over the contrasts between the classes of the live samples
+(Woodbury), or by conjugate gradients, whichever is least work. The number of CG steps depends on
+the unknown condition number: where all pairs are kept, CG is tried before a matrix is factored.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inve
 __all__ = ["ClassSystem", "class_system"]
 
 WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
-LARGEST = 2500  # rows of a matrix that is factored; larger systems are solved by CG
-SHARE = 1e-3  # CG tolerance: relative residual
-MOST_STEPS = 500  # CG iterations of one step at most
-TRIAL = 0.5  # share of the work of a factor that CG may take before it
-GAIN = 6.0  # speed of an operation of a factor over one of CG
-FEWEST_STEPS = 20  # CG iterations for which a trial is worth it
+MAX_SIDE = 2500  # of a matrix that is factored; larger systems are solved by CG
+CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
+CG_STEPS = 500  # at most
+# CG before a factor, whose convergence cannot be known beforehand
+CG_WORK_FRACTION = 0.5  # of the work of the factor that it may take
+BLAS_SPEEDUP = 6.0  # of an operation of the factor over one of a product with the data
+MIN_CG_STEPS = 20  # it is not tried for fewer
 
 
 class ClassSystem(ABC):
@@ -66,7 +67,7 @@ class ClassSystem(ABC):
 
 
 class Factored(ClassSystem):
-    """A matrix that is factorised, and used again where few of its pairs are left out."""
+    """A factored matrix, reused where few of its pairs are left out."""
 
     # pairs that may be left out, as a share of the rows of the matrix
     few: ClassVar[float]
@@ -99,8 +100,7 @@ class _Base(NamedTuple):
         return bool(gone <= few * self.rows and not (keep & ~self.keep).any())
 
     def solved_on(self, kept: NDArray[np.bool_], right: Array) -> Array:
-        """The solution with the others of its pairs at zero: what holds them there is a multiplier
-        for each."""
+        """The solution with the other pairs fixed at zero, by a Schur complement of their size."""
         gone = np.flatnonzero(~kept)
         rights = np.zeros((kept.size, 1 + gone.size), order="F")
         rights[kept, 0] = right
@@ -154,7 +154,7 @@ class OverContrasts(Factored):
 
 
 class OverGram(ClassSystem):
-    """The same matrix from inner products of samples, where every pair is in the system."""
+    """The same matrix from the Gram matrix of the samples, where every pair is in the system."""
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
@@ -190,17 +190,17 @@ class MatrixFreePairs(ClassSystem):
     """Products with the data only, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        return self.iterated(keep, right, MOST_STEPS)
+        return self.iterated(keep, right, CG_STEPS)
 
     def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
-        """What at most so many steps arrive at."""
+        """The approximate solution after at most ``most`` steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         bends = self.pairs.gathered(self.block.bends(self.live))[keep]
         return conjugate_gradients(
             lambda values: self.product(keep, values),
             1.0 / (diagonal + bends),
             right,
-            SHARE,
+            CG_TOLERANCE,
             most,
         )
 
@@ -217,7 +217,7 @@ class MatrixFreePairs(ClassSystem):
 
 
 class Tried(ClassSystem):
-    """Conjugate gradients of few steps, and a matrix where those do not arrive.
+    """Few steps of conjugate gradients, and a factored matrix where these do not converge.
 
     Parameters
     ----------
@@ -244,28 +244,28 @@ class Tried(ClassSystem):
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         found = self.first.iterated(keep, right, self.most)
         off = float(np.linalg.norm(self.first.product(keep, found) - right))
-        arrived = off <= 2.0 * SHARE * float(np.linalg.norm(right))
+        arrived = off <= 2.0 * CG_TOLERANCE * float(np.linalg.norm(right))
         return found if arrived else self.second().solved(keep, right)
 
 
 def class_system(
     block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
 ) -> ClassSystem:
-    """The system in the form that is least work; without selection all pairs are always kept."""
+    """The cheapest form of the system; without selection all pairs are always kept."""
     pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
-    if min(pairs, contrasts) > LARGEST:
+    if min(pairs, contrasts) > MAX_SIDE:
         return MatrixFreePairs(block, live, free, diagonal)
     if selects:
         kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
         return kind(block, live, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
     steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
-    if steps < FEWEST_STEPS:
+    if steps < MIN_CG_STEPS:
         return kind(block, live, free, diagonal)
     return Tried(block, live, free, diagonal, steps, kind)
 
 
 def _affordable_steps(block: Block, classes: int, side: int) -> int:
-    """Conjugate gradients for `TRIAL` of the work of a matrix with that many rows."""
-    step = GAIN * 4.0 * max(block.entries, 1) * classes
-    return min(int(TRIAL * side**3 / 3.0 / step), MOST_STEPS)
+    """CG steps for `CG_WORK_FRACTION` of the work of factoring a matrix with ``side`` rows."""
+    step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * classes
+    return min(int(CG_WORK_FRACTION * side**3 / 3.0 / step), CG_STEPS)

@@ -31,7 +31,7 @@ from proxmargin.sides import (
     primal_side,
     scaled_side,
 )
-from proxmargin.solver import ROOM, Solver, State, require
+from proxmargin.solver import LIPSCHITZ_MARGIN, Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
@@ -43,13 +43,14 @@ __all__ = [
     "GuaranteedProximalGradient",
 ]
 
-# a step is uphill only by more than the rounding of the inner product that says so
-ROUNDING = 1e-14
-# constants beyond these have no meaning as step lengths
-SMALLEST, LARGEST = 1e-100, 1e200
-# iterations without a new least F (or one that is the same but for rounding) after which a method
-# has no step length any more that works, and is cycling
-PATIENCE, SAME = 1000, 1e-12
+SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
+MIN_LIPSCHITZ = 1e-100  # step constants outside this range overflow as step lengths
+MAX_LIPSCHITZ = 1e200
+# convergence: a method without a step length that works cycles
+SAME_OBJECTIVE = (
+    1e-12  # relative difference of objectives within which F counts as equal to its least
+)
+PATIENCE_STEPS = 1000  # iterations without F at its least value, and half of all iterations
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,13 +62,13 @@ class Accelerated(State):
     u, u_old : arrays
         The last two points.
     image, image_old, response, response_old
-        Theirs (`proxmargin.sides.Side`); responses are kept where they can be combined.
+        Their images and responses (`proxmargin.sides.Side`); responses only where they are affine.
     t, lipschitz : float
         t_{k-1} and L_{k-1}: of the last step.
     next_lipschitz : float
         L_k before the search.
     bound : float
-        The constant that L never needs to exceed.
+        Upper bound of the Lipschitz constant.
     decrease : float
         eta_d.
     restart_at, patience : int
@@ -75,7 +76,7 @@ class Accelerated(State):
     objective : float
         F(u).
     lowest, lowest_at : float, int
-        The least F so far, and the last iteration that came down to it.
+        The least F so far, and the last iteration that reached it.
     """
 
     u: Array
@@ -123,8 +124,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     Parameters
     ----------
     bt, dec, re, mt, st : bool
-        The strategies; see the module. Without 'bt' the constant is its upper bound, which a ball
-        does not have.
+        The strategies; see the module. Without 'bt' L is its upper bound, which the dual side of a
+        ball does not have.
     growth, decrease : float > 1
         eta_u and eta_d.
     stability : float in [0, 1]
@@ -134,16 +135,16 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     bt_every : int
         Iterations between two tests of L.
     floor : float >= 0
-        xi, the share of the domain that dual coordinates stay away from ends at which the
+        xi: distance, as a share of the domain, that dual coordinates keep from ends at which the
         conjugate of the loss is not smooth (logistic, DWD).
     scaled : bool
-        On the primal side, work in coordinates in which every feature has unit scale.
+        On the primal side, precondition: every feature has unit scale.
 
     Notes
     -----
-    A step from a restart is a plain proximal gradient step, which cannot go uphill but by
-    rounding: no restart is made there, so that 're' without 'mt' cannot stop moving. L stays
-    below a few times its upper bound, where the test fails by rounding alone.
+    The step after a restart is a plain proximal gradient step, which goes uphill only by rounding;
+    no restart is made there, so that 're' without 'mt' cannot stall. L stays within a small factor
+    of its upper bound, beyond which only rounding can fail the test.
     """
 
     bt: bool = True
@@ -211,19 +212,19 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         objective = side.value(trial.u, trial.image)
         moved = trial.u - state.u
         size = float(np.linalg.norm(moved))
-        low = objective <= state.lowest + SAME * abs(state.lowest) or n_iter == 1
+        low = objective <= state.lowest + SAME_OBJECTIVE * abs(state.lowest) or n_iter == 1
         fresh = replace(
             state,
             n_iter=n_iter,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=size / (1.0 + float(np.linalg.norm(state.u))),
-            finished=not trial.lipschitz < LARGEST or np.array_equal(trial.u, trial.base.u),
+            finished=not trial.lipschitz < MAX_LIPSCHITZ or np.array_equal(trial.u, trial.base.u),
             lowest=min(state.lowest, objective),
             lowest_at=n_iter if low else state.lowest_at,
             lipschitz=trial.lipschitz,
             next_lipschitz=self._decreased(side, state, trial),
         )
-        if n_iter - fresh.lowest_at > max(PATIENCE, n_iter // 2):
+        if n_iter - fresh.lowest_at > max(PATIENCE_STEPS, n_iter // 2):
             fresh = replace(fresh, finished=True)
         if self._goes_uphill(side, state, trial, n_iter):
             return self._restarted(state, fresh)
@@ -249,10 +250,10 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         return self._side(problem).dual(state.u)
 
     def _is_careful(self, side: Side) -> bool:
-        """Test L at each step and by a divergence, and let it fall only where there was room.
+        """Whether L is tested at each step by a Bregman divergence, and falls only if that allows.
 
-        The printed methods compare values of F and Q, which lose their digits near the optimum,
-        and let L fall after each step.
+        The printed methods compare values of F and Q, a difference that suffers from cancellation
+        near the optimum, and decrease L after each step.
         """
         return False
 
@@ -267,7 +268,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         base = self._base(side, state, lipschitz)
         while True:
             if not np.isfinite(base.gradient).all():
-                return _Trial(state.u, state.image, base, LARGEST, 0.0)
+                return _Trial(state.u, state.image, base, MAX_LIPSCHITZ, 0.0)
             u = side.prox(base.u - base.gradient / lipschitz, 1.0 / lipschitz)
             image = side.image(u)
             moved = u - base.u
@@ -275,8 +276,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             if not tested or square == 0.0:
                 return _Trial(u, image, base, lipschitz, 0.0)
             curvature = 2.0 * self._rise_above_tangent(side, base, u, image) / square
-            most = ROOM * state.bound
-            if curvature <= lipschitz or lipschitz >= min(most, LARGEST):
+            most = LIPSCHITZ_MARGIN * state.bound
+            if curvature <= lipschitz or lipschitz >= min(most, MAX_LIPSCHITZ):
                 return _Trial(u, image, base, lipschitz, curvature)
             lipschitz = min(self.growth * lipschitz, most)
             if self.coupled:
@@ -304,12 +305,12 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
     def _decreased(self, side: Side, state: Accelerated, trial: _Trial) -> float:
         """'dec': L for the next step."""
-        smaller = max(trial.lipschitz / state.decrease, SMALLEST)
+        smaller = max(trial.lipschitz / state.decrease, MIN_LIPSCHITZ)
         room = not self._is_careful(side) or trial.curvature <= smaller
         return smaller if self.dec and room else trial.lipschitz
 
     def _goes_uphill(self, side: Side, state: Accelerated, trial: _Trial, n_iter: int) -> bool:
-        """'re' and 'mt': whether the step turned back, and restarting is allowed."""
+        """'re' and 'mt': whether the step goes uphill, and a restart is allowed."""
         allowed = n_iter > state.restart_at + (state.patience if self.mt else 0)
         if not self.re or not allowed or trial.base.t <= 1.0:
             return False
@@ -317,7 +318,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         slope = float(np.vdot(trial.base.gradient, moved))
         rise = slope + side.penalty_value(trial.u) - side.penalty_value(state.u)
         size = float(np.linalg.norm(trial.base.gradient)) * float(np.linalg.norm(moved))
-        return rise > ROUNDING * size
+        return rise > SLOPE_ROUNDING * size
 
     def _restarted(self, state: Accelerated, fresh: Accelerated) -> Accelerated:
         """Stay at the last point, without momentum."""
@@ -355,14 +356,14 @@ class FastProximalGradient(GuaranteedProximalGradient):
     Takes the parameters of `AcceleratedProximalGradient`, and
 
     careful : bool, optional
-        Test L at each step, by a Bregman divergence, and let it fall only where the last step left
-        room. By default on the primal side, where a test costs no product with the data, and where
-        skipping it lets L sink below what the steps need; with False it is the printed method.
+        Test L at each step, by a Bregman divergence, and decrease it only if the measured curvature
+        allows. By default on the primal side, where a test costs no product with the data, and
+        where L would otherwise fall below the curvature; False is the printed method.
 
     Notes
     -----
     On the dual side this is the printed method, which can cycle: nine steps between two tests
-    with an L that is too small. The certificate then says how far it got.
+    may have an L that is too small. The certificate then reports the gap that was reached.
     """
 
     bt_every: int = 10
@@ -377,10 +378,10 @@ class FastProximalGradient(GuaranteedProximalGradient):
 
 @dataclass(frozen=True)
 class FastProximalGradientStar(GuaranteedProximalGradient):
-    """Algorithm 3 at two products with the data an iteration, with a test that keeps its digits.
+    """Algorithm 3 at two products with the data an iteration, with a test free of cancellation.
 
-    ``F <= Q`` is tested as a Bregman divergence, in closed form, and the conjugate of the loss is
-    taken whole, so that no floor ``xi`` is needed. Takes the parameters of
+    ``F <= Q`` is tested as a Bregman divergence, in closed form, and the prox of the whole
+    conjugate of the loss is used, so that no floor ``xi`` is needed. Takes the parameters of
     `AcceleratedProximalGradient`.
     """
 

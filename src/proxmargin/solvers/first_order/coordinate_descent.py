@@ -44,8 +44,8 @@ class CoordinateDescent(Solver[Sweeping]):
     """Sweeps of ``w_j <- soft(M_j w_j - f'_j, l1) / (M_j + l2)`` and the same for the intercept.
 
     ``M_j`` majorises the curvature along coordinate j, so that every step descends. The scores
-    are kept up to date; a sweep reads every column once or twice. Data are read by columns: in C
-    order that is slow, which is why a `WorkingSet` gives it the columns it works on in F order.
+    are updated after every step; a sweep reads every column once or twice. Columns of C-ordered
+    data are strided and slow to read: a `WorkingSet` copies those in use to Fortran order.
     """
 
     name: ClassVar[str] = "gcd"
@@ -57,7 +57,7 @@ class CoordinateDescent(Solver[Sweeping]):
         if not known:
             return super().objection(problem) or "it needs a loss of margins and an elastic net"
         if not problem.design.has_columns:
-            return "it reads single columns, and standardised sparse data have none that are sparse"
+            return "it reads single columns, which are dense in standardised sparse data"
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:

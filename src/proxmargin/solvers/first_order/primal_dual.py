@@ -8,8 +8,8 @@ their column of ones:
 
 A loss within a budget gets a level zeta_i >= h_i(z_i) for each sample (Algorithm 2): the levels
 are projected onto the half-space ``sum_i s_i zeta_i <= budget``, and rows with their levels onto
-the epigraphs of the h_i. The second hat of the printed algorithm is not the first: what is
-projected is ``y + sigma T(2 x+ - x)``, and what is left of it becomes the next y.
+the epigraphs of the h_i. The two hats of the printed algorithm differ: ``y + sigma T(2 x+ - x)``
+is projected, and the residual of the projection is the next y (Moreau).
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from proxmargin.traits import Trait
 
 __all__ = ["PrimalDual", "Saddle", "operator_norm"]
 
-# power iterations for |T|; the estimate, which is from below, is raised by this
-POWER_STEPS, RAISE = 60, 1.02
-# a restart follows a gap of this share of that at the last one
-RESTART = 0.3
-# the balance moves this far (in its logarithm) towards the one observed since the last restart
-SMOOTHING = 0.5
+POWER_ITERATIONS = 60  # for |T|
+NORM_MARGIN = 1.02  # factor on the estimate of |T|, which is a lower bound
+RESTART_GAP = 0.3  # gap, over the one at the last restart, that triggers the next
+BALANCE_SMOOTHING = 0.5  # exponential smoothing of log balance at a restart
 
 
 class Primal(NamedTuple):
@@ -69,11 +67,11 @@ class Saddle(State):
     ----------
     primal, dual
     primal_sum, dual_sum, count
-        Of the pairs since the last restart.
+        Sums and number of the pairs since the last restart.
     primal_start, dual_start, gap_start
-        Where that was.
+        The pair and the gap at the last restart.
     norm : float
-        |T|, or a little more.
+        An upper bound of |T|.
     balance : float
         ``sqrt(tau / sigma)``.
     """
@@ -91,14 +89,14 @@ class Saddle(State):
 
 
 class Splitting(ABC):
-    """What the dual step projects, and how its result reads as a dual point of the loss."""
+    """The dual step, and how its result maps to a dual point of the loss."""
 
     factor: float = 1.0
     """|T|^2 in units of the squared norm of the data."""
 
     @abstractmethod
     def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
-        """First levels, and a first dual point: one of the loss that is known, or zero."""
+        """First levels, and a first dual point: the given one of the loss, or zero."""
 
     @abstractmethod
     def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
@@ -113,7 +111,7 @@ class Splitting(ABC):
         """The dual point of the loss, (n_samples, n_outputs)."""
 
     def proof(self, dual: Dual, intercept: Penalty) -> Array:
-        """A dual point near that one which proves more."""
+        """A dual point near that one with a smaller gap."""
         return self.dual_point(dual)
 
 
@@ -171,7 +169,7 @@ class Epigraphs(Splitting):
         return point
 
     def proof(self, dual: Dual, intercept: Penalty) -> Array:
-        """For the one multiplier of all levels: at the solution these are ``-nu s_i``."""
+        """Balanced for one multiplier nu of all levels: at the solution they are ``-nu s_i``."""
         point, nu = self.dual_point(dual), -float(self.shares @ dual.levels) / self.square
         return nu * self.loss.balanced(point / nu, intercept) if nu > 0 else np.zeros_like(point)
 
@@ -188,13 +186,13 @@ class PrimalDual(Solver[Saddle]):
     relaxation : float in (0, 2)
         Over-relaxation of both steps.
     restarts : bool
-        Go on from the average of the pairs since the last restart where its certified gap has
-        fallen enough, and let the balance follow the distances travelled.
+        Restart from the average of the pairs since the last restart when its certified gap has
+        fallen enough, and adapt the balance to the ratio of primal and dual distances.
 
     Notes
     -----
-    |T| counts the column of ones, which dominates where features are not centred. The paper's
-    stop, small changes of the iterates, says little: the certificate decides here.
+    |T| includes the column of ones, which dominates where features are not centred. The paper stops
+    at small changes of the iterates, which bound no error: here the certificate decides.
     """
 
     balance: float | None = None
@@ -255,7 +253,7 @@ class PrimalDual(Solver[Saddle]):
         )
 
     def point(self, problem: Problem, state: Saddle) -> Point:
-        """The iterate, in the domain of the penalties, which relaxation leaves by rounding."""
+        """The iterate, projected onto the domain of the penalties, which over-relaxation leaves."""
         return problem.projected(Point(state.primal.coef, state.primal.intercept))
 
     def dual(self, problem: Problem, state: Saddle) -> Array | None:
@@ -271,7 +269,7 @@ class PrimalDual(Solver[Saddle]):
             problem.projected(Point(mean.coef, mean.intercept)),
             dual=splitting_of(problem.loss).proof(dual, problem.intercept),
         )
-        if min(averaged.gap, gap.gap) > RESTART * state.gap_start:
+        if min(averaged.gap, gap.gap) > RESTART_GAP * state.gap_start:
             return state
         state = replace(state, balance=_travelled(state))
         if averaged.gap < gap.gap:
@@ -287,14 +285,14 @@ def splitting_of(loss: Loss) -> Splitting:
 
 
 def operator_norm(design: Design, with_ones: bool) -> float:
-    """The largest singular value of the data with a column of ones, raised by a little.
+    """An upper estimate of the largest singular value of the data with a column of ones.
 
-    By power iterations; the root of the sum of squares is another bound.
+    By power iterations times `NORM_MARGIN`, and never above the Frobenius norm.
     """
     right = np.random.default_rng(0).standard_normal((design.n_features + 1, 1))
     right[-1] *= float(with_ones)
     norm = 0.0
-    for _ in range(POWER_STEPS):
+    for _ in range(POWER_ITERATIONS):
         size = float(np.linalg.norm(right))
         if size == 0:
             break
@@ -302,7 +300,7 @@ def operator_norm(design: Design, with_ones: bool) -> float:
         norm = float(np.linalg.norm(left))
         right = np.vstack([design.adjoint(left), float(with_ones) * left.sum(keepdims=True)])
     rows = design.row_norms() + float(with_ones)
-    return min(RAISE * norm, float(np.sqrt(rows.sum())))
+    return min(NORM_MARGIN * norm, float(np.sqrt(rows.sum())))
 
 
 def _guess(problem: Problem) -> float:
@@ -314,14 +312,14 @@ def _guess(problem: Problem) -> float:
 
 
 def _travelled(state: Saddle) -> float:
-    """The balance, moved towards the ratio of the distances since the last restart."""
+    """The balance, smoothed towards the ratio of the distances moved since the last restart."""
     primal = [a - b for a, b in zip(state.primal, state.primal_start, strict=True)]
     dual = [a - b for a, b in zip(state.dual, state.dual_start, strict=True)]
     across = np.linalg.norm([np.linalg.norm(primal[0]), np.linalg.norm(primal[1])])
     along = np.linalg.norm([np.linalg.norm(part) for part in dual])
     if across == 0 or along == 0:
         return state.balance
-    return float(state.balance * (across / along / state.balance) ** SMOOTHING)
+    return float(state.balance * (across / along / state.balance) ** BALANCE_SMOOTHING)
 
 
 def _restarted(state: Saddle, primal: Primal, dual: Dual, gap: float) -> Saddle:

@@ -10,16 +10,16 @@ import numpy as np
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import PrimalSide, primal_side
-from proxmargin.solver import ROOM, Solver, State, require
+from proxmargin.solver import LIPSCHITZ_MARGIN, Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
 
 
-# a rise of this share of the objective is what rounding may make of a descent; without it the
-# last digits of the gap would have to be reached without extrapolation
-ROUNDING = 4 * float(np.finfo(float).eps)
+# relative rise of the objective that counts as rounding: without it the monotone test would turn
+# off extrapolation for the last digits of the gap
+OBJECTIVE_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +38,7 @@ class Momentum(State):
     lipschitz : float
         L_k.
     bound : float
-        The constant that L_k never needs to exceed.
+        Upper bound of the Lipschitz constant.
     objective : float
         F(u).
     """
@@ -72,7 +72,7 @@ class ProximalGradient(Solver[Momentum]):
         Grow ``L_k`` by ``eta`` from ``L_0 = 2 L_f / n`` until (11) holds, never above L_f of (8);
         with False, keep ``L_k = L_f``.
     monotone : bool
-        Take the step again without extrapolation whenever the objective rises (line 6).
+        Repeat the step without extrapolation whenever the objective rises (line 6).
     extrapolate : bool
         With False, ``omega = 0``: the plain method of the two-stage method's first stage.
     eta : float > 1
@@ -80,8 +80,8 @@ class ProximalGradient(Solver[Momentum]):
     Notes
     -----
     (11) is tested as a Bregman divergence, ``f(u) - f(u^) - <f'(u^), u - u^> <= (L/2)|u - u^|^2``,
-    whose left side is a sum of closed-form Fenchel-Young terms: it keeps its digits near the
-    optimum, where the difference of two objective values has none.
+    whose left side is a sum of closed-form Fenchel-Young terms: it is accurate near the optimum,
+    where the difference of two objective values cancels.
     """
 
     backtracking: bool = True
@@ -122,7 +122,7 @@ class ProximalGradient(Solver[Momentum]):
         weight = (state.t - 1.0) / t if self.extrapolate else 0.0
         trial = self._search(side, state, weight)
         objective = problem.loss.value(trial.z) + side.penalty_value(trial.u)
-        highest = state.objective + ROUNDING * abs(state.objective)
+        highest = state.objective + OBJECTIVE_ROUNDING * abs(state.objective)
         if self.monotone and self.extrapolate and objective > highest:
             trial = self._search(side, state, 0.0)
             objective = problem.loss.value(trial.z) + side.penalty_value(trial.u)
@@ -143,8 +143,8 @@ class ProximalGradient(Solver[Momentum]):
         )
 
     def _grown(self, lipschitz: float, bound: float) -> float:
-        """(10): grow up to the bound; beyond it only where rounding has spoilt the bound."""
-        return min(self.eta * lipschitz, bound if lipschitz < bound else ROOM * bound)
+        """(10): grow up to the bound, and beyond it only by `LIPSCHITZ_MARGIN`, for rounding."""
+        return min(self.eta * lipschitz, bound if lipschitz < bound else LIPSCHITZ_MARGIN * bound)
 
     def point(self, problem: Problem, state: Momentum) -> Point:
         return primal_side(problem).point(state.u, state.z)
@@ -167,7 +167,7 @@ class ProximalGradient(Solver[Momentum]):
                 known_weight = omega
             u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
             z = side.image(u)
-            if not self.backtracking or lipschitz >= ROOM * state.bound:
+            if not self.backtracking or lipschitz >= LIPSCHITZ_MARGIN * state.bound:
                 return _Trial(u, z, lipschitz)
             moved = u - base
             square = float(np.vdot(moved, moved))

@@ -1,4 +1,4 @@
-"""Penalties with flat faces as columns of a linear program, made as they are wanted."""
+"""Polyhedral norms as columns of a linear program, generated on demand."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
 __all__ = ["Columns", "GaugeColumns", "gauge_columns"]
 
 Ids = NDArray[np.intp]
-# what a new column has to gain, relative to its cost; and more than a known one of its part
-PRICED, ROUNDING = 1e-12, 1e-13
+# least reduced cost, over the cost, for which a column enters
+PRICING_TOLERANCE = 1e-12
+PRICING_ROUNDING = 1e-13  # beyond that of a known column of the same part, which rounding may mimic
 
 
 class Columns(NamedTuple):
-    """Variables ``a >= 0`` that make the coefficients ``W = sum_c a_c A_c``.
+    """Variables ``a >= 0`` with the coefficients ``W = sum_c a_c A_c``.
 
     Attributes
     ----------
@@ -33,7 +34,7 @@ class Columns(NamedTuple):
     costs : (n_columns,)
         The penalty of each A_c, over the strength.
     values, entries, owners : (n_values,)
-        What is not zero in the A_c, where in the flat coefficients, and of which A_c.
+        Non-zeros of the A_c, their flat indices in the coefficients, and which A_c they are of.
     """
 
     parts: Ids
@@ -45,7 +46,7 @@ class Columns(NamedTuple):
     def coef(self, a: Array, shape: tuple[int, int]) -> Array:
         """W."""
         flat = np.bincount(self.entries, self.values * a[self.owners], shape[0] * shape[1])
-        return flat.astype(np.float64).reshape(shape)  # of nothing, sums are integers
+        return flat.astype(np.float64).reshape(shape)  # empty sums are integers
 
     def norms(self, pulled: Array) -> Array:
         """``<A_c, pulled> / cost_c``, (n_columns,)."""
@@ -60,17 +61,17 @@ class Columns(NamedTuple):
 
 
 class GaugeColumns(ABC):
-    """A norm by the vertices A_c of its unit ball, a polytope (or a ball that is round).
+    """A norm as the gauge of its extreme points A_c: those of a polytope, or of a round ball.
 
-    ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are far too many vertices
-    for a program that holds all; but a norm is a sum over parts of the coefficients (an entry, a
-    feature, a group), and of each part the vertex that a dual point wants most is known.
+    ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are too many extreme points
+    to enumerate; but a norm is a sum over parts of the coefficients (an entry, a feature, a group),
+    and the extreme point of each part with the least reduced cost has a closed form.
 
     Attributes
     ----------
     strength : float
     is_polyhedral : bool
-        The number of vertices is finite, so that a solution of a program is one of them.
+        The number of extreme points is finite.
     """
 
     strength: float
@@ -85,7 +86,7 @@ class GaugeColumns(ABC):
         """The vertex of each part at which that maximum is attained."""
 
     def entering(self, pulled: Array, known: Columns, limit: int) -> Columns:
-        """The ``limit`` vertices that would lower the objective most, none if none would.
+        """The ``limit`` extreme points of least reduced cost; none if none is negative.
 
         Parameters
         ----------
@@ -93,8 +94,8 @@ class GaugeColumns(ABC):
             ``V = -X'q`` over the strength, q an optimal dual point with the known columns.
         """
         norms = self.norms(pulled)
-        least = np.full(norms.size, 1.0 + PRICED)
-        np.maximum.at(least, known.parts, known.norms(pulled) + ROUNDING)
+        least = np.full(norms.size, 1.0 + PRICING_TOLERANCE)
+        np.maximum.at(least, known.parts, known.norms(pulled) + PRICING_ROUNDING)
         wanted = np.flatnonzero(norms > least)
         if wanted.size > limit:
             wanted = np.sort(wanted[np.argpartition(-norms[wanted], limit)[:limit]])
@@ -226,7 +227,7 @@ class _Lengths(GaugeColumns):
 
 @dataclass(frozen=True, eq=False)
 class _BalancedLengths(_Lengths):
-    """The length of each row, which sums to zero: what a dual point has beside its row means."""
+    """The length of each row, which sums to zero: dual points are centred by rows."""
 
     def norms(self, pulled: Array) -> Array:
         return super().norms(pulled - pulled.mean(axis=1, keepdims=True))
@@ -239,8 +240,8 @@ class _BalancedLengths(_Lengths):
 class _SumToZeroBlocks(GaugeColumns):
     """Norms of groups of features, summed over the classes, over which rows sum to zero.
 
-    Each group is a part, with the coefficients of all classes; the vertex that a dual point wants
-    most is the multiple of norm one of what it has beyond the largest ball that makes it zero.
+    Each group is a part, with the coefficients of all classes. The extreme point of least reduced
+    cost is that at which the dual norm of the balanced group is attained.
     """
 
     strength: float

@@ -136,9 +136,9 @@ class HingeProgram:
 
     @cached_property
     def _absorbed(self) -> Array | None:
-        """What scores lose by centres that the program leaves to the intercepts, a feature.
+        """Centres over scales that the intercepts absorb, (n_features,), or None.
 
-        Sparse data that are centred would fill its columns.
+        Centred sparse data would have dense columns.
         """
         design = self.problem.design
         if self.free and isinstance(design, StandardizedDesign) and not design.has_columns:

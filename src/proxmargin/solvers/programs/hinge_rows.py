@@ -1,4 +1,4 @@
-"""Hinge losses as rows of a linear program: one variable a hinge, one row a piece of it."""
+"""Hinge losses as rows of a linear program: one variable for each hinge, one row for each piece."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HingeRows(ABC):
     n_outputs : int
     costs : (n_hinges,)
     share_hinges : bool
-        A hinge has several rows, of which few matter.
+        Hinges have several rows each, of which few are active.
     """
 
     n_outputs: int
@@ -44,7 +44,7 @@ class HingeRows(ABC):
 
     @abstractmethod
     def gains(self, rows: Ids) -> Array:
-        """By how much each score lowers the hinge, (n_rows, n_outputs)."""
+        """The coefficients of the scores in each row, (n_rows, n_outputs)."""
 
     @abstractmethod
     def shortfalls(self, scores: Array) -> Array:
@@ -52,7 +52,7 @@ class HingeRows(ABC):
 
     @cached_property
     def all_rows(self) -> Ids:
-        """The rows of all pieces that count."""
+        """The rows of all pieces of samples with a positive weight."""
         shape = (self.n_samples, self.n_outputs)
         return np.flatnonzero(np.isfinite(self.shortfalls(np.zeros(shape))))
 
@@ -63,14 +63,14 @@ class HingeRows(ABC):
     def violated(
         self, shortfalls: Array, rows: Ids, slack: float, floors: Array | float = 0.0
     ) -> Ids:
-        """Of each sample the row furthest above what ``rows`` make of its hinge, if it is.
+        """The most violated row of each sample, given the hinges that ``rows`` define.
 
         Parameters
         ----------
         shortfalls : (n_samples, n_outputs)
-            Of every row; -inf for those that are not asked for.
+            Of every row; -inf for those to leave out.
         floors : (n_hinges,) or number
-            What each hinge is without any row.
+            The value of each hinge without any row.
         """
         made = np.broadcast_to(floors, self.costs.shape).copy()
         np.maximum.at(made, self.hinges(rows), shortfalls.flat[rows])

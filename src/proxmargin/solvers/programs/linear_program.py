@@ -1,4 +1,4 @@
-"""Hinge losses with l1 and group l_inf norms by the simplex method, on some rows and columns."""
+"""Hinge losses with l1 and group l_inf norms: the simplex method with row and column generation."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from proxmargin.stopping import Stop
 __all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
 
 Ids = NDArray[np.intp]
-# pieces of hinges with several up to which all are taken in at once
-FEW_ROWS = 1000
-# columns that enter in a round: this many, or this many for each sample
-COLUMNS, COLUMNS_A_SAMPLE = 20, 2
-# pivots of the simplex method in a round at most, and in the rounds between two certificates
-PIVOTS, BUDGET = 20_000, 1000
-# of a start: pieces this near to their hinge are taken in, and columns whose dual norms are this
-# large
-NEAR, NEARLY = 0.02, 0.98
-# how far a hinge may be above what the rows in the program make of it
-SLACK = 1e-12
+FEW_ROWS = 1000  # hinge pieces up to which all rows are in the first program
+# columns that enter in a round, at most the larger of
+MIN_COLUMNS = 20
+COLUMNS_PER_SAMPLE = 2
+# simplex iterations
+ROUND_PIVOTS = 20_000  # in one round, at most
+STEP_PIVOTS = 1000  # between two certificates, after which no further round begins
+# rows and columns of the first program at a warm start
+WARM_DISTANCE = 0.02  # of a hinge piece to its hinge, in units of the margin, up to which it enters
+WARM_DUAL_NORM = 0.98  # dual norm from which a column enters; active ones have norm one
+ROW_TOLERANCE = 1e-12  # violation of a row that is not in the program, in units of the margin
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Generated(State):
-    """The rows and columns that were generated, and the last vertex of their program.
+    """The generated rows and columns, and the last vertex of their program.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Generated(State):
 
     @property
     def goes_on(self) -> bool:
-        """Nothing asks for a certificate before the next round."""
+        """Another round may follow without a certificate."""
         ended = self.finished or self.exact or self.n_iter >= self.limit
         return not ended and clock() < self.deadline
 
@@ -81,15 +81,15 @@ class LinearProgram(Solver[Generated]):
     """Column and row generation.
 
     With a hinge loss and an l1 or group l_inf norm the problem is a linear program, of which an
-    optimal vertex uses few columns (coefficients) and few rows (wrong classes). Each round
-    solves the program of those generated so far, from the last basis, and takes in what the
-    solution violates: of each sample the wrong class that is furthest above its hinge, and the
-    columns whose dual constraints are violated most. Where nothing is, the vertex solves the
-    whole program, up to rounding.
+    optimal vertex has few basic columns (coefficients) and few active rows (wrong classes). Each
+    round solves the restricted program, warm-started at the last basis, and adds what its vertex
+    violates: of each sample the wrong class that is farthest above its hinge, and the columns with
+    the most negative reduced costs. If there are none, the vertex solves the whole program up to
+    rounding.
 
-    With a budget for the loss (`LevelSet`) it is the same program with one more row, whose dual
-    is the multiplier. Solutions within a budget need not minimise the loss and a penalty of any
-    strength: as the strength falls, the loss of those jumps from vertex to vertex.
+    With a budget for the loss (`LevelSet`) the program has one more row, whose dual is the
+    multiplier. Solutions within a budget need not be solutions for any penalty strength: as the
+    strength falls, the loss of the latter jumps from vertex to vertex.
 
     Notes
     -----
@@ -118,11 +118,13 @@ class LinearProgram(Solver[Generated]):
         columns = program.gauge.starting(start.coef)
         rows = first_rows(program.rows, scores)
         if columns.parts.size:
-            rows = np.union1d(rows, program.rows.near(scores, NEAR))
+            rows = np.union1d(rows, program.rows.near(scores, WARM_DISTANCE))
         if start.dual is not None and columns.parts.size:
             pulled = problem.design.adjoint(-start.dual) / program.gauge.strength
             limit = columns.parts.size + columns_a_round(len(scores))
-            columns = columns.joined(program.gauge.entering(pulled / NEARLY, columns, limit))
+            columns = columns.joined(
+                program.gauge.entering(pulled / WARM_DUAL_NORM, columns, limit)
+            )
         return Generated(
             at=start,
             scores=scores,
@@ -133,9 +135,9 @@ class LinearProgram(Solver[Generated]):
         )
 
     def step(self, problem: Problem, state: Generated) -> Generated:
-        """Rounds until nothing is violated, or as many as `BUDGET` pivots allow, but one."""
+        """Rounds until nothing is violated or `STEP_PIVOTS` pivots are spent; at least one."""
         program = _program_of(problem)
-        pivots = state.pivots + BUDGET
+        pivots = state.pivots + STEP_PIVOTS
         state = _round(program, state)
         while state.pivots < pivots and state.goes_on:
             state = _round(program, state)
@@ -153,7 +155,7 @@ class LinearProgram(Solver[Generated]):
 
 def columns_a_round(n_samples: int) -> int:
     """The number of columns that may enter at a time."""
-    return max(COLUMNS, COLUMNS_A_SAMPLE * n_samples)
+    return max(MIN_COLUMNS, COLUMNS_PER_SAMPLE * n_samples)
 
 
 def _program_of(problem: Problem) -> HingeProgram:
@@ -163,16 +165,16 @@ def _program_of(problem: Problem) -> HingeProgram:
 
 
 def first_rows(rows: HingeRows, scores: Array) -> Ids:
-    """All rows where they are few, or each a hinge; else one of each sample, of the worst."""
+    """All rows if they are few or a hinge each; else the most violated one of each sample."""
     if rows.all_rows.size <= FEW_ROWS or not rows.share_hinges:
         return rows.all_rows
-    # at the null model all wrong classes are as bad: each is to be the first of some samples
-    broken_ties = scores + SLACK * np.random.default_rng(0).random(scores.shape)
+    # at the null model all wrong classes tie: break ties so that each is first in some samples
+    broken_ties = scores + ROW_TOLERANCE * np.random.default_rng(0).random(scores.shape)
     return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
 
 
 def _round(program: HingeProgram, state: Generated) -> Generated:
-    """Solve the restricted program, and take in what its vertex violates."""
+    """Solve the restricted program, and add the rows and columns that its vertex violates."""
     vertex = _vertex(program, state)
     point = program.point(state.columns, vertex)
     reached = replace(
@@ -191,12 +193,12 @@ def _round(program: HingeProgram, state: Generated) -> Generated:
 
 
 def _vertex(program: HingeProgram, state: Generated) -> Vertex:
-    """The optimal vertex of the restricted program; from no basis if that of the state fails."""
+    """The optimal vertex of the restricted program; by a cold start if the warm one fails."""
     restricted = program.restricted(state.rows, state.columns)
-    vertex = solved(restricted, state.basis, pivots=PIVOTS, deadline=state.deadline)
+    vertex = solved(restricted, state.basis, pivots=ROUND_PIVOTS, deadline=state.deadline)
     if vertex.optimal or vertex.limited or state.basis is None:
         return vertex
-    return solved(restricted, None, pivots=PIVOTS, deadline=state.deadline)
+    return solved(restricted, None, pivots=ROUND_PIVOTS, deadline=state.deadline)
 
 
 def _grown(program: HingeProgram, state: Generated) -> Generated:
@@ -206,7 +208,7 @@ def _grown(program: HingeProgram, state: Generated) -> Generated:
     assert state.basis is not None
     design = program.problem.design
     shortfalls = program.rows.shortfalls(state.scores)
-    rows = program.rows.violated(shortfalls, state.rows, SLACK)
+    rows = program.rows.violated(shortfalls, state.rows, ROW_TOLERANCE)
     pulled = design.adjoint(-state.dual) / program.gauge.strength
     columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
     new = columns.parts.size
@@ -216,7 +218,7 @@ def _grown(program: HingeProgram, state: Generated) -> Generated:
         rows=np.concatenate([state.rows, rows]),
         columns=state.columns.joined(columns),
         basis=state.basis.extended(new, rows.size),
-        # once more from the last basis: its values are then free of what many pivots rounded
+        # solve once more from the last basis: a fresh factor removes the rounding of many pivots
         finished=ended and state.exact,
         exact=ended,
     )

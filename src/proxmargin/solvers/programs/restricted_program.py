@@ -1,4 +1,4 @@
-"""Linear programs by the simplex method, from a basis that is known; nothing else imports HiGHS."""
+"""Linear programs by the simplex method with a warm start; nothing else imports HiGHS."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ __all__ = ["Basis", "RestrictedProgram", "Vertex", "solved"]
 
 Status = NDArray[np.int8]
 # codes of a column or a row in a basis, as HiGHS numbers them
-AT_LOWER, BASIC = 0, 1
-# feasibility of either side, the tightest that HiGHS takes
-FEASIBLE = 1e-10
-MANY_PIVOTS = 2**31 - 1
-# what a column adds to rows at most for being zero; rows are of unit size
-NOTHING = 1e-12
+AT_LOWER = 0
+BASIC = 1
+FEASIBILITY_TOLERANCE = 1e-10  # primal and dual; the tightest that HiGHS takes
+UNLIMITED_PIVOTS = 2**31 - 1  # the largest integer that HiGHS takes
+ZERO_EFFECT = 1e-12  # largest contribution to a row of unit size for which a column is zero
 
 
 class Basis(NamedTuple):
@@ -56,7 +55,7 @@ class RestrictedProgram:
 
 
 class Vertex(NamedTuple):
-    """Where the simplex method ended.
+    """The result of the simplex method.
 
     Attributes
     ----------
@@ -64,7 +63,7 @@ class Vertex(NamedTuple):
         Of the columns, and of the rows.
     basis : Basis
     optimal, limited : bool
-        It is the optimum, or a limit was met; neither where the method failed.
+        The vertex is optimal, or a limit was met; neither if the method failed.
     pivots : int
     """
 
@@ -80,15 +79,15 @@ def solved(
     program: RestrictedProgram,
     basis: Basis | None,
     *,
-    pivots: int = MANY_PIVOTS,
+    pivots: int = UNLIMITED_PIVOTS,
     deadline: float = np.inf,
 ) -> Vertex:
-    """The optimal vertex, or where ``pivots`` or the ``deadline`` ended the search.
+    """The optimal vertex, or the last one before ``pivots`` or the ``deadline`` were exhausted.
 
     Parameters
     ----------
     basis : Basis, optional
-        A start. It need not be a basis: what is linearly dependent is replaced.
+        A warm start. It may be singular: HiGHS replaces dependent columns.
     pivots : int
         Simplex iterations at most.
     deadline : float
@@ -99,11 +98,11 @@ def solved(
     options = {
         "output_flag": False,
         "threads": 1,
-        "presolve": "off",  # columns and rows are few, and all wanted back
+        "presolve": "off",  # it would discard the basis
         "solver": "simplex",
         "simplex_strategy": 0,  # primal from a primal feasible basis, else dual
-        "primal_feasibility_tolerance": FEASIBLE,
-        "dual_feasibility_tolerance": FEASIBLE,
+        "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+        "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
         "simplex_iteration_limit": pivots,
         "time_limit": max(deadline - clock(), 0.0),
     }
@@ -117,7 +116,7 @@ def solved(
 
 
 def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
-    """A program as the arrays that HiGHS copies at once; an attribute would be read by entry."""
+    """A program as arrays, which HiGHS copies at once; attributes go entry by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
         columns,
@@ -162,13 +161,13 @@ def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
 
 
 def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
-    """``columns`` with zeros where a degenerate vertex has zeros up to rounding."""
+    """``columns`` with exact zeros where a degenerate vertex has them up to rounding."""
     starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
     effects = np.zeros(columns.size)
     if filled.size:
         effects[filled] = np.maximum.reduceat(np.abs(program.matrix.data), starts[filled])
     effects *= np.abs(columns)
-    return np.where((program.lower == 0.0) & (effects <= NOTHING), 0.0, columns)
+    return np.where((program.lower == 0.0) & (effects <= ZERO_EFFECT), 0.0, columns)
 
 
 def _codes(statuses: Any) -> Status:

@@ -15,7 +15,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
@@ -134,8 +134,8 @@ class BallNewton(Solver[BallNewtonState]):
         intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         at = expanded(problem, scores, intercept, 0.0)
-        gradient = _gradient(problem, at)
-        state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=SURE * stop.tol)
+        gradient, tol = _gradient(problem, at), CLAIM_FRACTION * stop.tol
+        state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=tol)
         begun = self._priced(problem, state)
         # a large polishing step costs more than its digits are worth
         small = short_side(problem.design) <= POLISH_SIDE

@@ -19,7 +19,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import SURE, PricedState, Solver, require
+from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver, require
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -176,7 +176,7 @@ class ProximalNewton(Solver[Pursuit]):
             working=ColumnSet.of(problem, members),
             violations=np.zeros(start.coef.shape[0]),
             width=max(_cap(loss), FIRST_WIDTH),
-            tol=SURE * stop.tol,
+            tol=CLAIM_FRACTION * stop.tol,
             limit=self.max_iter if stop.max_iter is None else stop.max_iter,
         )
         return self._priced(problem, state).but(unpolished=stop.polish)

@@ -16,7 +16,7 @@ from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Centred, Point, Problem
-from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
@@ -147,7 +147,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             slope=form.pulled(at.dual),
             share=share,
             ridge=_first_ridge(problem, form.design),
-            tol=SURE * stop.tol,
+            tol=CLAIM_FRACTION * stop.tol,
             deadline=stop.deadline,
         )
         return _priced(problem, form, state).but(unpolished=stop.polish, idle=0)

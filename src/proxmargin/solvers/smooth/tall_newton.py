@@ -17,7 +17,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import SURE, PricedState, Solver
+from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -128,7 +128,7 @@ class TallNewton(Solver[TallState]):
                 dual=np.zeros(design.n_samples),
                 slope=np.zeros(design.n_features),
                 major=loss.phi.smoothness * _squares(problem),
-                tol=SURE * stop.tol,
+                tol=CLAIM_FRACTION * stop.tol,
             ),
         )
 

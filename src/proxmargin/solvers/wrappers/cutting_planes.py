@@ -4,11 +4,11 @@ For the multiplier lambda of the constraint ``L(XW + b) <= budget``,
 
     phi(lambda) = min_{W, b}  G(W) + lambda (L(XW + b) - budget)
 
-is concave, and the solution at lambda gives a line above it, with slope ``L - budget``. Between
-the last line that rises and the first that falls lies the maximum, below their intersection; the
-value there is that of the convex combination of the two solutions that meets the budget. Where L
-jumps at the best multiplier no solution for any multiplier meets the budget, and that combination
-is optimal (as for the linear programs of Chierchia et al. 2015, section 2.2).
+is concave, and the solution at lambda gives a supporting line with slope ``L - budget``. The
+maximum lies between the last rising and the first falling line, below their intersection; the value
+there is that of the convex combination of the two solutions that meets the budget. Where L jumps at
+the optimal multiplier no solution for any multiplier meets the budget, and that combination is
+optimal (as for the linear programs of Chierchia et al. 2015, section 2.2).
 """
 
 from __future__ import annotations
@@ -31,22 +31,17 @@ __all__ = ["Bracket", "CuttingPlanes"]
 Inner = Callable[[Problem, Stop, Point], Solution]
 """How problems without a budget are solved: the problem, limits and a warm start."""
 
-# first multiplier, as a share of the price
-FIRST = 3e-3
-# factor between multipliers until one meets the budget
-GROWTH = 10.0
-# tolerance of the problem at one multiplier, as a share of the gap so far or of that asked for
-SHARE = 0.1
-# largest relative tolerance of the problem at one multiplier
-LOOSEST = 1e-2
-# smallest one: about what certificates can prove in float64
-TIGHTEST = 1e-13
-# least distance of a secant from the ends of its bracket, as a share of the width
-INSIDE = 0.02
-# share of the open interval that a turn has to leave at most to count as progress
-FALL = 0.9
-# turns without progress after which the solver gives up
-PATIENCE = 8
+# multipliers
+FIRST_MULTIPLIER = 3e-3  # of the price of the exact penalty
+MULTIPLIER_GROWTH = 10.0  # factor until a solution meets the budget
+SECANT_MARGIN = 0.02  # safeguard: least distance of a secant from the ends, of the bracket's width
+# relative tolerance of the problem at one multiplier
+TOL_FRACTION = 0.1  # of the current gap or, if larger, of the tolerance of the whole problem
+LOOSEST_TOL = 1e-2
+TIGHTEST_TOL = 1e-13  # about what certificates can prove in float64
+# convergence, by the difference of upper and lower bound
+INTERVAL_REDUCTION = 0.9  # a smaller difference than this times the least one is progress
+PATIENCE_TURNS = 8  # without progress, after which the solver gives up
 
 
 class Cut(NamedTuple):
@@ -63,7 +58,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bracket(State):
-    """The two lines that the maximum lies between, and the best dual point.
+    """The two lines that bracket the maximum, and the best dual point.
 
     Attributes
     ----------
@@ -76,7 +71,7 @@ class Bracket(State):
     lower : float
         That value.
     wanted : float
-        The relative gap of problems at one multiplier that is next asked for.
+        The relative tolerance of the next problem at one multiplier.
     turn, idle : int
         Steps, and those since the last progress.
     open : float
@@ -88,7 +83,7 @@ class Bracket(State):
     under: Cut | None = None
     proof: Array | None = None
     lower: float = 0.0
-    wanted: float = LOOSEST
+    wanted: float = LOOSEST_TOL
     turn: int = 0
     idle: int = 0
     open: float = np.inf
@@ -97,7 +92,7 @@ class Bracket(State):
 
 @dataclass(frozen=True)
 class CuttingPlanes(Solver[Bracket]):
-    """Solves problems without a budget, at multipliers that close in on that of the budget.
+    """Solve problems without a budget, at multipliers that converge to that of the budget.
 
     Parameters
     ----------
@@ -132,7 +127,7 @@ class CuttingPlanes(Solver[Bracket]):
         loss = _loss(problem)
         multiplier = self._next(state, loss.price)
         solution = self.inner(*_without_budget(problem, multiplier, state))
-        # the gradient of the loss does not depend on units: solvers of multipliers start from it
+        # the gradient of the loss does not depend on the multiplier: it is a dual warm start
         point = solution.point._replace(dual=solution.gap.dual_point)
         cut = _cut(problem, multiplier, point)
         state = _proved(problem, multiplier, solution, state)
@@ -162,11 +157,11 @@ class CuttingPlanes(Solver[Bracket]):
         """The intersection of the two lines, or, every other time, the secant of their slopes."""
         over, under = state.over, state.under
         if under is None:
-            return min(max(FIRST * price, GROWTH * over.multiplier), price)
+            return min(max(FIRST_MULTIPLIER * price, MULTIPLIER_GROWTH * over.multiplier), price)
         low, high = over.multiplier, under.multiplier
         crossing = _crossing(over, under)
         if (state.turn % 2 and low < high) or crossing == 0:
-            margin = INSIDE * (high - low)
+            margin = SECANT_MARGIN * (high - low)
             secant = low + (high - low) * over.excess / (over.excess - under.excess)
             return float(np.clip(secant, low + margin, high - margin))
         return crossing
@@ -199,7 +194,7 @@ def _without_budget(
 
 
 def _proved(problem: Problem, multiplier: float, solution: Solution, state: Bracket) -> Bracket:
-    """The state with the dual point of a solution, where its value is the highest."""
+    """The state with the dual point of a solution, if its value is the highest so far."""
     value = multiplier * (solution.gap.dual - _loss(problem).budget)
     if state.proof is not None and value <= state.lower:
         return state
@@ -215,10 +210,10 @@ def _crossing(over: Cut, under: Cut) -> float:
 
 
 def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
-    """The state with the accuracy that its bounds call for, and whether there is more to gain.
+    """The state with the next inner tolerance, and whether progress has ended.
 
-    The upper bound is where the lines meet, or at the price that of the only one. Progress ends
-    where problems at one multiplier cannot be solved any better.
+    The upper bound is the value where the lines meet, or that of the only line at the price.
+    Progress ends when the inner problems cannot be solved more accurately.
     """
     over, under = state.over, state.under
     if under is None and over.multiplier < loss.price:
@@ -226,13 +221,13 @@ def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
     at = loss.price if under is None else _crossing(over, under)
     upper = over.value(at) if under is None or at > 0 else under.penalty
     still_open = max(upper - state.lower, 0.0)
-    idle = 0 if still_open <= FALL * state.open else state.idle + 1
+    idle = 0 if still_open <= INTERVAL_REDUCTION * state.open else state.idle + 1
     size = max(abs(upper) + at * loss.budget, np.finfo(float).tiny)
-    wanted = SHARE ** (1 + idle) * max(still_open, state.stop.tol * abs(upper)) / size
+    wanted = TOL_FRACTION ** (1 + idle) * max(still_open, state.stop.tol * abs(upper)) / size
     return replace(
         state,
-        wanted=float(np.clip(wanted, TIGHTEST, LOOSEST)),
+        wanted=float(np.clip(wanted, TIGHTEST_TOL, LOOSEST_TOL)),
         idle=idle,
         open=min(still_open, state.open),
-        finished=idle > PATIENCE,
+        finished=idle > PATIENCE_TURNS,
     )

@@ -1,4 +1,4 @@
-"""First-order steps while they are quick, second-order ones for what they would take long for."""
+"""A first-order method far from the solution, a second-order one where it promises to be faster."""
 
 from __future__ import annotations
 
@@ -12,23 +12,19 @@ from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.classes.dual_newton_systems import LARGEST, SMALL
+from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE, SMALL_SIDE
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.stopping import Stop
 
 __all__ = ["Leg", "Relay"]
 
-# Newton steps that the second method takes from near the solution
-NEAR_STEPS = 25
-# what matrix products and factors gain over products with the data, in operations a second; and
-# what a Newton step costs at least, in first-order iterations
-GAIN, OVERHEAD = 6.0, 5.0
-# certificates that rates are taken over, as a share of all; and what the first method has to have
-# spent before, as a share of the work of the second: a wrong guess then costs no more than that
-RECENT, SPENT = 0.5, 1.0
-# the share of the gap at which the second method failed where it may try again
-AGAIN = 0.3
+CLOSE_NEWTON_STEPS = 25  # that the second method is expected to take from close to the solution
+BLAS_SPEEDUP = 6.0  # of an operation of a factor over one of a product with the data
+NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
+RATE_WINDOW = 0.5  # share of the latest certificates over which the rate is estimated
+MIN_SPENT = 1.0  # work of the first method, over the second's: bounds the cost of a wrong guess
+RETRY_GAP = 0.3  # relative gap, over the one at which the second failed, where it may try again
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +36,13 @@ class Leg(State):
     inner : State
         Of the method that runs now.
     leg : int
-        How often the baton changed hands: the first method runs at even numbers.
+        Number of switches: the first method runs at even numbers.
     base : int
-        Iterations of the methods that ran before.
+        Iterations up to the last switch.
     seen : (n_certificates, 2)
-        Iterations and relative gaps of the first method, since it has the baton.
+        Iterations and relative gaps of the first method since the last switch to it.
     handed : float
-        The relative gap at which the second method got it last.
+        The relative gap at the last switch to the second method.
     """
 
     inner: State = field(default_factory=State)
@@ -58,26 +54,26 @@ class Leg(State):
 
 
 def _quickly_growing() -> Solver[Any]:
-    """FAPG whose step constant soon leaves its small first guess, which costs a product a trial."""
+    """FAPG with faster backtracking: each trial from the small first constant costs a product."""
     return FastProximalGradient(growth=2.0)
 
 
 @dataclass(frozen=True)
 class Relay(Solver[Leg]):
-    """Accelerated steps, then Newton steps on the dual from where they got to.
+    """Accelerated steps, then Newton steps on the dual, warm-started.
 
-    After each certificate the iterations that the first method still needs are told from the
-    digits that it gained lately, and the work of the second from the coefficients that are live.
-    The baton changes hands when the second promises to be there first; should it give up, the
-    first goes on from there, to the end or to where the second may try again.
+    After each certificate the iterations that the first method still needs are extrapolated from
+    its recent linear rate, and the work of the second is estimated from the active coefficients.
+    The solver switches when the second promises to converge first. If that gives up, the first
+    goes on from its point, until the second may try again.
 
     Parameters
     ----------
     first, second : Solver
     near : float
-        The relative gap up to which the second starts near the solution.
+        Relative gap up to which a start counts as close to the solution.
     far_steps : float
-        Newton steps that are expected from anywhere else; infinite: it waits until it is near.
+        Newton steps expected from anywhere else; infinite: the second waits until it is close.
     label : str
         The name to report.
     """
@@ -97,13 +93,13 @@ class Relay(Solver[Leg]):
 
     def polishing_of(self, problem: Problem) -> int:
         """Steps of the second method, where they are those of small systems."""
-        return self.polishing if _dual_size(problem) <= SMALL else 0
+        return self.polishing if _dual_size(problem) <= SMALL_SIDE else 0
 
     def objection(self, problem: Problem) -> str | None:
         return self.first.objection(problem) or self.second.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Leg:
-        if _dual_size(problem) <= SMALL:
+        if _dual_size(problem) <= SMALL_SIDE:
             return Leg(inner=self.second.init(problem, start, stop), leg=1, stop=stop)
         return Leg(inner=self.first.init(problem, start, stop), stop=stop)
 
@@ -125,14 +121,14 @@ class Relay(Solver[Leg]):
         state = self._wrapped(state, self._runner(state).observe(problem, state.inner, gap))
         if self._runner(state) is self.second:
             return state
-        if state.leg and np.isinf(state.handed):  # the second began, and failed here
+        if state.leg and np.isinf(state.handed):  # the second ran first, and failed here
             state = replace(state, handed=gap.relative_gap)
         seen = np.vstack([state.seen, [[state.n_iter, gap.relative_gap]]])
         state = replace(state, seen=seen)
-        steps = NEAR_STEPS if gap.relative_gap <= self.near else self.far_steps
+        steps = CLOSE_NEWTON_STEPS if gap.relative_gap <= self.near else self.far_steps
         work = steps * _newton_step_work(problem, gap)
-        again = gap.relative_gap > AGAIN * state.handed
-        if again or state.n_iter <= SPENT * work or self._left(state) <= work:
+        again = gap.relative_gap > RETRY_GAP * state.handed
+        if again or state.n_iter <= MIN_SPENT * work or self._left(state) <= work:
             return state
         state = replace(state, handed=gap.relative_gap)
         handed = self._handed(problem, state, gap.point._replace(dual=gap.dual_point))
@@ -151,7 +147,7 @@ class Relay(Solver[Leg]):
         return self.second if state.leg % 2 else self.first
 
     def _handed(self, problem: Problem, state: Leg, point: Point) -> Leg:
-        """The state after the baton changed hands at ``point``."""
+        """The state after a switch at ``point``."""
         left = state.stop.max_iter
         stop = state.stop if left is None else replace(state.stop, max_iter=left - state.n_iter)
         after = replace(state, leg=state.leg + 1, base=state.n_iter)
@@ -171,8 +167,8 @@ class Relay(Solver[Leg]):
         )
 
     def _left(self, state: Leg) -> float:
-        """Iterations that the first method needs to gain the digits that are missing."""
-        earlier = state.seen[int(RECENT * (len(state.seen) - 1))]
+        """Iterations that the first method still needs at its recent linear rate."""
+        earlier = state.seen[int(RATE_WINDOW * (len(state.seen) - 1))]
         now = state.seen[-1]
         gained = np.log10(earlier[1] / max(now[1], np.finfo(float).tiny))
         missing = np.log10(max(now[1] / max(state.stop.tol, np.finfo(float).eps), 1.0))
@@ -192,9 +188,9 @@ def _newton_step_work(problem: Problem, gap: Gap) -> float:
     ranks = live.sum(axis=0).astype(float)
     rows = float(np.count_nonzero(live.any(axis=1)))
     size = float(_dual_size(problem))
-    if min(rows, size) > LARGEST:
+    if min(rows, size) > MAX_SIDE:
         return np.inf
     by_samples = 2.0 * outputs * n**2 * rows + size**3 / 3.0
     by_features = float((2.0 * n * ranks**2 + 3.0 * ranks**3).sum()) + rows**3
     iteration = 4.0 * max(n * p * design.density, 1.0) * outputs  # empty data have no entries
-    return OVERHEAD + min(by_samples, by_features) / (GAIN * iteration)
+    return NEWTON_OVERHEAD + min(by_samples, by_features) / (BLAS_SPEEDUP * iteration)

@@ -1,7 +1,7 @@
-"""Features that are zero at every solution, by a certificate of any point.
+"""Gap-safe screening: features that are zero at every solution, by a certificate of any point.
 
-Let q be the dual point of a certificate with gap g, and q* the optimal one. What the gap is the
-sum of is non-negative term by term, also at a solution ``(w*, b*)``, with scores z*:
+Let q be the dual point of a certificate with gap g, and q* the optimal one. The terms of the gap
+are non-negative, also at a solution ``(w*, b*)`` with scores z*:
 
     ``g >= [L(z*) + L*(q) - <z*, q>] + [B(b*) + B*(c) - <c, b*>]``,  ``c = -1'q``.
 
@@ -12,8 +12,8 @@ and none at all an infinite r. Writing a feature x_j as ``(x_j - m) + m 1``, Cau
 
     ``|x_j'(q - q*)| <= sqrt(2 g s_j)``,  ``s_j = min_m  s(x_j - m) + m^2 r``.
 
-A feature whose row of ``X'q`` is so far inside the set that keeps it at zero is zero at every
-solution: the gap-safe rule of Ndiaye et al. (2017), for losses of several scores.
+A feature whose row of ``X'q`` is farther than that inside the subdifferential of the penalty at
+zero is zero at every solution: the gap-safe rule of Ndiaye et al. (2017), for several scores.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from proxmargin.problem import Problem
 
 __all__ = ["sensitivities", "surely_zero"]
 
-# relative errors that rounding may make in the gap and in sums over the samples
-GAP_ROUNDING, SUM_ROUNDING = 16 * float(np.finfo(float).eps), 4 * float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)
+GAP_ROUNDING = 16 * EPS  # of the objective, that the gap may lack
+SUM_ROUNDING = 4 * EPS  # relative error of sums over the samples
 
 
 def surely_zero(problem: Problem, gap: Gap) -> NDArray[np.bool_]:
-    """Which features are zero at every solution, by what ``gap`` proves, (n_features,).
+    """Mask of features that ``gap`` proves to be zero at every solution, (n_features,).
 
     Parameters
     ----------
@@ -67,10 +68,10 @@ def sensitivities(problem: Problem) -> Array:
 
 
 def _ridge(problem: Problem) -> float:
-    """r, infinite where sums of the dual are unknown.
+    """r; infinite where the column sums of the dual are not constrained.
 
-    An intercept that sums to zero over the classes leaves open what is common to all of them,
-    which matters unless coefficients sum to zero too, or rows of dual points do.
+    An intercept with zero sum over the classes leaves the common part of these sums free, which
+    matters unless coefficients sum to zero too, or the rows of dual points do.
     """
     intercept = problem.intercept
     common = isinstance(intercept, SumToZero) and not (

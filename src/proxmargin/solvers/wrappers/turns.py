@@ -1,4 +1,4 @@
-"""Two methods of which either may be the slow one, by turns."""
+"""Two methods in turns, where it is not known beforehand which one is faster."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ from proxmargin.stopping import Stop
 
 __all__ = ["Turn", "Turns"]
 
-# iterations of the first turn of the first method
-FIRST_TURN = 500
-# iterations of the first turn of the second method
-SECOND_TURN = 250
-# factor from one turn of a method to its next
-GROWTH = 2
+FIRST_TURN = 500  # iterations of the first method's first turn
+SECOND_TURN = 250  # iterations of the second method's first turn
+TURN_GROWTH = 2  # factor from one turn of a method to its next: the total stays within a factor
 
 
 @dataclass(frozen=True, eq=False)
 class Turn(State):
-    """Whose turn it is, and where both methods stand.
+    """The states of both methods, and whose turn it is.
 
     Attributes
     ----------
@@ -49,10 +46,10 @@ class Turn(State):
 class Turns(Solver[Turn]):
     """Accelerated steps in the coefficients and on the dual, by turns that grow.
 
-    In a ball that is not Euclidean the dual side is far quicker where the loss is curved in the
-    units of the scores, the primal side where it is flat, and which it is shows on the way only.
-    The best point and the best dual point of both make the certificate, for little more than
-    twice the work of the quicker one.
+    In a ball that is not Euclidean the dual problem is far better conditioned where the loss has
+    curvature at the scale of the scores, the primal one where it is flat, and which holds is not
+    known beforehand. The best point and the best dual point of both make the certificate, for
+    little more than twice the work of the faster one.
 
     Parameters
     ----------
@@ -99,7 +96,7 @@ class Turns(Solver[Turn]):
             return state.but(left=FIRST_TURN)
         first = SECOND_TURN if after.turn % 2 else FIRST_TURN
         return after.but(
-            inner=inner, other=state.inner, left=first * GROWTH ** min(after.turn // 2, 16)
+            inner=inner, other=state.inner, left=first * TURN_GROWTH ** min(after.turn // 2, 16)
         )
 
     def observe(self, problem: Problem, state: Turn, gap: Gap) -> Turn:

@@ -25,7 +25,7 @@ __all__ = ["MulticlassTwoStage", "TwoStage"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Staged(State):
-    """Stage one while ``second`` is None; the settled count is that of rule (20)."""
+    """Stage one while ``second`` is None; ``settled`` counts iterations that meet rule (20)."""
 
     first: Momentum
     second: Restricted | None = None
@@ -38,8 +38,8 @@ class TwoStage(Solver[Staged]):
     """Stage one: plain steps with ``L_k = L_f`` until rule (20) holds at ``first_tol``. Stage two:
     B-PGH on the support found.
 
-    The paper stops there. Its support can be wrong, so here stage two prices all features, takes
-    in those that violate the optimality conditions, and goes on until none does.
+    The paper stops there. Its support can be wrong, so here stage two prices all features, adds
+    those that violate the optimality conditions, and repeats until none does.
     """
 
     first_tol: float = 1e-3

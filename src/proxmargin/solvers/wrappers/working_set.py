@@ -22,9 +22,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["Restricted", "WorkingSet"]
 
-# the inner tolerance where the restricted problem was solved before and the whole one is not: a
-# factor a time, and the last one
-TIGHTER, TIGHTEST = 0.03, 1e-5
+# tightening of the inner tolerance, when the inner solver returns its start but the gap is not met
+TOL_REDUCTION = 0.03  # factor each time
+MIN_TOL_FACTOR = 1e-5  # total factor at which the method gives up
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,13 +40,13 @@ class Restricted(State):
     violations : (n_features,) or None
         Of the point, on all features; None when not known.
     dual : (n_samples, n_outputs) or None
-        What proved most on the working set: gradients of the loss may prove little.
+        The best dual point of the restricted problem; a gradient of a kinked loss is a poor one.
     relative_gap : float
         Of the point, on all features.
     objective : float
         Of the point.
     tighter : float
-        What the inner tolerance is multiplied with: less where the inner solver had nothing to do.
+        Factor on the inner tolerance; it falls when the inner solver returns its start.
     """
 
     coef: Array
@@ -67,21 +67,21 @@ class WorkingSet(Solver[Restricted]):
     Each iteration restricts the problem to a working set (the support and the features whose
     optimality conditions are violated most), solves it with ``inner`` to a gap well below the
     current one, and leaves the pricing of all features to the certificate of the whole problem,
-    which needs the same product. No support is ever final: a wrong one is found and repaired.
+    which needs the same product. A feature left out by mistake is priced and added later.
 
     Parameters
     ----------
     inner : Solver
     smallest : int
-        Features taken in at least, if as many violate.
+        Least number of features added, if as many violate optimality.
     forcing : float
-        The restricted problem is solved to this share of the current relative gap.
+        Tolerance of the restricted problem, relative to the current relative gap.
     label : str
         The name to report; by default that of ``inner`` with "-ws".
     screening : bool
-        Features leave the working set once a certificate shows them to be zero at every solution
-        (`screening`, beside this file). That happens in the last rounds, and pays where the work
-        of ``inner`` is in proportion to the features, as that of coordinate descent is.
+        Whether features leave the working set once the gap-safe rule proves them zero at every
+        solution (`screening`). That happens in the last rounds, and pays if the cost of ``inner``
+        is proportional to the number of features, as for coordinate descent.
     """
 
     inner: Solver[Any]
@@ -103,7 +103,7 @@ class WorkingSet(Solver[Restricted]):
 
     def objection(self, problem: Problem) -> str | None:
         if lives_on_the_dual(problem):
-            return "it works on a set of features, and this problem is solved from its dual side"
+            return "it works on a set of features, and this problem is solved on the dual side"
         return self.inner.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
@@ -136,7 +136,7 @@ class WorkingSet(Solver[Restricted]):
         )
         size = np.hypot(np.linalg.norm(state.coef), np.linalg.norm(state.intercept))
         unmoved = np.array_equal(coef, state.coef) and members.size == state.members.size
-        tighter = state.tighter * (TIGHTER if unmoved else 1.0)
+        tighter = state.tighter * (TOL_REDUCTION if unmoved else 1.0)
         return replace(
             state,
             n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
@@ -149,7 +149,7 @@ class WorkingSet(Solver[Restricted]):
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
             tighter=tighter,
-            finished=tighter < TIGHTEST or (unmoved and alone),
+            finished=tighter < MIN_TOL_FACTOR or (unmoved and alone),
             interrupted=solution.status is Status.INTERRUPTED,
         )
 
@@ -176,7 +176,7 @@ class WorkingSet(Solver[Restricted]):
         )
 
     def _needed(self, problem: Problem, members: NDArray[np.intp], gap: Gap) -> NDArray[np.intp]:
-        """Members but those that are zero, here and at every solution."""
+        """The members without those that are zero here and, provably, at every solution."""
         if not self.screening or members.size in (0, gap.violations.size):
             return members
         live = gap.point.coef[members].any(axis=1)
@@ -194,15 +194,15 @@ class WorkingSet(Solver[Restricted]):
         worst = np.argpartition(outside, total - min(size, total))[total - min(size, total) :]
         worst = worst[outside[worst] > 0]
         if not (worst.size or state.members.size):
-            # the subgradient at a kink may ask for nothing: some features give a better dual point
+            # a subgradient at a kink may violate nothing: any features give a better dual point
             return np.linspace(0, total - 1, size).astype(np.intp)
         return np.union1d(state.members, worst).astype(np.intp)
 
     def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
-        """Where the restricted problem is good enough; all the way if it is the whole problem."""
+        """The limits of the restricted problem; those of the run if it is the whole problem."""
         outer = state.stop
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
-        # certificates of a part of the features are of no interest to the callbacks
+        # certificates of a restricted problem are not reported to the callbacks
         told = outer.callbacks if alone else ()
         inner = replace(outer, max_iter=left, callbacks=told, polish=alone)
         if alone or outer.change is not None:
