@@ -68,16 +68,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "distance-weighted, far": DistanceWeighted(2.0),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
-COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.shape is not None}
-
-
-def kinks(phi: MarginLoss) -> list[float]:
-    """Margins at which the derivative of ``phi`` has a kink or a jump."""
-    if isinstance(phi, Logistic):
-        return []
-    if isinstance(phi, DistanceWeighted):
-        return [phi.threshold]
-    return [1.0, 1.0 - phi.delta] if isinstance(phi, HuberizedHinge) else [1.0]
+COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.scalars is not None}
 
 
 # -- sums over samples ------------------------------------------------------------------------

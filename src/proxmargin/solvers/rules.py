@@ -91,9 +91,14 @@ class Facts:
         return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
+    def selects(self) -> bool:
+        """A penalty with an l1 part."""
+        return self.problem.penalty.l1 > 0
+
+    @property
     def net(self) -> bool:
         """A penalty with an l1 part and a ridge."""
-        return self.problem.penalty.l1 > 0 and self.problem.penalty.l2 > 0
+        return self.selects and self.problem.penalty.l2 > 0
 
     @property
     def coupled(self) -> bool:
@@ -169,8 +174,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.small_systems,
         "ball-interior-point",
-        "a loss with kinks in a ball: interior point, with systems of the smaller of samples and "
-        "features",
+        "a piecewise linear or quadratic loss in a ball: interior point, systems of the smaller of "
+        "samples and features",
     ),
     Rule(
         _always,
@@ -199,15 +204,26 @@ RULES: tuple[Rule, ...] = (
         "one column of scores: proximal Newton on a working set of features",
     ),
     Rule(
+        lambda facts: facts.single and facts.smooth and facts.selects and facts.wide,
+        "fapg-ws",
+        "a smooth loss and an l1 norm, more features than samples: accelerated steps on a working "
+        "set of features",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.selects,
+        "fapg",
+        "a smooth loss and an l1 norm, at least as many samples as features: accelerated steps, "
+        "preconditioned by feature scales",
+    ),
+    Rule(
         lambda facts: facts.single and facts.smooth,
         "b-pgh-fapg-star",
-        "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients and "
-        "on the dual, by turns",
+        "a smooth loss in a ball: accelerated steps in the coefficients and on the dual, by turns",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
         "b-pgh",
-        "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
+        "a smooth loss of one column of scores: accelerated steps in the coefficients",
     ),
     Rule(
         lambda facts: not facts.smooth and facts.pieces_within(SIMPLEX_DUAL_PIECES),
@@ -244,7 +260,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single,
         "fapg-star",
-        "too large for second-order steps: accelerated steps on the dual",
+        "a loss with kinks and a penalty with a smooth conjugate: accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.wide,

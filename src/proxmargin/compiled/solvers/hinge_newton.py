@@ -65,12 +65,12 @@ def net_value(coef, centre, l1, l2, proximal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def net_slopes(coef, centre, pulled, l1, l2, proximal, slope):  # type: ignore[no-untyped-def]
-    """Derivatives in the coefficients of all but the l1 part, written into ``slope``.
+    """The gradient of the smooth part in the coefficients, written into ``slope``.
 
     Returns
     -------
     rest : float
-        Largest distance of one of them from what the l1 part balances.
+        Largest violation of the optimality conditions.
     pull : float
         Largest entry of ``pulled``.
     """
@@ -92,13 +92,13 @@ def net_slopes(coef, centre, pulled, l1, l2, proximal, slope):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def orthant(coef, slope, l1):  # type: ignore[no-untyped-def]
-    """The features that are away from zero, or want to be.
+    """The active features: those that are not zero, or violate optimality at zero.
 
     Returns
     -------
     index : (n_live,) integers
     side : (n_live,)
-        The sign of each, or what it wants to be.
+        The sign of each; at zero, that of its descent direction.
     steep : (n_live,)
         Their slopes with the l1 part.
     """

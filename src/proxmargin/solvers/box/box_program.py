@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.hinge import Hinge
-from proxmargin.losses.margins.margin import CappedQuadratic
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.pace import factor_work, gram_work
@@ -174,7 +172,7 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
 def has_box(problem: Problem) -> bool:
     loss = problem.loss
     if isinstance(loss, MarginSum):
-        return loss.n_outputs == 1 and isinstance(loss.phi, Hinge | CappedQuadratic)
+        return loss.n_outputs == 1 and loss.phi.has_quadratic_conjugate
     return isinstance(loss, TailMean)
 
 

@@ -83,7 +83,15 @@ class CoordinateDescent(Solver[Sweeping]):
         sweep: Any = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         sweep(
-            loss.phi.shape, *data, signs, weights, coef, scores, state.major, penalty.l1, penalty.l2
+            loss.phi.scalars,
+            *data,
+            signs,
+            weights,
+            coef,
+            scores,
+            state.major,
+            penalty.l1,
+            penalty.l2,
         )
         problem.design.ledger.charge(2.0 * problem.design.share)
         intercept = self._moved_intercept(problem, scores, state.intercept)

@@ -140,20 +140,19 @@ def line_search(
     loss, ridge = loss_of(problem), problem.intercept.l2
     slope += ridge * at.intercept * move
     bend += ridge * move * move
-    if loss.phi.shape is None:
+    if loss.phi.scalars is None:
         return _exact_step(loss, at.scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
     ray = (at.scores, moved, signs, weights, nothing, nothing, 0.0, 0.0, slope, bend)
     step: float = compiled.exact_step(
-        loss.phi.shape, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
+        loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
     )
     return step
 
 
 def first_share(problem: Problem) -> float:
     """The first weight of the majoriser: one for losses with linear pieces, else zero."""
-    shape = loss_of(problem).phi.shape
-    return 1.0 if shape is None or np.isfinite(shape.cap) else 0.0
+    return 1.0 if loss_of(problem).phi.has_linear_piece else 0.0
 
 
 def next_share(before: float, step: float) -> float:
@@ -176,11 +175,11 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
     """
     signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
     t = signs * scores
-    if phi.shape is None:
+    if phi.scalars is None:
         bend = weights * phi.curvature(t)
     else:
         bend = np.empty(scores.size)
-        compiled.curvature_weights(phi.shape, scores, signs, weights, 0.0, bend)
+        compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, bend)
     if share > 0:
         flat = np.flatnonzero((bend == 0) & (weights > 0))
         slope, value = phi.descent(t[flat]), phi.value(t[flat])
@@ -190,7 +189,7 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
 
 
 def _exact_step(loss: MarginSum, scores: Array, moved: Array, fixed: float, bend: float) -> float:
-    """`compiled.newton.exact_step` for losses without a compiled shape."""
+    """`compiled.newton.exact_step` for losses without scalar functions."""
     signs = loss.signs[:, 0]
     margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.losses.margins import Shape, settle
+from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.losses.base import Array
@@ -136,7 +136,7 @@ class ProximalNewton(Solver[Pursuit]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         state = self._begun(problem, start, stop)
         loss, penalty = _parts(problem)
-        pieces = loss.phi.shape is not None and not loss.phi.shape.logistic
+        pieces = not loss.phi.is_strictly_convex
         far = 0.0 < FAR_RATIO * penalty.l1 < state.violation
         if start.coef.any() or not pieces or not far:
             return state
@@ -175,7 +175,7 @@ class ProximalNewton(Solver[Pursuit]):
             scores=(problem.design.scores(start.coef) + start.intercept)[:, 0],
             working=ColumnSet.of(problem, members),
             violations=np.zeros(start.coef.shape[0]),
-            width=max(_cap(loss), FIRST_WIDTH),
+            width=max(loss.phi.zone, FIRST_WIDTH),
             tol=CLAIM_FRACTION * stop.tol,
             limit=self.max_iter if stop.max_iter is None else stop.max_iter,
         )
@@ -185,7 +185,7 @@ class ProximalNewton(Solver[Pursuit]):
         loss, penalty = _parts(problem)
         wanted, new = self._members(state, penalty.l1)
         working = state.working.changed(problem, wanted)
-        last = _cap(loss) >= state.width
+        last = loss.phi.zone >= state.width
         target = self._target(state, penalty.l1, new)
         most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.entries, 1)), 1)
         alone = last and working.members.size == state.coef.size
@@ -198,7 +198,7 @@ class ProximalNewton(Solver[Pursuit]):
         intercept, theta, steps, left = newton_steps(
             working.kernel,
             working.unit,
-            _shape(loss, state.width),
+            loss.phi.widened(state.width).scalars,
             loss.signs[:, 0],
             loss.weights[:, 0],
             penalty.l1,
@@ -277,18 +277,17 @@ class ProximalNewton(Solver[Pursuit]):
         """Price all features: violations and gap by one product; then the next stage if allowed."""
         loss, penalty = _parts(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        shape = _shape(loss, state.width)
+        phi = loss.phi.widened(state.width)
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual = np.empty(scores.size)
         intercept += settle(
-            shape, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
+            phi.scalars, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
         )
         slope = problem.design.adjoint(dual[:, None])[:, 0]
         violations, curvature = np.empty(slope.size), np.zeros(slope.size)
-        largest = 0.25 if shape.logistic else shape.curvature
-        curvature[state.working.members] = largest * state.working.unit**2
+        curvature[state.working.members] = phi.smoothness * state.working.unit**2
         worst, objective, gap = pricing(
-            shape,
+            phi.scalars,
             scores,
             signs,
             weights,
@@ -309,11 +308,11 @@ class ProximalNewton(Solver[Pursuit]):
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(objective)),
         )
-        cap = _cap(loss)
-        if cap < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
-            width = max(cap, WIDTH_RATIO * state.width)
+        zone = loss.phi.zone
+        if zone < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
+            width = max(zone, WIDTH_RATIO * state.width)
             return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
-        return priced.claimed(final=cap >= state.width)
+        return priced.claimed(final=zone >= state.width)
 
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
@@ -326,16 +325,3 @@ def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
 
 def _norm(vector: Array) -> float:
     return math.sqrt(float(vector @ vector))
-
-
-def _cap(loss: MarginSum) -> float:
-    """The width of the quadratic zone of the loss; infinite for one without linear pieces."""
-    shape = loss.phi.shape
-    return np.inf if shape is None or shape.logistic else float(shape.cap)
-
-
-def _shape(loss: MarginSum, width: float) -> Shape:
-    """The loss, with a quadratic zone of ``width``."""
-    shape = loss.phi.shape
-    assert shape is not None
-    return shape if width == _cap(loss) else Shape(False, 1.0 / width, width)

@@ -440,7 +440,7 @@ def _first_ridge(problem: Problem, design: Design) -> float:
     Newton steps are cut short; following the regularisation path avoids it.
     """
     loss, l2 = loss_of(problem), problem.penalty.l2
-    if loss.phi.shape is not None and loss.phi.shape.logistic:
+    if loss.phi.is_strictly_convex:
         return l2
     spread = design.column_squares(loss.weights[:, 0], np.zeros(design.n_features)).sum()
     return max(l2, FIRST_RIDGE * loss.phi.smoothness * float(spread))

@@ -137,7 +137,7 @@ class TallNewton(Solver[TallState]):
         design = problem.centred.design
         bend = np.empty_like(state.scores)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        curvature_weights(loss.phi.shape, state.scores, signs, weights, 0.0, bend)
+        curvature_weights(loss.phi.scalars, state.scores, signs, weights, 0.0, bend)
         matrix = _updated(design, state, bend)
         cross = design.adjoint(bend[:, None])[:, 0]
         ridge = problem.intercept.l2
@@ -146,7 +146,7 @@ class TallNewton(Solver[TallState]):
         shift = -float(cross @ direction) / total if total > 0 else 0.0
         moved = design.scores(direction[:, None])[:, 0] + shift
         step = exact_step(
-            loss.phi.shape,
+            loss.phi.scalars,
             state.scores,
             moved,
             signs,
@@ -214,10 +214,10 @@ class TallNewton(Solver[TallState]):
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual, free = np.empty(scores.size), problem.fits_intercept
-        intercept += settle(loss.phi.shape, scores, signs, weights, free, ridge, intercept, dual)
+        intercept += settle(loss.phi.scalars, scores, signs, weights, free, ridge, intercept, dual)
         slope = problem.centred.design.adjoint(dual[:, None])[:, 0]
         worst, objective, gap = pricing(
-            loss.phi.shape,
+            loss.phi.scalars,
             scores,
             signs,
             weights,
