@@ -450,6 +450,17 @@ def tail_problem(
     return _coupled_problem(rng, lambda *of: TailMean(*of[:2], 0.3, of[2]), penalty, intercept)
 
 
+def smooth_ball_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`ball_problem` in a ball that is not Euclidean."""
+    return binary_problem(rng, phi or DistanceWeighted(0.5), Ball(1.5, 0.8), intercept, **shape)
+
+
 def hinge_ball_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -550,6 +561,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
+    "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),
     "b-pgh-fapg-star": (NAMED["b-pgh-fapg-star"], ball_problem),
     "hinge-newton": (NAMED["hinge-newton"], hinge_net_problem),
     "hinge-newton, ridge": (NAMED["hinge-newton"], hinge_problem),
@@ -559,6 +571,8 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "admm": (NAMED["admm"], hinge_net_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
+    "net-interior-point": (NAMED["net-interior-point"], hinge_net_problem),
+    "net-interior-point, ridge": (NAMED["net-interior-point"], hinge_problem),
     "ball-interior-point": (NAMED["ball-interior-point"], hinge_ball_problem),
     "ball-interior-point, tail mean": (NAMED["ball-interior-point"], tail_ball_problem),
     "fisher-secular": (NAMED["fisher-secular"], fisher_problem),

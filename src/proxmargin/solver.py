@@ -141,6 +141,9 @@ class Solver(ABC, Generic[S]):
     the coefficients, and one more Newton step squares the gap.
     """
 
+    conclusive: ClassVar[bool] = False
+    """Where it gives up, rounding is what is left, and no other solver would do better."""
+
     reads_columns: ClassVar[bool] = False
     """The solver reads the data by columns, and is slow on C-ordered data."""
 

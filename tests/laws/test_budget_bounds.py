@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import MulticlassSVC
@@ -38,3 +39,28 @@ def test_no_lower_bound_is_above_the_optimum_of_a_linear_program(solver, max_ite
         unmet += np.isinf(certificate.primal)
     if max_iter in (0, 3) and solver == "fbpd":
         assert unmet > 0  # or nothing was tried
+
+
+@pytest.mark.parametrize("penalty", ["l1", "group_l2"])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_fit_that_ends_early_above_its_budget_is_brought_within_it(penalty, seed) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((30, 6)), rng.integers(0, 3, 30)
+    groups = {"groups": "features"} if penalty.startswith("group") else {}
+    model = MulticlassSVC(penalty=penalty, loss="logistic", C=None, eta=40.0, **groups)
+    whole = model.fit(X, y).certificate_
+    assert spent(model, X, y) == pytest.approx(40.0, rel=1e-6)
+    with pytest.warns(ConvergenceWarning, match="met by a mixture"):
+        part = model.set_params(max_iter=12).fit(X, y).certificate_
+    assert spent(model, X, y) <= 40.0 * (1 + 1e-12)
+    assert not part.converged
+    assert np.isfinite(part.gap)
+    assert part.dual <= whole.primal <= part.primal * (1 + 1e-6)
+
+
+def spent(model: MulticlassSVC, X: np.ndarray, y: np.ndarray) -> float:
+    """The sum of the multinomial losses with margin one."""
+    scores, each = model.decision_function(X), np.arange(y.size)
+    above = 1.0 + scores - scores[each, y][:, None]
+    above[each, y] = 0.0
+    return float(logsumexp(above, axis=1).sum())

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -101,6 +102,11 @@ class Facts:
         return self.selects and self.problem.penalty.l2 > 0
 
     @property
+    def flat_ball(self) -> bool:
+        """A ball that is no rounder than a Euclidean one: first-order steps are slow there."""
+        return isinstance(self.problem.penalty, Ball) and self.problem.penalty.p >= 2
+
+    @property
     def coupled(self) -> bool:
         """A loss that is no sum over the columns of scores."""
         return Trait.OUTPUTWISE not in self.problem.loss.traits
@@ -152,7 +158,11 @@ RULES: tuple[Rule, ...] = (
         "MM-FDA: one decomposition of the covariance, then a scalar equation",
     ),
     Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
-    Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
+    Rule(
+        lambda facts: facts.flat_ball,
+        "ball-newton",
+        "a smooth loss in a ball: few Newton steps inside it",
+    ),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,
@@ -183,6 +193,12 @@ RULES: tuple[Rule, ...] = (
         "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
     ),
     Rule(
+        lambda facts: facts.single and not (facts.smooth and facts.net),
+        "net-interior-point",
+        "a loss with a box on its dual and a ridge, small data on which other methods stall: "
+        "interior points in units of the features",
+    ),
+    Rule(
         lambda facts: facts.few_pieces,
         "linear-program",
         "hinges and a polyhedral norm, few samples: the simplex method with column generation",
@@ -204,6 +220,12 @@ RULES: tuple[Rule, ...] = (
         "one column of scores: proximal Newton on a working set of features",
     ),
     Rule(
+        lambda facts: facts.single and facts.smooth,
+        "net-interior-point",
+        "a smooth loss and an elastic net, small data on which other Newton methods stall: "
+        "interior points in units of the features",
+    ),
+    Rule(
         lambda facts: facts.single and facts.smooth and facts.selects and facts.wide,
         "fapg-ws",
         "a smooth loss and an l1 norm, more features than samples: accelerated steps on a working "
@@ -219,6 +241,11 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.single and facts.smooth,
         "b-pgh-fapg-star",
         "a smooth loss in a ball: accelerated steps in the coefficients and on the dual, by turns",
+    ),
+    Rule(
+        _always,
+        "ball-newton",
+        "a smooth loss in a ball, few features: Newton's method inside it, balls of any norm",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,

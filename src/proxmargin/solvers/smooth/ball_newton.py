@@ -17,6 +17,7 @@ from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.linear_algebra import cholesky
+from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
     eliminated,
@@ -33,6 +34,10 @@ __all__ = ["BallNewton", "BallNewtonState"]
 MAX_SIDE = 5000  # for which a Hessian is formed: 200 MB
 POLISH_SIDE = 400  # up to which a polishing step is cheap beside the fit
 FACTORS_PER_STEP = 4.0  # Cholesky factors that the multiplier of a step takes, on average
+# balls of other norms than the Euclidean, where a model takes an interior point method
+MAX_CURVED_FEATURES = 30
+FACTORS_PER_CURVED_STEP = 40.0
+CURVED_TOLERANCE = 1e-14  # complementarity gap of the model, relative to its decrease
 # regularisation of a singular Hessian
 RELATIVE_SHIFT = 1e-15  # of its trace
 SHIFT_GROWTH = 100.0  # while Cholesky fails
@@ -91,13 +96,16 @@ class _InBall(NamedTuple):
 
 @dataclass(frozen=True)
 class BallNewton(Solver[BallNewtonState]):
-    """Minimise a smooth loss of margins over ``|w|_2 <= radius``.
+    """Minimise a smooth loss of margins over ``|w|_p <= radius``.
 
-    The quadratic model of the loss, its intercept eliminated, is minimised over the ball: Newton's
-    method on the secular equation ``|x(mu)| = radius`` with
+    The quadratic model of the loss, its intercept eliminated, is minimised over the ball. For p = 2
+    that is Newton's method on the secular equation ``|x(mu)| = radius`` with
     ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial, or at mu = 0 where
     the ball is inactive. The segment between w and x lies in the ball, and is searched exactly.
     Wide data are taken in the span of their samples.
+
+    For other p models are minimised by an interior point method (`minimised_in_ball`), for few
+    features.
     """
 
     name: ClassVar[str] = "ball-newton"
@@ -112,8 +120,11 @@ class BallNewton(Solver[BallNewtonState]):
             return missing
         if not (isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, Ball)):
             return "it needs a loss of margins, and coefficients in a ball"
-        if problem.penalty.p != 2:
-            return f"it needs a ball of the Euclidean norm, p = 2, got p = {problem.penalty.p:g}"
+        if problem.penalty.p != 2 and problem.design.n_features > MAX_CURVED_FEATURES:
+            return (
+                f"it needs a ball of the Euclidean norm, p = 2, where there are more than "
+                f"{MAX_CURVED_FEATURES} features, got p = {problem.penalty.p:g}"
+            )
         side = short_side(problem.design)
         if side > MAX_SIDE:
             return (
@@ -125,12 +136,15 @@ class BallNewton(Solver[BallNewtonState]):
     def work(self, problem: Problem) -> float:
         design, side = problem.design, short_side(problem.design)
         long = max(design.n_samples, design.n_features)
-        return gram_work(long, side, design.density) + FACTORS_PER_STEP * factor_work(side)
+        if not _is_round(problem):
+            side, long = design.n_features, design.n_samples
+        factors = FACTORS_PER_STEP if _is_round(problem) else FACTORS_PER_CURVED_STEP
+        return gram_work(long, side, design.density) + factors * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
         coordinates = _coordinates(problem)
         coef = coordinates.of(start.coef[:, 0])
-        coef = _inside(coef, _radius(problem))
+        coef = _inside(problem, coef)
         intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         at = expanded(problem, scores, intercept, 0.0)
@@ -142,14 +156,14 @@ class BallNewton(Solver[BallNewtonState]):
         return begun.but(unpolished=stop.polish and small, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        design, radius, at = _coordinates(problem).design, _radius(problem), state.at
+        design, at = _coordinates(problem).design, state.at
         matrix, mean = eliminated(problem, design, at.bend)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
         accuracy = float(
             np.clip(SECULAR_FORCING * ahead, SECULAR_TOLERANCE, LOOSEST_SECULAR_TOLERANCE)
         )
-        found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier, accuracy)
+        found = _model_step(problem, matrix, state, accuracy)
         move = -float(mean @ found.step)
         moved = design.scores(found.step[:, None])[:, 0] + move
         length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
@@ -159,7 +173,7 @@ class BallNewton(Solver[BallNewtonState]):
         there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
-            coef=_inside(state.coef + length * found.step, radius),
+            coef=_inside(problem, state.coef + length * found.step),
             at=there,
             gradient=_gradient(problem, there),
             share=share,
@@ -173,7 +187,7 @@ class BallNewton(Solver[BallNewtonState]):
     def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         """The objective and the gap of the state's point."""
         at, gradient = state.at, state.gradient
-        lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
+        lost = problem.penalty.conjugate(gradient[:, None]) + float(gradient @ state.coef)
         better = lost < GAP_REDUCTION * state.gap
         better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
         return state.but(
@@ -189,7 +203,7 @@ class BallNewton(Solver[BallNewtonState]):
 
     def point(self, problem: Problem, state: BallNewtonState) -> Point:
         coordinates = _coordinates(problem)
-        coef = _inside(coordinates.coef(state.coef), _radius(problem))
+        coef = _inside(problem, coordinates.coef(state.coef))
         return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
@@ -200,7 +214,12 @@ class BallNewton(Solver[BallNewtonState]):
 
 def _coordinates(problem: Problem) -> Coordinates:
     """The coordinates in which steps are taken, of the centred data."""
-    return in_short_coordinates(problem.centred.design)
+    whole = problem.centred.design
+    return in_short_coordinates(whole) if _is_round(problem) else problem.remembered(_as_they_are)
+
+
+def _as_they_are(problem: Problem) -> Coordinates:
+    return AllFeatures(problem.centred.design)
 
 
 def _gradient(problem: Problem, at: Expansion) -> Array:
@@ -208,15 +227,34 @@ def _gradient(problem: Problem, at: Expansion) -> Array:
     return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 
 
-def _radius(problem: Problem) -> float:
+def _ball(problem: Problem) -> Ball:
     assert isinstance(problem.penalty, Ball)
-    return problem.penalty.radius
+    return problem.penalty
 
 
-def _inside(coef: Array, radius: float) -> Array:
+def _is_round(problem: Problem) -> bool:
+    """Whether the norm is that of Euclid."""
+    return _ball(problem).p == 2
+
+
+def _inside(problem: Problem, coef: Array) -> Array:
     """``coef``, scaled to the radius where rounding puts it outside the ball."""
-    size = float(np.linalg.norm(coef))
-    return coef * (radius / size) if size > radius else coef
+    ball = _ball(problem)
+    size = float(np.linalg.norm(coef, ball.p))
+    return coef * (ball.radius / size) if size > ball.radius else coef
+
+
+def _model_step(
+    problem: Problem, matrix: Array, state: BallNewtonState, accuracy: float
+) -> _InBall:
+    """The step to the minimiser of the quadratic model in the ball."""
+    ball = _ball(problem)
+    if _is_round(problem):
+        at = state.gradient, state.coef, ball.radius
+        return _minimised(matrix, *at, state.multiplier, accuracy)
+    share = max(CURVED_TOLERANCE, accuracy**2)
+    step = minimised_in_ball(matrix, state.gradient, state.coef, ball.radius, ball.p, share)
+    return _InBall(step, 0.0)
 
 
 def _minimised(
