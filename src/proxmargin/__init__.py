@@ -13,8 +13,8 @@ __version__ = "0.1.0"
 # `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.
 _HOMES = {
     **{name: f"estimators.{model.home}" for name, model in MODELS.items()},
-    "nu_range": "limits.admissible",
-    "kappa_max": "limits.admissible",
+    "nu_range": "limits.nu",
+    "kappa_max": "limits.kappa",
     "alpha_max": "paths",
     "critical_C": "paths",
     "margin_path": "paths",
