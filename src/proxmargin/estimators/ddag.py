@@ -121,12 +121,13 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         """
         pairs, jobs = len(self.pairs_), effective_n_jobs(self.n_jobs)
         limit = estimator.get_params(deep=False).get("time_limit")
-        if not (isinstance(limit, Real) and 0 < limit < np.inf):  # none, or one to be refused
+        seconds = float(limit) if isinstance(limit, Real) else np.inf
+        if not 0.0 < seconds < np.inf:  # none, or one that the pair refuses
             yield from repeat(None, pairs)
         elif jobs > 1:
-            yield from repeat(limit / ceil(pairs / jobs), pairs)
+            yield from repeat(seconds / ceil(pairs / jobs), pairs)
         else:
-            stop = Stop(time_limit=float(limit)).started(begun, ())
+            stop = Stop(time_limit=seconds).started(begun, ())
             for left in range(pairs, 0, -1):
                 now = clock()
                 yield max(stop.shared(now, left).deadline - now, NO_TIME)
