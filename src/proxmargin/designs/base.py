@@ -77,11 +77,18 @@ class Design(ABC):
         known = self._memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], given)):
             known = None
-            self._memory.pop(key, None)  # before the next one is made: it may be of the data's size
+            self._dropped(key)  # before the next one is made: it may be of the data's size
             known = tuple(np.array(each) for each in given), compute()
             self._memory[key] = known
         found: T = known[1]
         return found
+
+    def _dropped(self, key: Hashable) -> None:
+        """Forget an answer. What a design remembers may refer to it: a circle, which would be in
+        memory until the garbage collector comes by."""
+        _, answer = self._memory.pop(key, ((), None))
+        if isinstance(answer, Design):
+            answer._memory.clear()
 
     @cached_property
     def _memory(self) -> dict[Hashable, tuple[tuple[NDArray[Any], ...], Any]]:
@@ -229,7 +236,7 @@ class Design(ABC):
         """What `columns` returns when asked for the first time."""
 
     def dense_columns(self, index: Index) -> Array:
-        """Some of the features as a matrix (n_samples, size of ``index``), float64.
+        """Some of the features as a new matrix (n_samples, size of ``index``), float64.
 
         For systems of the few features that are live.
         """

@@ -184,7 +184,10 @@ class StandardizedDesign(Design):
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 
     def dense_columns(self, index: Index) -> Array:
-        return (self.base.dense_columns(index) - self.centre[index]) / self.scale[index]
+        columns = self.base.dense_columns(index)
+        columns -= self.centre[index]
+        columns /= self.scale[index]
+        return columns
 
     @property
     def has_columns(self) -> bool:  # type: ignore[override]

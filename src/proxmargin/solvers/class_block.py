@@ -25,6 +25,10 @@ Ids = NDArray[np.intp]
 
 # supports of more than this share of the classes make few zeros, which are not worth skipping
 CROWDED = 0.4
+# entries of scaled rows that are multiplied at a time: eight megabytes
+ENTRIES = 1 << 20
+# rows of which BLAS is at its full speed, and the sums in the matrix cost next to nothing
+ROWS = 1 << 8
 
 
 class Live(NamedTuple):
@@ -156,16 +160,19 @@ class DenseBlock(Block):
         return hessian
 
     def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
-        """Where supports are large, by products of whole matrices."""
-        inside = live.masses[live.samples] > 0
-        rows = np.column_stack([self.matrix[live.samples], np.ones(live.samples.size)])
-        spread = rows[:, pairs.columns]
-        spread *= np.sqrt(live.weights[live.samples, None]) * inside[:, pairs.classes]
-        for first, last in itertools.pairwise(pairs.starts.tolist()):
-            part = spread[:, first:last]
-            hessian[first:last, first:last] = part.T @ part
-        spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
-        hessian -= spread.T @ spread
+        """Where supports are large, by products of matrices of some live samples at a time."""
+        step = max(ROWS, ENTRIES // max(pairs.size, 1))
+        for start in range(0, live.samples.size, step):
+            samples = live.samples[start : start + step]
+            inside = live.masses[samples] > 0
+            rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
+            spread = rows[:, pairs.columns]
+            spread *= np.sqrt(live.weights[samples, None]) * inside[:, pairs.classes]
+            for first, last in itertools.pairwise(pairs.starts.tolist()):
+                part = spread[:, first:last]
+                hessian[first:last, first:last] += part.T @ part
+            spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
+            hessian -= spread.T @ spread
         return hessian
 
     def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
@@ -313,12 +320,7 @@ def _block(design: Design, members: Ids) -> Block:
         base, scale = design.base, design.scale[members]
         if isinstance(base, SparseDesign):
             return SparseBlock(sparse.csr_array(_by_rows(base, members) * (1.0 / scale)[None, :]))
-    part = design.columns(members)
-    if not part.has_columns:  # centred, so that nothing is zero
-        return DenseBlock(part.scores(np.eye(members.size)))
-    matrix, centre, scale = part.sweep_data()
-    rows = np.subtract(matrix, centre, dtype=np.float64, order="C")
-    return DenseBlock(np.divide(rows, scale, out=rows))
+    return DenseBlock(design.dense_columns(members))
 
 
 def _by_rows(design: SparseDesign, members: Ids) -> sparse.csr_array:
