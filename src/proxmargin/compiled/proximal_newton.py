@@ -39,6 +39,9 @@ LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-6, 1e-3, 1e-4, 1e-3
 THETA_END, THETA_FALL = 1e-3, 0.3
 # all columns are swept each so many sweeps, the support between; then a step on the support
 FULL, SWEEPS, FEWEST, MOST, CYCLES = 5, 400, 4, 30, 40
+# columns of the largest support that takes steps as a whole: 8 MB, and as much for the factor; of
+# larger ones the coordinates are swept only
+LARGEST = 1000
 # steps without a smaller violation after which rounding is all that is left; one is enough where
 # the violation is this small a share of the threshold
 PATIENCE, NEARLY = 25, 1e-9
@@ -312,7 +315,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
         if sweeps >= SWEEPS:
             break
         support = np.flatnonzero(value)
-        if support.size == 0:
+        if support.size == 0 or support.size > LARGEST:
             continue
         before = value.copy()
         for j in support:  # type: ignore[assignment]

@@ -287,6 +287,7 @@ class Coordinates:
         """Some of the columns; the last answer is remembered."""
         known = self.__dict__.get("_last_block")
         if known is None or not np.array_equal(known[0], members):
+            known = self.__dict__["_last_block"] = None  # before there is a second one
             known = self.__dict__["_last_block"] = (members, _block(self.design, members))
         found: Block = known[1]
         return found
@@ -320,7 +321,7 @@ def _block(design: Design, members: Ids) -> Block:
         base, scale = design.base, design.scale[members]
         if isinstance(base, SparseDesign):
             return SparseBlock(sparse.csr_array(_by_rows(base, members) * (1.0 / scale)[None, :]))
-    return DenseBlock(design.dense_columns(members))
+    return DenseBlock(design.dense_columns(members, "C"))
 
 
 def _by_rows(design: SparseDesign, members: Ids) -> sparse.csr_array:
