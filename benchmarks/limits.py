@@ -163,7 +163,8 @@ def _timed(case: Case, count: int, limit: float) -> Taken:
     try:
         model.fit(X, y)
     except ValueError as error:
-        return Taken(limit, time.perf_counter() - start, np.inf, np.inf, False, False, f"{error}"[:70])
+        spent = time.perf_counter() - start
+        return Taken(limit, spent, spent, np.inf, False, False, f"{error}"[:70])
     spent, busy = time.perf_counter() - start, time.process_time() - begun
     told = model.certificate_
     parts = list(told) if hasattr(told, "__len__") else [told]

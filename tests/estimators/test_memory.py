@@ -30,7 +30,9 @@ FORMS = {"dense": np.ascontiguousarray, "by columns": np.asfortranarray, "sparse
 
 
 def size_of(X: Any) -> int:
-    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    """Of the data in float64, in which working sets are copied."""
+    wide = X.astype(np.float64)
+    parts = (wide.data, wide.indices, wide.indptr) if sparse.issparse(X) else (wide,)
     return sum(part.nbytes for part in parts)
 
 

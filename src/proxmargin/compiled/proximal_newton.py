@@ -39,9 +39,6 @@ LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-6, 1e-3, 1e-4, 1e-3
 THETA_END, THETA_FALL = 1e-3, 0.3
 # all columns are swept each so many sweeps, the support between; then a step on the support
 FULL, SWEEPS, FEWEST, MOST, CYCLES = 5, 400, 4, 30, 40
-# columns of the largest support that takes steps as a whole: 8 MB, and as much for the factor; of
-# larger ones the coordinates are swept only
-LARGEST = 1000
 # steps without a smaller violation after which rounding is all that is left; one is enough where
 # the violation is this small a share of the threshold
 PATIENCE, NEARLY = 25, 1e-9
@@ -120,6 +117,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     theta,
     target,
     limit,
+    side,
 ):
     """At most ``limit`` steps; ``coef`` and ``scores`` are changed in place.
 
@@ -138,6 +136,9 @@ def newton_steps(  # type: ignore[no-untyped-def]
         Weight of the majoriser where the loss has no curvature.
     target : float
         Violation of the optimality conditions, in the units of the data, at which to stop.
+    side : int
+        Columns of the largest support of which a matrix is formed; the coordinates of larger ones
+        are swept only.
 
     Returns
     -------
@@ -173,7 +174,19 @@ def newton_steps(  # type: ignore[no-untyped-def]
         aim = (FORCING if far > NEAR else TIGHT_FORCING) * violation
         pull(columns, bend, cross)
         direction = _model_minimum(
-            columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, aim
+            columns,
+            bend,
+            cross,
+            total,
+            largest,
+            far,
+            slope,
+            coef,
+            thresholds,
+            ridge,
+            unit,
+            aim,
+            side,
         )
         direction -= coef
         shift = -np.dot(cross, direction) / total if total > 0.0 else 0.0
@@ -257,7 +270,7 @@ def _violation(slope, coef, curvature, threshold):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _model_minimum(  # type: ignore[no-untyped-def]
-    columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, target
+    columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, target, side
 ):
     """The minimum of model and penalty by coordinate descent on the change of the scores."""
     rows = active(columns, np.sqrt(bend))
@@ -315,7 +328,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
         if sweeps >= SWEEPS:
             break
         support = np.flatnonzero(value)
-        if support.size == 0 or support.size > LARGEST:
+        if support.size == 0 or support.size > side:
             continue
         before = value.copy()
         for j in support:  # type: ignore[assignment]

@@ -31,6 +31,9 @@ KEPT = 0.95
 # steps in one compiled call, and entries they may read: between two calls, interruptions and time
 # limits are looked at
 STEPS, READ = 25, 4_000_000
+# columns of a support whose matrix there is room for beside any data: 8 MB, and as much for its
+# factor; larger ones have to be smaller than the columns
+SIDE = 1000
 # iterations without progress after which rounding is all that is left
 PATIENCE, FALL = 3, 0.9
 # a set that prices to nothing new is solved to this share of its violation
@@ -196,6 +199,7 @@ class ProximalNewton(Solver[Pursuit]):
             state.theta,
             target,
             max(min(most, state.limit - state.n_iter), 1),
+            max(SIDE, math.isqrt(working.entries)),
         )
         problem.design.ledger.charge(
             3
