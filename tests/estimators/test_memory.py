@@ -102,7 +102,7 @@ def test_columns_that_are_replaced_do_not_wait_for_the_garbage_collector() -> No
             part.remembered("circle", lambda part=part: [part])
             del part
 
-    assert peak_of(parts) <= 1.1 * size_of(X)
+    assert peak_of(parts) <= 1.5 * size_of(X)  # one part and a block of the next
 
 
 @pytest.mark.parametrize("samples_live", [7, 900])
