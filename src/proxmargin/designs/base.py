@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Order = Literal["C", "F"]
+"""Of the entries of a matrix in memory: by rows, or by columns."""
 T = TypeVar("T")
 
 
@@ -77,11 +79,18 @@ class Design(ABC):
         known = self._memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], given)):
             known = None
-            self._memory.pop(key, None)  # before the next one is made: it may be of the data's size
+            self._dropped(key)  # before the next one is made: it may be of the data's size
             known = tuple(np.array(each) for each in given), compute()
             self._memory[key] = known
         found: T = known[1]
         return found
+
+    def _dropped(self, key: Hashable) -> None:
+        """Forget an answer. What a design remembers may refer to it: a circle, which would be in
+        memory until the garbage collector comes by."""
+        _, answer = self._memory.pop(key, ((), None))
+        if isinstance(answer, Design):
+            answer._memory.clear()
 
     @cached_property
     def _memory(self) -> dict[Hashable, tuple[tuple[NDArray[Any], ...], Any]]:
@@ -228,12 +237,12 @@ class Design(ABC):
     def _columns(self, index: Index) -> Design:
         """What `columns` returns when asked for the first time."""
 
-    def dense_columns(self, index: Index) -> Array:
-        """Some of the features as a matrix (n_samples, size of ``index``), float64.
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        """Some of the features as a new matrix (n_samples, size of ``index``), float64.
 
         For systems of the few features that are live.
         """
-        return self.columns(index).scores(np.eye(index.size))
+        return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
 
     @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:

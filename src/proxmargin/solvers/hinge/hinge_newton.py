@@ -284,7 +284,7 @@ def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
     """The features of the working set; a copy where they are few, since they are read often."""
 
     def plain() -> DenseDesign:
-        matrix = np.asfortranarray(design.dense_columns(members))
+        matrix = design.dense_columns(members)
         share = design.share * members.size / max(design.n_features, 1)
         return DenseDesign(matrix, design.ledger, share)
 
