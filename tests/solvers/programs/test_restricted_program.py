@@ -73,7 +73,7 @@ def test_a_limit_is_no_failure(limit, caplog) -> None:
 
 
 def test_an_option_that_is_not_known_is_an_error(monkeypatch) -> None:
-    monkeypatch.setattr(restricted_program, "FEASIBLE", -1.0)
+    monkeypatch.setattr(restricted_program, "FEASIBILITY_TOLERANCE", -1.0)
     with pytest.raises(RuntimeError, match=r"HiGHS .* does not take the option primal_feas"):
         solved(program(), None)
 

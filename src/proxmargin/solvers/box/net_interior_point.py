@@ -16,8 +16,8 @@ from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.box.box_program import centre_of_data, has_box, live_samples, program_of
-from proxmargin.solvers.linear_algebra import cholesky
+from proxmargin.solvers.box.box_program import has_box, live_samples, program_of
+from proxmargin.solvers.linear_algebra import inverse_of
 from proxmargin.stopping import Stop
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
@@ -39,7 +39,7 @@ PATIENCE, PROGRESS, FOLLOWING = 12, 0.9, 0.1
 FLOOR = 1e-100
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NetCentral(State):
     """The state of `NetInteriorPoint`; boxes are those of the samples, then of the features.
 
@@ -57,11 +57,11 @@ class NetCentral(State):
         Certificates in a row that were not better.
     """
 
-    at: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    room: Array = None  # type: ignore[assignment]
-    below: Array = None  # type: ignore[assignment]
-    above: Array = None  # type: ignore[assignment]
+    at: Array
+    dual: Array
+    room: Array
+    below: Array
+    above: Array
     best: float = np.inf
     idle: int = 0
 
@@ -205,7 +205,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         intercept = np.zeros(1)
         if problem.fits_intercept:
             intercept = program.coef_unit * state.at[p : p + 1]
-        return Point(coef, intercept - centre_of_data(problem) @ coef)
+        return problem.centred.point(coef, intercept)
 
     def dual(self, problem: Problem, state: NetCentral) -> Array:
         program = program_of(problem)
@@ -229,7 +229,7 @@ class NetInteriorPoint(Solver[NetCentral]):
 
 def _boxes_of(problem: Problem) -> _Boxes:
     """The problem as boxes, made once and kept with it."""
-    return problem.remembered("boxes in units of the features", lambda: _new_boxes(problem))
+    return problem.remembered(_new_boxes)
 
 
 def _new_boxes(problem: Problem) -> _Boxes:
@@ -264,7 +264,7 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
     """
     steep, flat = state.below / state.dual, state.above / state.room
     theta = 1.0 / (steep + flat + boxes.bends)
-    solve = cholesky(boxes.matrix(theta))
+    solve = inverse_of(boxes.matrix(theta), overwrite=True)
     missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
     slope = boxes.ridge * state.at + boxes.pull - boxes.pulled(state.dual)
 

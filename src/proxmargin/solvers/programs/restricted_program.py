@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 
-__all__ = ["Basis", "Program", "Vertex", "solved"]
+__all__ = ["Basis", "RestrictedProgram", "Vertex", "solved"]
 
 Status = NDArray[np.int8]
 # codes of a column or a row in a basis, as HiGHS numbers them
@@ -41,7 +41,7 @@ class Basis(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class RestrictedProgram:
     """``min cost'x  s.t.  lower <= x <= upper,  row_lower <= matrix x <= row_upper``.
 
     Parameters
@@ -79,7 +79,7 @@ class Vertex(NamedTuple):
 
 
 def solved(
-    program: Program,
+    program: RestrictedProgram,
     basis: Basis | None,
     *,
     pivots: int = UNLIMITED_PIVOTS,
@@ -138,7 +138,7 @@ def _limits(highs: Any) -> tuple[Any, Any]:
     return highs.HighsModelStatus.kIterationLimit, highs.HighsModelStatus.kTimeLimit
 
 
-def _extent(program: Program) -> str:
+def _extent(program: RestrictedProgram) -> str:
     sizes = np.abs(program.matrix.data)
     return (
         f"{program.matrix.shape[0]} rows and {program.matrix.shape[1]} columns whose entries are "
@@ -146,14 +146,14 @@ def _extent(program: Program) -> str:
     )
 
 
-def _failed(program: Program, basis: Basis | None) -> Vertex:
+def _failed(program: RestrictedProgram, basis: Basis | None) -> Vertex:
     """Neither optimal nor limited, at zero."""
     rows, columns = program.matrix.shape
     empty = Basis(np.zeros(0, np.int8), np.zeros(0, np.int8)).extended(columns, rows)
     return Vertex(np.zeros(columns), np.zeros(rows), basis or empty, False, False, 0)
 
 
-def _given(highs: Any, program: Program) -> tuple[Any, ...]:
+def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
     """A program as arrays, which HiGHS copies at once; attributes go entry by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
@@ -185,7 +185,7 @@ def _basis(highs: Any, basis: Basis) -> Any:
     return given
 
 
-def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
+def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
     found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
     return Vertex(
         columns=_without_rounding(program, np.array(found.col_value)),
@@ -197,7 +197,7 @@ def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
     )
 
 
-def _without_rounding(program: Program, columns: Array) -> Array:
+def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
     """``columns`` with exact zeros where a degenerate vertex has them up to rounding."""
     starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
     effects = np.zeros(columns.size)
