@@ -45,6 +45,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "HingeNewton",
         "InteriorPoint",
         "LinearProgram",
+        "NetInteriorPoint",
         "PrimalDual",
         "Isvm1",
         "Isvm2",
