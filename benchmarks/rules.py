@@ -25,7 +25,7 @@ ALLOWED = 1.3
 PATIENCE, LEAST = 2.0, 0.05
 REPEATS, SHORT = 3, 0.5  # fits shorter than this are run again, and the fastest counts
 BLOCK = 5
-FAMILIES = ("smooth", "hinge", "ridge", "kernel", "multiclass", "joint")
+FAMILIES = ("smooth", "formula", "hinge", "ridge", "kernel", "multiclass", "joint")
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,34 @@ def _smooth() -> Iterator[Case]:
                 yield _net(make(), make.__name__, data, share, l1_ratio)
 
 
+def _formula() -> Iterator[Case]:
+    """Losses and penalties put together by hand, a loss by array formulas among them."""
+    from proxmargin import MarginClassifier
+    from proxmargin.losses import DistanceWeighted, Hinge
+    from proxmargin.penalties import Ball, ElasticNet
+
+    for data in ("synthetic:100,5000,5,0", "leukemia", "a9a", "covtype@20000"):
+        X, y = _binary(data)
+        dwd = MarginClassifier(DistanceWeighted(1.0), ElasticNet(1.0, 0.0))
+        strength = 0.1 * _least_strength(dwd, X, y)
+        for share in (1.0, 0.5):
+            net = ElasticNet(strength * share, strength * (1.0 - share))
+            label = f"DistanceWeighted, 0.1 critical, l1_ratio {share:g}"
+            yield Case(label, data, clone(dwd).set_params(penalty=net), X, y)
+        for loss in (DistanceWeighted(1.0), Hinge()):
+            ball = MarginClassifier(loss, Ball(1.5, 1.0))
+            yield Case(f"{type(loss).__name__}, ball of l_1.5", data, ball, X, y)
+
+
+def _least_strength(estimator: Any, X: Any, y: Any) -> float:
+    """The l1 strength from which all coefficients are zero."""
+    problem = estimator._assemble(X, y, None).problems[0]
+    null = problem.null_point()
+    scores = problem.design.scores(null.coef) + null.intercept
+    dual = problem.loss.value_and_gradient(scores)[1]
+    return float(np.abs(problem.design.adjoint(dual)).max())
+
+
 def _hinge() -> Iterator[Case]:
     from proxmargin import ElasticNetSVC
 
@@ -235,6 +263,7 @@ def _joint() -> Iterator[Case]:
 
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "smooth": _smooth,
+    "formula": _formula,
     "hinge": _hinge,
     "ridge": _ridge,
     "kernel": _kernel,

@@ -16,6 +16,7 @@ import proxmargin
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
 from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.kernels import Rbf
 from proxmargin.losses import (
     CrammerSinger,
@@ -31,6 +32,7 @@ from proxmargin.losses import (
     MinimaxProbability,
     Multinomial,
     PairwiseSquaredHinge,
+    Rescaled,
     SquaredHinge,
     TailMean,
     wrong_classes,
@@ -67,18 +69,10 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
     "distance-weighted": DistanceWeighted(0.5),
     "distance-weighted, far": DistanceWeighted(2.0),
+    "rescaled": Rescaled(DistanceWeighted(0.5), height=1.5, slope=2.0, shift=-0.7),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
-COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.shape is not None}
-
-
-def kinks(phi: MarginLoss) -> list[float]:
-    """Margins at which the derivative of ``phi`` has a kink or a jump."""
-    if isinstance(phi, Logistic):
-        return []
-    if isinstance(phi, DistanceWeighted):
-        return [phi.threshold]
-    return [1.0, 1.0 - phi.delta] if isinstance(phi, HuberizedHinge) else [1.0]
+COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.scalars is not None}
 
 
 # -- sums over samples ------------------------------------------------------------------------
@@ -334,28 +328,21 @@ MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {
     "fapg-star": NAMED["fapg-star"],
     "fapg-ws": NAMED["fapg-ws"],
 }
-PENALISED: dict[str, Callable[..., Any]] = {
-    "HuberizedSVC": proxmargin.HuberizedSVC,
-    "ElasticNetSVC": proxmargin.ElasticNetSVC,
-    "SquaredHingeSVC": proxmargin.SquaredHingeSVC,
-    "SparseLogisticRegression": proxmargin.SparseLogisticRegression,
-    "MarginClassifier": proxmargin.MarginClassifier,
-}
-# of the models that need samples only through inner products
-KERNEL_MACHINES: dict[str, Callable[..., Any]] = {
-    "SVC": proxmargin.SVC,
-    "L2SVC": proxmargin.L2SVC,
-    "LogisticRegression": proxmargin.LogisticRegression,
-    "NuSVC": proxmargin.NuSVC,
-    "DWD": proxmargin.DWD,
-    "MarginFDA": proxmargin.MarginFDA,
-    "MarginMPM": proxmargin.MarginMPM,
-}
+_MODELS = {name: getattr(proxmargin, name) for name in MODELS}
 # of all classes together
 MULTICLASS: dict[str, Callable[..., Any]] = {"MulticlassSVC": proxmargin.MulticlassSVC}
+# of the models that need samples only through inner products
+KERNEL_MACHINES: dict[str, Callable[..., Any]] = {
+    name: _MODELS[name] for name in model_names(kernels=True)
+}
+PENALISED: dict[str, Callable[..., Any]] = {
+    name: _MODELS[name] for name in model_names(kernels=False) if name not in MULTICLASS
+}
 ESTIMATORS: dict[str, Callable[..., Any]] = {**PENALISED, **KERNEL_MACHINES, **MULTICLASS}
 # of other classifiers, whatever they are
-META_ESTIMATORS: dict[str, Callable[..., Any]] = {"DDAGClassifier": proxmargin.DDAGClassifier}
+META_ESTIMATORS: dict[str, Callable[..., Any]] = {
+    name: make for name, make in _MODELS.items() if name not in ESTIMATORS
+}
 
 # -- whole problems ---------------------------------------------------------------------------
 
@@ -475,6 +462,17 @@ def tail_problem(
     return _coupled_problem(rng, lambda *of: TailMean(*of[:2], 0.3, of[2]), penalty, intercept)
 
 
+def smooth_ball_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`ball_problem` in a ball that is not Euclidean."""
+    return binary_problem(rng, phi or DistanceWeighted(0.5), Ball(1.5, 0.8), intercept, **shape)
+
+
 def hinge_ball_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -575,6 +573,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
+    "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),
     "b-pgh-fapg-star": (NAMED["b-pgh-fapg-star"], ball_problem),
     "hinge-newton": (NAMED["hinge-newton"], hinge_net_problem),
     "hinge-newton, ridge": (NAMED["hinge-newton"], hinge_problem),
@@ -584,6 +583,8 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "admm": (NAMED["admm"], hinge_net_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
+    "net-interior-point": (NAMED["net-interior-point"], hinge_net_problem),
+    "net-interior-point, ridge": (NAMED["net-interior-point"], hinge_problem),
     "ball-interior-point": (NAMED["ball-interior-point"], hinge_ball_problem),
     "ball-interior-point, tail mean": (NAMED["ball-interior-point"], tail_ball_problem),
     "fisher-secular": (NAMED["fisher-secular"], fisher_problem),

@@ -18,6 +18,9 @@ class Status(Enum):
     SETTLED = "the relative change rule was met"
     STALLED = "the certified gap had stopped improving"
     ROUNDED = "rounding of the products with the data leaves no smaller gap to prove"
+    UNBALANCED = (
+        "no dual point of double precision balances features of so large entries, and proves more"
+    )
     UNPROVED = "the loss is stationary but for rounding, which proves nothing without a penalty"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"

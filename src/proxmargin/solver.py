@@ -43,7 +43,10 @@ class UnsuitableSolverError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solver stands: arrays and numbers only, so that it can be saved and resumed.
+    """Where a solver stands.
+
+    States of arrays, numbers and records of them are saved and resumed bit for bit
+    (`proxmargin.resuming.encoding`); of a state that holds more, the point is saved.
 
     Attributes
     ----------
@@ -137,6 +140,9 @@ class Solver(ABC, Generic[S]):
     For methods with local quadratic convergence: a relative gap of 1e-6 leaves errors of 1e-3 in
     the coefficients, and one more Newton step squares the gap.
     """
+
+    conclusive: ClassVar[bool] = False
+    """Where it gives up, rounding is what is left, and no other solver would do better."""
 
     reads_columns: ClassVar[bool] = False
     """The solver reads the data by columns, and is slow on C-ordered data."""

@@ -53,7 +53,7 @@ class Unshrunk(NamedTuple):
 
 def unshrunk_columns(problem: Problem) -> Unshrunk:
     """Copied once a problem."""
-    return problem.remembered("unshrunk columns", lambda: _columns(problem))
+    return problem.remembered(_columns)
 
 
 def _columns(problem: Problem) -> Unshrunk:

@@ -27,10 +27,10 @@ UNIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners of files ar
 
 RISE = """
 import numpy as np
-from proxmargin.compiled.losses.margins import Shape
+from proxmargin.losses.margins.capped_quadratic import CappedScalars
 from proxmargin.compiled.solvers.newton import _rise
 one = np.ones(1)
-print(_rise(Shape(False, 2.0, np.inf), 0 * one, one, one, one, one, one, 0.0, 1.0))
+print(_rise(CappedScalars(2.0, np.inf), 0 * one, one, one, one, one, one, 0.0, 1.0))
 """
 ADD = "from proxmargin.compiled.products.sums import add; print(add(1.0, 0.0, 2.0))"
 
@@ -77,11 +77,10 @@ def told(code: str, source: Path = ROOT.parent, **settings: str) -> tuple[str, s
 
 
 def copied(tmp_path: Path) -> Path:
-    """A package with the kernels alone."""
+    """The package, with nothing compiled."""
     source = tmp_path / "source"
     nothing_compiled = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "compiled", source / "proxmargin/compiled", ignore=nothing_compiled)
-    shutil.copy(ROOT / "__init__.py", source / "proxmargin")
+    shutil.copytree(ROOT, source / "proxmargin", ignore=nothing_compiled)
     return source
 
 
@@ -101,12 +100,18 @@ def test_kernels_for_other_types_do_not_disturb_each_other(place: Path) -> None:
 def test_an_edit_is_seen_by_the_kernels_of_other_files(tmp_path: Path) -> None:
     source, settings = copied(tmp_path), {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert told(RISE, source, **settings)[0] == "-1.0"  # from (1 - 0)^2 to (1 - 1)^2
-    margins = source / "proxmargin/compiled/losses/margins.py"
-    text = margins.read_text(encoding="utf-8")
-    assert text.count("return 0.5 * shape.curvature * u * u") == 1
-    margins.write_text(text.replace("return 0.5 * shape", "return 4.5 * shape"), encoding="utf-8")
+    loss = source / "proxmargin/losses/margins/capped_quadratic.py"  # whose methods are compiled
+    text = loss.read_text(encoding="utf-8")
+    assert text.count("return 0.5 * self.smoothness * u * u") == 1
+    loss.write_text(text.replace("return 0.5 * self", "return 4.5 * self"), encoding="utf-8")
     assert told(RISE, source, **settings)[0] == "-9.0"
-    margins.write_text(text, encoding="utf-8")
+    loss.write_text(text, encoding="utf-8")
+    kernels = source / "proxmargin/compiled/solvers/newton.py"
+    text = kernels.read_text(encoding="utf-8")
+    assert text.count("total += l1 * (abs(coef[j] + step") == 1
+    kernels.write_text(text.replace("total += l1 *", "total += 3.0 + l1 *"), encoding="utf-8")
+    assert told(RISE, source, **settings)[0] == "2.0"
+    kernels.write_text(text, encoding="utf-8")
     assert told(RISE, source, **settings) == ("-1.0", "")  # that of before is still there
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import MulticlassSVC
@@ -38,3 +39,59 @@ def test_no_lower_bound_is_above_the_optimum_of_a_linear_program(solver, max_ite
         unmet += np.isinf(certificate.primal)
     if max_iter in (0, 3) and solver == "fbpd":
         assert unmet > 0  # or nothing was tried
+
+
+@pytest.mark.parametrize("penalty", ["l1", "group_l2"])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_fit_that_ends_early_above_its_budget_is_brought_within_it(penalty, seed) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((30, 6)), rng.integers(0, 3, 30)
+    groups = {"groups": "features"} if penalty.startswith("group") else {}
+    model = MulticlassSVC(penalty=penalty, loss="logistic", C=None, eta=40.0, **groups)
+    whole = model.fit(X, y).certificate_
+    assert spent(model, X, y) == pytest.approx(40.0, rel=1e-6)
+    with pytest.warns(ConvergenceWarning, match="met by a mixture"):
+        part = model.set_params(max_iter=12).fit(X, y).certificate_
+    assert spent(model, X, y) <= 40.0 * (1 + 1e-12)
+    assert not part.converged
+    assert np.isfinite(part.gap)
+    assert part.dual <= whole.primal <= part.primal * (1 + 1e-6)
+
+
+def spent(model: MulticlassSVC, X: np.ndarray, y: np.ndarray) -> float:
+    """The sum of the multinomial losses with margin one."""
+    scores, each = model.decision_function(X), np.arange(y.size)
+    above = 1.0 + scores - scores[each, y][:, None]
+    above[each, y] = 0.0
+    return float(logsumexp(above, axis=1).sum())
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("seconds", [1e-4, 3e-3, 0.03])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_budget_that_is_known_to_be_met_is_never_refused_for_want_of_time(
+    loss, seconds, seed
+) -> None:
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(40, 120)), int(rng.integers(2, 12))
+    X, y = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-2, 2, p), np.arange(n) % 3
+    near = MulticlassSVC(C=1e3, loss=loss, penalty="l2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        near.set_params(time_limit=0.5).fit(X, y)
+        known = summed(loss, X @ near.coef_.T + near.intercept_, y)
+        assert known > 0
+        for more in (1e-9, 1e-3):
+            model = MulticlassSVC(C=None, eta=known * (1 + more), loss=loss, time_limit=seconds)
+            certificate = model.fit(X, y).certificate_
+            assert certificate.dual <= certificate.primal
+
+
+def summed(loss: str, scores: np.ndarray, y: np.ndarray) -> float:
+    """The losses of all samples together, by their definitions."""
+    off = scores - scores[np.arange(y.size), y][:, None]
+    wrong = np.arange(scores.shape[1]) != y[:, None]
+    if loss == "logistic":
+        return float(np.logaddexp.reduce(off + wrong, axis=1).sum())
+    ahead = np.where(wrong, np.maximum(1.0 + off, 0.0), 0.0)
+    return float(ahead.max(axis=1).sum() if loss == "hinge" else (ahead**2).sum())

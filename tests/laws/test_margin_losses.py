@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, MarginLoss
-from tests.cases import MARGIN_LOSSES, SMOOTH_LOSSES, kinks
+from tests.cases import MARGIN_LOSSES, SMOOTH_LOSSES
 
 every_loss = pytest.mark.parametrize("phi", MARGIN_LOSSES.values(), ids=MARGIN_LOSSES.keys())
 every_smooth_loss = pytest.mark.parametrize("phi", SMOOTH_LOSSES.values(), ids=SMOOTH_LOSSES.keys())
@@ -25,7 +25,7 @@ H = 1e-5
 
 def away_from_kinks(phi: MarginLoss, t: np.ndarray) -> np.ndarray:
     near = np.zeros(t.shape, dtype=bool)
-    for kink in kinks(phi):
+    for kink in phi.kinks:
         near |= np.abs(t - kink) <= 2 * H
     return t[~near]
 
@@ -96,7 +96,7 @@ def test_conjugate_is_the_supremum_over_margins(phi: MarginLoss, share: float) -
     best = -phi.conjugate_slope(np.array([a]))
     # a margin far out stands for infinity
     best = best[np.isfinite(best)]
-    grid = np.concatenate([np.linspace(-60, 60, 240_001), kinks(phi), best, [1e15]])
+    grid = np.concatenate([np.linspace(-60, 60, 240_001), phi.kinks, best, [1e15]])
     brute = np.max(-a * grid - phi.value(grid))
     conjugate = float(phi.conjugate(np.array(a)))
     coarse = (grid[1] - grid[0]) ** 2 * (1.0 if not np.isfinite(phi.smoothness) else phi.smoothness)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.limits.least_loss import least_loss
+from proxmargin.limits.least_loss import least_loss, least_point
 from proxmargin.losses import LevelSet, Logistic, Multinomial, PairwiseSquaredHinge, TailMean
 from proxmargin.penalties import ElasticNet, Pinned, SumToZero
 from tests.cases import binary_problem
@@ -111,3 +111,21 @@ def test_other_losses_are_refused() -> None:
     unknown = replace(made, loss=tail)
     with pytest.raises(TypeError, match="is not known"):
         least_loss(unknown)
+
+
+@pytest.mark.parametrize("make", [PairwiseSquaredHinge, Multinomial])
+@pytest.mark.parametrize("p", [5, 60])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_the_point_of_a_smooth_loss_attains_what_is_told(make: Any, p: int, scale: float) -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((40, p)) * scale, rng.integers(0, 3, 40)
+    X[30:] = X[20:30]  # no coefficients give any scores
+    intercept = SumToZero(ElasticNet(0.0, 0.0))
+    loss = make(y, np.full(40, 1 / 40), 3, 40.0)
+    problem = replace(worst_class(X, y, ElasticNet(1.0), intercept=intercept), loss=loss)
+    enough = 0.8 * loss.value(np.zeros((40, 3)))
+    least, point = least_point(problem, enough)
+    assert 0 < least <= enough
+    assert point is not None
+    scores = problem.design.scores(point.coef) + point.intercept
+    assert loss.value(scores) <= least * (1 + 1e-9)

@@ -19,7 +19,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.rules import KERNEL_RULES, RULES
+from proxmargin.solvers.rules import RULES
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.succession import Choice, Table, solve
 from proxmargin.stopping import Stop
@@ -62,12 +62,6 @@ class GivesUp(Solver[Halfway]):
 
 def giving_up(steps: int = 2) -> Choice:
     return Choice(GivesUp(steps), "gives-up", "the first to be asked", Table(RULES, SOLVERS))
-
-
-def test_every_rule_names_a_solver_and_says_why() -> None:
-    for rule in (*RULES, *KERNEL_RULES):
-        assert rule.use in SOLVERS
-        assert rule.because
 
 
 def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) -> None:

@@ -19,11 +19,12 @@ from typing import Any
 from uuid import uuid4
 
 import numba
+from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from proxmargin.compiled import folders
+from proxmargin.compiled import code, folders
 
 __all__ = ["njit"]
 
@@ -84,6 +85,8 @@ class KernelCache(FunctionCache):
         home = folders.home()
         if home is None or not self._enabled or data.library.has_dynamic_globals:
             return
+        if not all(map(code.can_be_kept, _brought(sig))):
+            return
         key = self._key(sig, data.codegen)
         content: bytes = _pickled((key, data._reduce()))
         try:
@@ -93,11 +96,20 @@ class KernelCache(FunctionCache):
             _regret(home, error.strerror or str(error))
 
     def _key(self, sig: Any, codegen: Any) -> Any:
-        """Types of the arguments, processor, and the code of the function itself."""
-        return self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        """Types of the arguments with their methods, processor, the code of the function itself."""
+        own = self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        return own, tuple(map(code.digest, _brought(sig)))
 
     def _file(self, key: Any) -> str:
         return f"{self._stem}-{sha256(repr(key).encode()).hexdigest()[: folders.DIGITS]}.nbc"
+
+
+def _brought(kinds: Any) -> Iterator[type]:
+    """The classes of named tuples among types of arguments, whose methods are compiled too."""
+    for kind in kinds:
+        if issubclass(type(kind), types.BaseNamedTuple):  # the stubs lack its attributes
+            yield kind.instance_class
+            yield from _brought(kind.types)
 
 
 def _contents(file: str) -> Iterator[tuple[Path, bytes]]:

@@ -34,9 +34,9 @@ config: Any = numba_config  # names its members only when it is imported
 
 HERE = Path(__file__).parent
 DAY = 86_400.0  # seconds
-UNUSED = 30 * DAY  # seconds; what nothing has used for so long belongs to sources that are gone
-MOST = 10  # other folders that are kept in one place: each edit of a kernel leaves one
-DIGITS = 16  # of the digest: two of 2^64 folders with one name do not happen
+UNUSED = 30 * DAY  # seconds without use after which a folder is removed
+MOST = 10  # folders of other sources that are kept: each edit of a kernel leaves one
+DIGITS = 16  # of the digest, 64 bits: collisions do not happen
 USERS_CACHES = {"darwin": "Library/Caches", "win32": "AppData/Local"}
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.memory import Remembers
 from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 
@@ -17,6 +16,8 @@ __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Order = Literal["C", "F"]
+"""Of the entries of a matrix in memory: by rows, or by columns."""
 T = TypeVar("T")
 
 
@@ -47,7 +48,7 @@ class Ledger:
         self.passes += share
 
 
-class Design(ABC):
+class Design(Remembers, ABC):
     """A linear map from coefficients (n_features, n_outputs) to scores (n_samples, n_outputs).
 
     Products take and return float64 whatever the precision of the data; the data are never
@@ -66,27 +67,6 @@ class Design(ABC):
     n_features: int
     ledger: Ledger
     share: float
-
-    def remembered(self, key: Hashable, compute: Callable[[], T], *given: NDArray[Any]) -> T:
-        """What ``compute`` returns: computed once for each key, and again when ``given`` change.
-
-        All that problems on the same data share (classes, folds of a grid, strengths of a path)
-        is kept here, as long as the design itself; nobody may write into it. Threads that ask
-        together may compute it twice, and get one of the two answers.
-        """
-        known = self._memory.get(key)
-        if known is None or not all(map(np.array_equal, known[0], given)):
-            known = None
-            self._memory.pop(key, None)  # before the next one is made: it may be of the data's size
-            known = tuple(np.array(each) for each in given), compute()
-            self._memory[key] = known
-        found: T = known[1]
-        return found
-
-    @cached_property
-    def _memory(self) -> dict[Hashable, tuple[tuple[NDArray[Any], ...], Any]]:
-        """For each key of `remembered` what was given, and the answer."""
-        return {}
 
     @abstractmethod
     def scores(self, coef: Array) -> Array:
@@ -107,11 +87,7 @@ class Design(ABC):
 
     def row_norms(self) -> Array:
         """``|x_i|^2`` for each sample, (n_samples,); computed once."""
-
-        def squares() -> Array:
-            return self.row_squares(np.ones(self.n_features), np.zeros(self.n_features))
-
-        return self.remembered("row norms", squares)
+        return self.remembered(_row_norms)
 
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
@@ -137,7 +113,7 @@ class Design(ABC):
 
     def column_bounds(self) -> Array:
         """`largest`, computed once."""
-        return self.remembered("largest", self.largest)
+        return self.remembered(_column_bounds)
 
     def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
         """``scores``, those that `scores` computes and the intercept, with their rounding bounded.
@@ -186,7 +162,7 @@ class Design(ABC):
 
         It is kept with the design, and not to be written into.
         """
-        return self.remembered("outer gram", lambda: self.inner_products(np.ones(self.n_features)))
+        return self.remembered(_gram_of_rows)
 
     def centred_gram(self, shares: Array) -> Array:
         """Inner products of the samples less their mean: an offset costs distances no digits.
@@ -211,7 +187,7 @@ class Design(ABC):
 
         The last answer is remembered.
         """
-        return self.remembered("rows", lambda: self._rows(index), index)
+        return self.remembered(_some_rows, index)
 
     @abstractmethod
     def _rows(self, index: Index) -> Design:
@@ -222,18 +198,18 @@ class Design(ABC):
 
         The last answer is remembered: working-set methods ask for the same columns again.
         """
-        return self.remembered("columns", lambda: self._columns(index), index)
+        return self.remembered(_some_columns, index)
 
     @abstractmethod
     def _columns(self, index: Index) -> Design:
         """What `columns` returns when asked for the first time."""
 
-    def dense_columns(self, index: Index) -> Array:
-        """Some of the features as a matrix (n_samples, size of ``index``), float64.
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        """Some of the features as a new matrix (n_samples, size of ``index``), float64.
 
         For systems of the few features that are live.
         """
-        return self.columns(index).scores(np.eye(index.size))
+        return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
 
     @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:
@@ -252,3 +228,23 @@ class Design(ABC):
     @abstractmethod
     def density(self) -> float:
         """Share of entries that are stored: 1 for a dense design."""
+
+
+def _row_norms(design: Design) -> Array:
+    return design.row_squares(np.ones(design.n_features), np.zeros(design.n_features))
+
+
+def _column_bounds(design: Design) -> Array:
+    return design.largest()
+
+
+def _gram_of_rows(design: Design) -> Array:
+    return design.inner_products(np.ones(design.n_features))
+
+
+def _some_rows(design: Design, index: Index) -> Design:
+    return design._rows(index)
+
+
+def _some_columns(design: Design, index: Index) -> Design:
+    return design._columns(index)

@@ -478,7 +478,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} stopped before its tolerance was met{which}: "
                 f"{worst.stop_reason} after {worst.n_iter} iterations of {worst.solver!r}; the "
                 f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
-                f"of the optimum (tol={self.tol:g})",
+                f"of the optimum (tol={self.tol:g}){self._hint()}",
                 ConvergenceWarning,
                 stacklevel=users_level(),
             )
+
+    def _hint(self) -> str:
+        """What of the data may have kept a fit from its tolerance: the end of a warning."""
+        return ""

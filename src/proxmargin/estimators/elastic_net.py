@@ -37,7 +37,10 @@ Array = NDArray[np.float64]
 
 # the solvers that take binary problems, and those of every one with an elastic net
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
-HINGE = "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'linear-program' (l1_ratio=1)"
+HINGE = (
+    "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'net-interior-point', "
+    "'linear-program' (l1_ratio=1)"
+)
 EVERY = (
     BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', "
     "'fapg-ssnal-ws', 'ssnal'"

@@ -57,6 +57,7 @@ from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
+from proxmargin.rounding import UNIT
 from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
 from proxmargin.stopping import Stop
 
@@ -71,7 +72,7 @@ WARM_START_SAMPLES = 10_000  # from which it pays
 WARM_START_RANK = 500
 WARM_START_GAP = 1e-3  # relative gap
 # fitted attributes of nonlinear kernels only
-OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
+OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
 PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
 
 
@@ -234,6 +235,7 @@ class KernelMachine(MarginEstimator):
         remarks = self.__dict__.pop("_remarks", ())
         if not remarks:
             super()._warn(solutions)
+            self.__dict__.pop("_reach", None)
             return
         others = f" (so do {len(remarks)} of {len(solutions)} class problems)"
         warnings.warn(
@@ -241,6 +243,17 @@ class KernelMachine(MarginEstimator):
             f"{others if len(remarks) > 1 else ''}",
             ConvergenceWarning,
             stacklevel=users_level(),
+        )
+
+    def _hint(self) -> str:
+        """The range of the kernel's values, where sums of them lose the small ones."""
+        low, high = self.__dict__.pop("_reach", (1.0, 1.0))
+        if low >= UNIT * high:
+            return ""
+        return (
+            f"; the kernel's values k(x, x) range from {low:.3g} to {high:.3g}, which is more than "
+            "double precision tells apart: take other scales of the features, a lower degree or "
+            "another kernel"
         )
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
@@ -314,6 +327,8 @@ class KernelMachine(MarginEstimator):
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         problems = self._problems(targets, KernelDesign(matrix))
+        lengths = matrix.diagonal()
+        self._reach = float(lengths.min()), float(lengths.max())
 
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop

@@ -15,8 +15,14 @@ from proxmargin.estimators.base import Assembly, MarginEstimator, joined
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice, check_number
-from proxmargin.limits.budgets import UnattainableError, at_sufficient_price, budgeted, overspent
-from proxmargin.limits.least_loss import least_loss
+from proxmargin.limits.budgets import (
+    UnattainableError,
+    at_sufficient_price,
+    brought_within,
+    budgeted,
+    overspent,
+)
+from proxmargin.limits.least_loss import least_point
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -232,8 +238,12 @@ class MulticlassSVC(MarginEstimator):
             begin = starts if start is None else [start]
             return again(one, begin, certify, replace(limits, time_limit=None))[0]
 
+        known: list[Point] = []
+
         def least_known(problem: Problem, enough: float) -> float:
-            return least_loss(problem, enough, limits.deadline)
+            least = least_point(problem, enough, limits.deadline)
+            known.extend([] if least.point is None else [least.point])
+            return least.loss
 
         (problem,) = assembly.problems
         if self.eta is None:
@@ -241,7 +251,7 @@ class MulticlassSVC(MarginEstimator):
         try:
             return [
                 self._within_budget(
-                    problem, at_sufficient_price(problem, solve, self.tol, least_known)
+                    problem, at_sufficient_price(problem, solve, self.tol, least_known), known
                 )
             ]
         except UnattainableError as error:
@@ -251,11 +261,18 @@ class MulticlassSVC(MarginEstimator):
                 f"is {least:.8g}"
             ) from error
 
-    def _within_budget(self, problem: Problem, solution: Solution) -> Solution:
-        """The solution; where it ended above the budget it proves no more than a lower bound."""
+    def _within_budget(
+        self, problem: Problem, solution: Solution, known: Sequence[Point]
+    ) -> Solution:
+        """The solution; where it ended above the budget, mixed with a point that is known to be
+        within. Without one it proves no more than a lower bound."""
         above = overspent(problem, solution, self.tol)
         if not above:
             return solution
+        for inside in known:
+            mixed = brought_within(problem, solution, inside)
+            if mixed is not None:
+                return mixed
         told, more = solution.certificate, above * problem.loss.sample_count
         reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta}"
         nothing: dict[str, Any] = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}

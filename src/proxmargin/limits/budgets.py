@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from proxmargin.certificate import certify
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.outcome import Solution
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 
-__all__ = ["UnattainableError", "at_sufficient_price", "budgeted", "overspent"]
+__all__ = ["UnattainableError", "at_sufficient_price", "brought_within", "budgeted", "overspent"]
 
 FIRST_PRICE = 1e3  # in units of the multiplier at which coefficients appear
 PRICE_GROWTH = 1e3  # factor, while the solution exceeds the budget
@@ -20,6 +21,8 @@ MAX_RAISES = 5  # of the price; a loss that still falls then has no minimiser
 SETTLED_CHANGE = 1e-6  # relative decrease of the loss, after a raise, that counts as none
 ZERO_STRENGTH = 1e-12  # critical strength, of the largest that the data allow, that is zero
 BUDGET_MARGIN = 1e-4  # relative distance to the least loss, which is known only from above
+BISECTIONS = 60  # of the segment to a point within the budget
+MIXING_MARGIN = 1e-9  # of the segment, beyond the root: more than the rounding of scores
 
 
 class UnattainableError(ValueError):
@@ -112,6 +115,43 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
     above = _excess(problem, solution)
     spent = _loss(problem).price * above
     return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
+
+
+def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solution | None:
+    """A solution above the budget, moved towards a point ``inside`` as far as the budget asks for.
+
+    The penalty is convex: it grows by no more than its share of the difference. None where the
+    point is not inside.
+    """
+    (coef, intercept, *_), loss = solution.point, _loss(problem)
+    here = problem.design.scores(coef) + intercept
+    there = problem.design.scores(inside.coef) + inside.intercept
+    if loss.excess(there) > 0:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        share = 0.5 * (low + high)
+        meets = loss.excess(here + share * (there - here)) <= 0
+        low, high = (low, share) if meets else (share, high)
+    # what scores are rounded to may be above by that much
+    share = min(high + MIXING_MARGIN, 1.0)
+    mixed = Point(
+        coef + share * (inside.coef - coef), intercept + share * (inside.intercept - intercept)
+    )
+    gap = certify(problem, mixed, dual=solution.gap.dual_point)
+    if loss.excess(problem.design.scores(gap.point.coef) + gap.point.intercept) > 0:
+        return None
+    told = replace(
+        solution.certificate,
+        primal=gap.primal,
+        dual=gap.dual,
+        gap=gap.gap,
+        relative_gap=gap.relative_gap,
+        kkt_residual=gap.kkt_residual,
+        stop_reason=f"{solution.certificate.stop_reason}, and the budget was met by a mixture with "
+        "a point of small loss",
+    )
+    return replace(solution, point=gap.point, gap=gap, certificate=told)
 
 
 def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.standardized import StandardizedDesign, standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.problem import Problem
+from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
 from proxmargin.solvers.programs.hinge_program import HingeProgram
 from proxmargin.solvers.programs.hinge_rows import hinge_rows
@@ -25,7 +26,7 @@ from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 from proxmargin.traits import Trait
 
-__all__ = ["least_loss"]
+__all__ = ["Least", "least_loss", "least_point"]
 
 Ids = NDArray[np.intp]
 ROW_TOLERANCE = 1e-11  # violation of a row that is not in the program, in units of the margin
@@ -63,13 +64,26 @@ class _Free(GaugeColumns):
         return Columns(parts, np.zeros(parts.size), signs, entries, owners)
 
 
+class Least(NamedTuple):
+    """The infimum of a loss, zero where it is not known, and a point that is near it, if one is."""
+
+    loss: float
+    point: Point | None = None
+
+
 def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> float:
+    """`least_point` without its point."""
+    return least_point(problem, enough, deadline).loss
+
+
+def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> Least:
     """The infimum of a loss over all coefficients and intercepts; zero where it is not known.
 
     Zero at once if the samples, with the intercept, are linearly independent: then any scores are
     attained. Otherwise it is computed in the span of the samples: for hinges by a linear program
     with row generation; for smooth losses by L-BFGS, whose value is an upper bound, and is accepted
-    if its gradient is small enough.
+    if its gradient is small enough. Then, or where the loss is as low as was asked for, there is a
+    point too.
 
     Parameters
     ----------
@@ -90,16 +104,36 @@ def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) 
     if rows is None and Trait.SMOOTH not in loss.traits:
         raise TypeError(f"the least value of {loss!r} is not known")
     if _are_independent(problem):
-        return 0.0
-    short = replace(problem, loss=loss, design=in_short_coordinates(problem.design).design)
-    if rows is None:
-        even = replace(short, design=_of_even_scales(short))
-        return _least_smooth(even, enough, deadline)
-    free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
-    return _least(HingeProgram(short, rows, free), deadline)
+        return Least(0.0)
+    coordinates = in_short_coordinates(problem.design)
+    short = replace(problem, loss=loss, design=coordinates.design)
+    if rows is not None:
+        free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
+        return Least(_least(HingeProgram(short, rows, free), deadline))
+    even = _of_even_scales(short)
+    least, found = _least_smooth(replace(short, design=even.design), enough, deadline)
+    if found is None:
+        return Least(least)
+    coef = np.column_stack([coordinates.coef(column) for column in even.coef(found).T])
+    return Least(least, _with_intercept(replace(problem, loss=loss), coef))
 
 
-def _of_even_scales(problem: Problem) -> Design:
+def _with_intercept(problem: Problem, coef: Array) -> Point:
+    """Coefficients that the penalty allows, with their best intercept."""
+    nothing = problem.null_point().intercept
+    coef = problem.projected(Point(coef, nothing)).coef
+    scores = problem.design.scores(coef)
+    return Point(coef, problem.loss.best_intercept(scores, problem.intercept, nothing))
+
+
+class _Even(NamedTuple):
+    """Well-conditioned coordinates for L-BFGS, and the way back."""
+
+    design: Design
+    coef: Callable[[Array], Array]
+
+
+def _of_even_scales(problem: Problem) -> _Even:
     """Well-conditioned coordinates for L-BFGS: orthonormal, or at least of unit variance.
 
     They span the same scores, up to a constant that the intercept absorbs.
@@ -112,31 +146,39 @@ def _of_even_scales(problem: Problem) -> Design:
         roots = np.sqrt(np.where(squares > 0, squares, np.inf))
         scaled = StandardizedDesign(design, centre, roots)
     if design.n_features > MAX_BASIS:
-        return scaled
-    basis, triangle, _ = linalg.qr(
+        return _Even(scaled, lambda coef: coef / scaled.scale[:, None])
+    basis, triangle, pivots = linalg.qr(
         scaled.scores(np.eye(design.n_features)), mode="economic", pivoting=True
     )
     sizes = np.abs(triangle.diagonal())
-    return DenseDesign(basis[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)])
+    rank = int(np.count_nonzero(sizes > RANK_TOLERANCE * sizes.max(initial=0.0)))
+
+    def back(inner: Array) -> Array:
+        coef = np.zeros((design.n_features, inner.shape[1]))
+        coef[pivots[:rank]] = linalg.solve_triangular(triangle[:rank, :rank], inner)
+        return coef / scaled.scale[:, None]
+
+    return _Even(DenseDesign(basis[:, :rank]), back)
 
 
 class _EnoughError(Exception):
     """The loss has reached the asked value, or the deadline has passed."""
 
 
-def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
-    """By L-BFGS from the null model; zero if the remaining gradient is too large."""
+def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[float, Array | None]:
+    """By L-BFGS from the null model, with its point; zero if the remaining gradient is large."""
     design, null = problem.design, problem.null_point()
     shape = design.n_features, null.intercept.size
     free = int(problem.fits_intercept)
-    least = np.inf
+    least, best = np.inf, np.zeros(shape)
 
     def loss_and_gradient(flat: Array) -> tuple[float, Array]:
-        nonlocal least
+        nonlocal least, best
         point = flat.reshape(shape[0] + free, shape[1])
         coef, intercept = point[: shape[0]], point[shape[0] :]
         value, dual = problem.loss.value_and_gradient(design.scores(coef) + intercept.sum(axis=0))
-        least = min(least, value)
+        if value < least:
+            least, best = value, coef.copy()
         if least <= enough or clock() >= deadline:
             raise _EnoughError
         slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if free else [])]
@@ -149,9 +191,9 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> float:
             loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits
         )
     except _EnoughError:
-        return least if least <= enough else 0.0
+        return (least, best) if least <= enough else (0.0, None)
     left = float(np.linalg.norm(found.jac)) * (1.0 + float(np.linalg.norm(found.x)))
-    return least if left <= MAX_RELATIVE_ERROR * least else 0.0
+    return (least, best) if left <= MAX_RELATIVE_ERROR * least else (0.0, None)
 
 
 def _are_independent(problem: Problem) -> bool:

@@ -14,6 +14,7 @@ from proxmargin.solver import Solver, UnsuitableSolverError
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.first_order.accelerated import (
@@ -119,6 +120,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ball-newton": BallNewton,
     "interior-point": InteriorPoint,
     "ball-interior-point": BallInteriorPoint,
+    "net-interior-point": NetInteriorPoint,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "ssnal": SemismoothNewton,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -63,7 +64,7 @@ class Facts:
     def even(self) -> bool:
         """Feature scales are close enough for Newton systems to be well-conditioned."""
         design = self.problem.design
-        sizes = design.remembered("largest", design.largest)
+        sizes = design.column_bounds()
         return float(sizes.max(initial=0.0)) <= MAX_SCALE_RATIO * float(
             sizes[sizes > 0].min(initial=np.inf)
         )
@@ -91,9 +92,19 @@ class Facts:
         return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
+    def selects(self) -> bool:
+        """A penalty with an l1 part."""
+        return self.problem.penalty.l1 > 0
+
+    @property
     def net(self) -> bool:
         """A penalty with an l1 part and a ridge."""
-        return self.problem.penalty.l1 > 0 and self.problem.penalty.l2 > 0
+        return self.selects and self.problem.penalty.l2 > 0
+
+    @property
+    def flat_ball(self) -> bool:
+        """A ball that is no rounder than a Euclidean one: first-order steps are slow there."""
+        return isinstance(self.problem.penalty, Ball) and self.problem.penalty.p >= 2
 
     @property
     def coupled(self) -> bool:
@@ -147,7 +158,11 @@ RULES: tuple[Rule, ...] = (
         "MM-FDA: one decomposition of the covariance, then a scalar equation",
     ),
     Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
-    Rule(_always, "ball-newton", "a smooth loss in a ball: few Newton steps inside it"),
+    Rule(
+        lambda facts: facts.flat_ball,
+        "ball-newton",
+        "a smooth loss in a ball: few Newton steps inside it",
+    ),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,
@@ -169,13 +184,19 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.small_systems,
         "ball-interior-point",
-        "a loss with kinks in a ball: interior point, with systems of the smaller of samples and "
-        "features",
+        "a piecewise linear or quadratic loss in a ball: interior point, systems of the smaller of "
+        "samples and features",
     ),
     Rule(
         _always,
         "hinge-newton",
         "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
+    ),
+    Rule(
+        lambda facts: facts.single and not (facts.smooth and facts.net),
+        "net-interior-point",
+        "a loss with a box on its dual and a ridge, small data on which other methods stall: "
+        "interior points in units of the features",
     ),
     Rule(
         lambda facts: facts.few_pieces,
@@ -200,14 +221,36 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
+        "net-interior-point",
+        "a smooth loss and an elastic net, small data on which other Newton methods stall: "
+        "interior points in units of the features",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.selects and facts.wide,
+        "fapg-ws",
+        "a smooth loss and an l1 norm, more features than samples: accelerated steps on a working "
+        "set of features",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.selects,
+        "fapg",
+        "a smooth loss and an l1 norm, at least as many samples as features: accelerated steps, "
+        "preconditioned by feature scales",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth,
         "b-pgh-fapg-star",
-        "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients and "
-        "on the dual, by turns",
+        "a smooth loss in a ball: accelerated steps in the coefficients and on the dual, by turns",
+    ),
+    Rule(
+        _always,
+        "ball-newton",
+        "a smooth loss in a ball, few features: Newton's method inside it, balls of any norm",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
         "b-pgh",
-        "a smooth loss in a ball that is not Euclidean: accelerated steps in the coefficients",
+        "a smooth loss of one column of scores: accelerated steps in the coefficients",
     ),
     Rule(
         lambda facts: not facts.smooth and facts.pieces_within(SIMPLEX_DUAL_PIECES),
@@ -244,7 +287,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single,
         "fapg-star",
-        "too large for second-order steps: accelerated steps on the dual",
+        "a loss with kinks and a penalty with a smooth conjugate: accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.wide,

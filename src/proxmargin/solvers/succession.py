@@ -24,6 +24,7 @@ __all__ = ["Choice", "Table", "solve"]
 PROVABLE_GAP = 4.0  # gap over its rounding that no solver can be expected to reduce
 STATIONARY = 1e-13  # relative gradient norm that is zero up to rounding
 NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients that is zero in effect
+DUAL_ROUNDINGS = 30.0  # gap over the cost of rounding its dual point that no solver reduces
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,9 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _ended(solution, Status.UNPROVED)
+        if choice.solver.conclusive:
+            grain = _is_grain(problem, solution.gap)
+            return _ended(solution, Status.UNBALANCED if grain else solution.status)
         following = choice.following(problem, stop.deadline)
         if following is None:
             break
@@ -151,6 +155,17 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False
     return gap.primal > NEGLIGIBLE_LOSS * problem.value(problem.null_point())
+
+
+def _is_grain(problem: Problem, gap: Gap) -> bool:
+    """Whether the gap is what rounding a dual point to float64 costs where a ridge absorbs it.
+
+    No dual point of double precision balances features whose entries are so large.
+    """
+    design, l2 = problem.design, problem.penalty.l2
+    squares = (np.spacing(np.abs(gap.dual_point)) ** 2 / 12.0).sum(axis=1)
+    pulled = design.column_squares(squares, np.zeros(design.n_features))
+    return gap.gap <= DUAL_ROUNDINGS * float(pulled.sum()) / (2.0 * l2)
 
 
 def _ended(solution: Solution, status: Status) -> Solution:

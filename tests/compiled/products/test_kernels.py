@@ -16,7 +16,7 @@ from proxmargin.compiled.solvers import newton, sweeps
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.losses import MarginLoss
 from proxmargin.penalties import ElasticNet
-from tests.cases import COMPILED_LOSSES, kinks, small_matrix
+from tests.cases import COMPILED_LOSSES, small_matrix
 
 every_smooth_loss = pytest.mark.parametrize(
     "phi", COMPILED_LOSSES.values(), ids=COMPILED_LOSSES.keys()
@@ -30,7 +30,7 @@ def scored(phi: MarginLoss, outputs: int, rng: np.random.Generator):
     """Scores on every piece of the loss and on its kinks, with signs and weights."""
     n = 60
     signs = np.where(rng.random((n, outputs)) < 0.5, -1.0, 1.0)
-    t = np.concatenate([kinks(phi), np.linspace(-40, 40, 30), 1 + 1.5 * rng.standard_normal(200)])
+    t = np.concatenate([phi.kinks, np.linspace(-40, 40, 30), 1 + 1.5 * rng.standard_normal(200)])
     scores = signs * rng.permutation(np.resize(t, n * outputs)).reshape(n, outputs)
     weights = rng.random((n, outputs)) * (rng.random((n, outputs)) < 0.8) / n
     return scores, signs, weights
@@ -41,7 +41,7 @@ def scored(phi: MarginLoss, outputs: int, rng: np.random.Generator):
 def test_value_and_gradient_equal_their_formula(phi: MarginLoss, outputs: int, rng) -> None:
     scores, signs, weights = scored(phi, outputs, rng)
     gradient = np.full(scores.shape, np.nan)
-    value = margins.value_and_gradient(phi.shape, scores, signs, weights, gradient)
+    value = margins.value_and_gradient(phi.scalars, scores, signs, weights, gradient)
     t = signs * scores
     assert value == pytest.approx(np.vdot(weights, phi.value(t)), rel=1e-13)
     np.testing.assert_allclose(gradient, -weights * signs * phi.descent(t), rtol=1e-14, atol=1e-18)
@@ -53,7 +53,7 @@ def test_the_fenchel_young_sum_equals_its_formula(phi: MarginLoss, outputs: int,
     scores, signs, weights = scored(phi, outputs, rng)
     for share in (0.0, 0.3, 1.0, rng.random(scores.shape)):
         a = share * np.ones(scores.shape) * min(phi.dual_bound, 4.0)
-        found = margins.bregman_sum(phi.shape, scores, signs, weights, -weights * signs * a)
+        found = margins.bregman_sum(phi.scalars, scores, signs, weights, -weights * signs * a)
         plain = np.vdot(weights, phi.fenchel_young(signs * scores, a))
         assert found == pytest.approx(plain, rel=1e-12, abs=1e-14)
 
@@ -66,7 +66,7 @@ def test_the_fenchel_young_sum_of_a_gradient_is_the_bregman_divergence(phi, outp
     gradient = -weights * signs * phi.descent(signs * scores)
     drop = phi.value(signs * other) - phi.value(signs * scores)
     plain = np.vdot(weights, drop) - np.vdot(gradient, other - scores)
-    found = margins.bregman_sum(phi.shape, other, signs, weights, gradient)
+    found = margins.bregman_sum(phi.scalars, other, signs, weights, gradient)
     assert found == pytest.approx(plain, rel=1e-9, abs=1e-13)
 
 
@@ -75,7 +75,7 @@ def test_the_fenchel_young_sum_of_a_gradient_is_the_bregman_divergence(phi, outp
 def test_slope_and_curvature_equal_their_formula(phi: MarginLoss, outputs: int, rng) -> None:
     scores, signs, weights = scored(phi, outputs, rng)
     shift = rng.standard_normal(outputs)
-    slope, curvature = margins.slope_and_curvature(phi.shape, scores, signs, weights, shift)
+    slope, curvature = margins.slope_and_curvature(phi.scalars, scores, signs, weights, shift)
     t = signs * (scores + shift)
     plain = -(weights * signs * phi.descent(t)).sum(axis=0)
     np.testing.assert_allclose(slope, plain, rtol=1e-11, atol=1e-14)
@@ -220,7 +220,9 @@ def test_a_dense_sweep_is_the_plain_sweep(phi, dtype, order, l1, l2, rng) -> Non
     expected = plain_sweep(phi, X, signs, weights, coef, scores, major, l1, l2)
     data = np.asarray(matrix, dtype=dtype, order=order)
     got = coef.copy(), scores.copy()
-    sweeps.sweep_dense(phi.shape, data, centre, scale, signs, weights, *got, major, net(6, l1, l2))
+    sweeps.sweep_dense(
+        phi.scalars, data, centre, scale, signs, weights, *got, major, net(6, l1, l2)
+    )
     np.testing.assert_allclose(got[0], expected[0], rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(got[1], expected[1], rtol=1e-11, atol=1e-12)
 
@@ -237,9 +239,9 @@ def test_a_sparse_sweep_is_the_dense_sweep(phi, dtype, index_type, l1, l2, rng) 
     dense, sparse = (coef.copy(), scores.copy()), (coef.copy(), scores.copy())
     columns = compressed(matrix.T, dtype, index_type)
     same = major, net(6, l1, l2)
-    sweeps.sweep_dense(phi.shape, X, np.zeros(6), np.ones(6), signs, weights, *dense, *same)
+    sweeps.sweep_dense(phi.scalars, X, np.zeros(6), np.ones(6), signs, weights, *dense, *same)
     sweeps.sweep_sparse(
-        phi.shape, columns.data, columns.indices, columns.indptr, signs, weights, *sparse, *same
+        phi.scalars, columns.data, columns.indices, columns.indptr, signs, weights, *sparse, *same
     )
     np.testing.assert_allclose(sparse[0], dense[0], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(sparse[1], dense[1], rtol=1e-12, atol=1e-13)
@@ -254,10 +256,10 @@ def test_a_sweep_zeroes_the_coefficient_of_a_feature_that_is_zero(kind: str, rng
     coef, scores = np.array([2.0]), np.zeros(4)
     rest = signs, weights, coef, scores, np.zeros(1), net(1, 0.1, 0.0)
     if kind == "dense":
-        sweeps.sweep_dense(phi.shape, X, np.zeros(1), np.ones(1), *rest)
+        sweeps.sweep_dense(phi.scalars, X, np.zeros(1), np.ones(1), *rest)
     else:
         columns = sp.csc_matrix(X)
-        sweeps.sweep_sparse(phi.shape, columns.data, columns.indices, columns.indptr, *rest)
+        sweeps.sweep_sparse(phi.scalars, columns.data, columns.indices, columns.indptr, *rest)
     assert coef[0] == 0.0
 
 
@@ -265,7 +267,7 @@ def test_a_sweep_zeroes_the_coefficient_of_a_feature_that_is_zero(kind: str, rng
 @outputs
 def test_the_sum_of_values_equals_its_formula(phi: MarginLoss, outputs: int, rng) -> None:
     scores, signs, weights = scored(phi, outputs, rng)
-    found = margins.value_sum(phi.shape, scores, signs, weights)
+    found = margins.value_sum(phi.scalars, scores, signs, weights)
     assert found == pytest.approx(np.vdot(weights, phi.value(signs * scores)), rel=1e-13)
 
 
@@ -312,11 +314,11 @@ def test_products_along_and_across_dense_lines_are_those_of_numpy(dtype, rng) ->
 def test_curvature_weights_are_the_second_derivative_or_a_majoriser_of_it(phi, rng) -> None:
     scores, signs, weights = (part[:, 0] for part in scored(phi, 1, rng))
     out = np.empty(scores.size)
-    newton.curvature_weights(phi.shape, scores, signs, weights, 0.0, out)
+    newton.curvature_weights(phi.scalars, scores, signs, weights, 0.0, out)
     np.testing.assert_allclose(out, weights * phi.curvature(signs * scores), rtol=1e-13)
-    if not np.isfinite(phi.shape.cap):
+    if not np.isfinite(phi.zone):
         return
-    newton.curvature_weights(phi.shape, scores, signs, weights, 1.0, out)
+    newton.curvature_weights(phi.scalars, scores, signs, weights, 1.0, out)
     t, other = signs * scores, np.linspace(-20, 20, 4001)
     bend = np.divide(out, weights, out=np.ones_like(out), where=weights > 0)
     for here, curved in zip(t, bend, strict=True):
@@ -324,7 +326,7 @@ def test_curvature_weights_are_the_second_derivative_or_a_majoriser_of_it(phi, r
             continue
         above = phi.value(np.array([here])) - phi.descent(np.array([here])) * (other - here)
         above = above + 0.5 * curved * (other - here) ** 2
-        assert np.all(above >= phi.value(other) - 0.5 * phi.shape.cap**2 * phi.shape.curvature)
+        assert np.all(above >= phi.value(other) - 0.5 * phi.zone**2 * phi.smoothness)
 
 
 @every_smooth_loss
@@ -335,7 +337,7 @@ def test_the_search_along_a_ray_ends_where_its_slope_has_fallen(phi: MarginLoss,
     coef[:2] = 0.0
     direction, l2, lift, bend = rng.standard_normal(6), 0.1, -6.0, 0.5
     ray = (
-        phi.shape,
+        phi.scalars,
         scores,
         moved,
         signs,
@@ -368,7 +370,7 @@ def test_the_search_meets_a_jump_of_the_slope_exactly_and_soon(phi: MarginLoss, 
     moved = 0.01 * rng.standard_normal(scores.size)
     coef, direction = np.array([1.0, -0.6, 0.3]), np.array([-1.0, 0.3, 0.1])
     step = newton.exact_step(
-        phi.shape,
+        phi.scalars,
         scores,
         moved,
         signs,

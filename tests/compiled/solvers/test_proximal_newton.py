@@ -9,7 +9,6 @@ from scipy.optimize import minimize_scalar
 
 from proxmargin.certificate import certify
 from proxmargin.compiled.losses.margins import (
-    Shape,
     best_shift,
     settle,
     value_and_gradient,
@@ -20,6 +19,7 @@ from proxmargin.compiled.products.columns import forward as forward_kernel
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.designs import as_design
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
+from proxmargin.losses.margins.capped_quadratic import CappedScalars
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
 
@@ -58,20 +58,20 @@ def test_the_best_shift_minimises(phi, l2, rng) -> None:
     _, _, signs, weights = data(rng)
     scores, at = 3.0 * rng.standard_normal(40), 0.7
     dual, settled = np.empty((2, 40)), scores.copy()
-    shift = best_shift(phi.shape, scores, signs, weights, l2, at, dual[0])
-    assert settle(phi.shape, settled, signs, weights, True, l2, at, dual[1]) == shift
+    shift = best_shift(phi.scalars, scores, signs, weights, l2, at, dual[0])
+    assert settle(phi.scalars, settled, signs, weights, True, l2, at, dual[1]) == shift
     gradient = np.empty((40, 1))
     value_and_gradient(
-        phi.shape, (scores + shift)[:, None], signs[:, None], weights[:, None], gradient
+        phi.scalars, (scores + shift)[:, None], signs[:, None], weights[:, None], gradient
     )
     np.testing.assert_allclose(settled, scores + shift, rtol=1e-15)
     np.testing.assert_allclose(dual[0], gradient[:, 0], rtol=1e-12)
     np.testing.assert_allclose(dual[1], gradient[:, 0], rtol=1e-12)
-    assert settle(phi.shape, settled, signs, weights, False, l2, at, dual[0]) == 0.0
+    assert settle(phi.scalars, settled, signs, weights, False, l2, at, dual[0]) == 0.0
     np.testing.assert_allclose(dual[0], gradient[:, 0], rtol=1e-12)
 
     def value(step):
-        total = value_sum(phi.shape, (scores + step)[:, None], signs[:, None], weights[:, None])
+        total = value_sum(phi.scalars, (scores + step)[:, None], signs[:, None], weights[:, None])
         return total + 0.5 * l2 * (at + step) ** 2
 
     found = minimize_scalar(value, bounds=(-20, 20), method="bounded", options={"xatol": 1e-10})
@@ -90,11 +90,11 @@ def test_pricing_agrees_with_the_certificate(phi, l1, l2, size, rng) -> None:
     gap = certify(problem, Point(coef[:, None], np.zeros(1)))
     scores = (Z * unit) @ coef + gap.point.intercept
     dual = np.empty((40, 1))
-    value_and_gradient(phi.shape, scores[:, None], loss.signs, loss.weights, dual)
+    value_and_gradient(phi.scalars, scores[:, None], loss.signs, loss.weights, dual)
     slope, out = (Z * unit).T @ dual[:, 0], np.empty(7)
     curvature = phi.smoothness * weights @ (Z * unit) ** 2
     worst, objective, found = pricing(
-        phi.shape, scores, signs, weights, slope, coef, curvature, penalty.net(7), False, out
+        phi.scalars, scores, signs, weights, slope, coef, curvature, penalty.net(7), False, out
     )
     assert objective == pytest.approx(gap.primal, rel=1e-12)
     assert found == pytest.approx(gap.gap - gap.rounding, rel=1e-9, abs=1e-15)
@@ -112,19 +112,20 @@ def test_pricing_agrees_with_the_certificate(phi, l1, l2, size, rng) -> None:
 @every_phi
 @pytest.mark.parametrize("form", [np.asfortranarray, compressed], ids=["dense", "compressed"])
 @pytest.mark.parametrize("intercept", [(True, 0.0), (True, 0.4), (False, 0.0)], ids=repr)
-def test_steps_end_at_the_optimum(phi, form, intercept, rng) -> None:
+@pytest.mark.parametrize("side", [0, 7], ids=["swept", "as a whole"])
+def test_steps_end_at_the_optimum(phi, form, intercept, side, rng) -> None:
     Z, unit, signs, weights = data(rng)
     coef, scores = np.zeros(7), np.zeros(40)
     free, ridge = intercept
     b, _, steps, violation = newton_steps(
-        form(Z), unit, phi.shape, signs, weights, ElasticNet(0.02, 0.01).net(7), 0.02, free, ridge,
-        coef, scores, 0.0, 1.0, 1e-11, 200,
+        form(Z), unit, phi.scalars, signs, weights, ElasticNet(0.02, 0.01).net(7), 0.02, free, ridge,
+        coef, scores, 0.0, 1.0, 1e-11, 200, side,
     )  # fmt: skip
     assert violation <= 1e-11
     assert 0 < steps < 60
     np.testing.assert_allclose(scores, Z @ coef + b, atol=1e-12)
     dual = np.empty((40, 1))
-    value_and_gradient(phi.shape, scores[:, None], signs[:, None], weights[:, None], dual)
+    value_and_gradient(phi.scalars, scores[:, None], signs[:, None], weights[:, None], dual)
     true = coef / unit
     slope = (Z * unit).T @ dual[:, 0] + 0.01 * true
     live = true != 0
@@ -138,8 +139,8 @@ def test_no_step_without_curvature_or_descent(rng) -> None:
     Z, unit, signs, weights = data(rng)
     coef, scores = np.zeros(7), np.zeros(40)
     *_, steps, violation = newton_steps(
-        Z, unit, Shape(False, 2.0, 0.5), signs, weights, ElasticNet(1e3).net(7), 1e3, True, 0.0,
-        coef, scores, 0.0, 1.0, 0.0, 50,
+        Z, unit, CappedScalars(2.0, 0.5), signs, weights, ElasticNet(1e3).net(7), 1e3, True, 0.0,
+        coef, scores, 0.0, 1.0, 0.0, 50, 7,
     )  # fmt: skip
     assert steps == 0
     assert violation == 0.0

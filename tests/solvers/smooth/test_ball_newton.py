@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from proxmargin import DWD
 from proxmargin.designs import as_design
 from proxmargin.losses import HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.losses.margins.distance_weighted import DistanceWeighted
@@ -16,7 +17,9 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.smooth.ball_newton import BallNewton, _minimised
+from proxmargin.solvers.smooth.ball_newton import MAX_CURVED_FEATURES, BallNewton, _minimised
+from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
+from proxmargin.solvers.wrappers.turns import Turns
 from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
@@ -118,8 +121,8 @@ def test_odd_data_end_with_a_certificate(phi, wide, rng) -> None:
         assert solved(data, labels, phi, 0.3).certificate.converged
 
 
-def test_balls_of_other_norms_are_refused(rng) -> None:
-    X, y = two_classes(rng, 10, 2)
+def test_balls_of_other_norms_are_refused_where_features_are_many(rng) -> None:
+    X, y = two_classes(rng, 10, MAX_CURVED_FEATURES + 1)
     problem = Problem(margin_sum(Logistic(), y), Ball(1.5, 1.0), as_design(X), Ridge(0.0))
     assert "p = 1.5" in str(BallNewton().objection(problem))
 
@@ -160,3 +163,46 @@ def test_a_loose_step_ends_on_the_sphere_next_to_the_exact_one(rng) -> None:
 
     assert model(exact.step) <= model(loose.step)
     assert model(loose.step) == pytest.approx(model(exact.step), rel=0.05)
+
+
+@every_loss
+@pytest.mark.parametrize("p", [1.1, 1.5, 3.0, 20.0])
+@pytest.mark.parametrize("radius", [0.01, 1.0, 1e3])
+def test_other_norms_have_the_optimum_of_another_method(rng, phi, p: float, radius: float) -> None:
+    X, y = two_classes(rng, 40, 6)
+    y[::4] *= -1.0  # no hyperplane separates them
+    problem = Problem(margin_sum(phi, y), Ball(p, radius), as_design(X), Ridge(0.0))
+    solution = minimize(problem, BallNewton(), stop=Stop(tol=1e-8))
+    assert solution.certificate.converged
+    assert solution.certificate.n_iter <= 60
+    assert float(np.linalg.norm(solution.point.coef[:, 0], p)) <= radius * (1 + 1e-12)
+    other = minimize(problem, Turns(), stop=Stop(tol=1e-6))
+    assert solution.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("p", [1.5, 4.0])
+def test_a_quadratic_model_in_another_ball_has_the_optimum_of_another_solver(rng, p) -> None:
+    root = rng.standard_normal((7, 7))
+    matrix, gradient, at = root @ root.T, 3.0 * rng.standard_normal(7), np.full(7, 0.1)
+    step = minimised_in_ball(matrix, gradient, at, 1.0, p, 1e-14)
+    d = cp.Variable(7)
+    model = gradient @ d + 0.5 * cp.sum_squares(root.T @ d)
+    cp.Problem(cp.Minimize(model), [cp.norm(at + d, p) <= 1.0]).solve(solver=cp.CLARABEL)
+    assert float(np.linalg.norm(at + step, p)) <= 1.0 + 1e-12
+    value = gradient @ step + 0.5 * step @ matrix @ step
+    assert value == pytest.approx(float(model.value), rel=1e-6)
+
+
+def test_an_optimum_inside_another_ball_is_newtons(rng) -> None:
+    root = rng.standard_normal((5, 5))
+    matrix, gradient = root @ root.T + np.eye(5), rng.standard_normal(5)
+    step = minimised_in_ball(matrix, gradient, np.zeros(5), 1e3, 1.5, 1e-14)
+    np.testing.assert_allclose(step, -np.linalg.solve(matrix, gradient), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_few_samples_in_a_ball_of_a_high_norm_take_few_steps(seed: int) -> None:
+    X = np.random.default_rng(seed).standard_normal((5, 20))
+    model = DWD(norm=20).fit(X, np.arange(5) % 2)
+    assert model.certificate_.converged
+    assert model.n_iter_ <= 20

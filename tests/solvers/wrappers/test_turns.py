@@ -34,7 +34,8 @@ def test_small_problems_in_balls_that_are_not_euclidean_are_quick(loss, p: float
 
 def test_the_first_method_goes_on_after_the_turn_of_the_second() -> None:
     X = np.random.default_rng(0).normal(size=(5, 20))
-    model = DWD(norm=20, max_iter=3000).fit(X, np.array([1, -1, 1, -1, 1]))
+    model = DWD(norm=20, max_iter=3000, solver="b-pgh-fapg-star")
+    model.fit(X, np.array([1, -1, 1, -1, 1]))
     assert model.certificate_.solver == "b-pgh-fapg-star"
     assert model.certificate_.converged
     assert model.certificate_.n_iter > FIRST_TURN + SECOND_TURN

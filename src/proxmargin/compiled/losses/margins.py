@@ -1,27 +1,19 @@
-"""Fused passes over the scores for losses of a margin.
+"""Fused passes over the scores for losses of a margin t = sign * score.
 
-A loss of a margin t = sign * score is one of two shapes, told by a `Shape`: the *capped quadratic*
-with u = 1 - t
-
-    0 for u <= 0,   (h/2) u^2 for u < cap,   h cap (u - cap/2) beyond
-
-(huberized hinge: h = 1/delta, cap = delta; squared hinge: h = 2, cap infinite), or the logistic
-loss. Everything is over arrays of shape (n_samples, n_outputs) with `weights` that sum the
-samples (sample weights over their total; zero where an output does not count).
+``phi`` is what the loss brings, see `proxmargin.compiled.losses.scalars`. Everything is over arrays
+of shape (n_samples, n_outputs) with `weights` that sum the samples (sample weights over their
+total; zero where an output does not count).
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.entropy import log_excess, relative_entropy
 
 __all__ = [
-    "Shape",
     "best_shift",
     "bregman_sum",
     "clip_into_box",
@@ -32,106 +24,11 @@ __all__ = [
     "value_sum",
 ]
 
-# a slope of this share of the forces on either side is the rounding of their sum
-RESIDUAL = 1e-14
-
-
-class Shape(NamedTuple):
-    """Which loss a kernel evaluates: logistic, or the capped quadratic (curvature, cap)."""
-
-    logistic: bool
-    curvature: float
-    cap: float
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _value(shape, t):  # type: ignore[no-untyped-def]
-    if shape.logistic:
-        return math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t)) - t
-    u = 1.0 - t
-    if u <= 0.0:
-        return 0.0
-    if u < shape.cap:
-        return 0.5 * shape.curvature * u * u
-    return shape.curvature * shape.cap * (u - 0.5 * shape.cap)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _descent(shape, t):  # type: ignore[no-untyped-def]
-    """Minus the derivative: the dual coordinate a >= 0."""
-    if shape.logistic:
-        if t > 0:
-            e = math.exp(-t)
-            return e / (1.0 + e)
-        return 1.0 / (1.0 + math.exp(t))
-    return shape.curvature * min(max(1.0 - t, 0.0), shape.cap)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _curvature(shape, t):  # type: ignore[no-untyped-def]
-    if shape.logistic:
-        e = math.exp(-abs(t))
-        return e / ((1.0 + e) * (1.0 + e))
-    u = 1.0 - t
-    return shape.curvature if 0.0 < u < shape.cap else 0.0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _descent_and_curvature(shape, t):  # type: ignore[no-untyped-def]
-    """`_descent` and `_curvature`, with one exponential."""
-    if shape.logistic:
-        e = math.exp(-abs(t))
-        near = 1.0 / (1.0 + e)
-        return (e * near if t > 0 else near), e * near * near
-    return _descent(shape, t), _curvature(shape, t)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _value_and_shrunk_gap(shape, t, share, near_share):  # type: ignore[no-untyped-def]
-    """The loss, and `_fenchel_young` against ``share < 1`` times its own dual coordinate.
-
-    ``near_share`` is ``share log_excess(1 / share - 1)``, the same for all samples. With the
-    shares p = 1 / (1 + e^t) and q = 1 - p of the logistic loss, the relative entropies of
-    (share p, 1 - share p) are ``near_share p`` and that of r = (1 - share) p + q.
-    """
-    if not shape.logistic:
-        return _value(shape, t), _fenchel_young(shape, t, share * _descent(shape, t))
-    e = math.exp(-abs(t))
-    near = 1.0 / (1.0 + e)
-    p, q = (e * near, near) if t > 0 else (near, e * near)
-    value = math.log1p(e) + max(-t, 0.0)
-    moved = (1.0 - share) * p
-    rest = moved + q
-    off = -moved / rest
-    excess = log_excess(off) if off > -0.5 else off + value + math.log(rest)
-    return value, near_share * p + rest * excess
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _fenchel_young(shape, t, a):  # type: ignore[no-untyped-def]
-    """``phi(t) + phi*(-a) + a t >= 0`` in closed form, no cancellation."""
-    if shape.logistic:
-        if a <= 0.0:
-            return _value(shape, t)
-        if a >= 1.0:
-            return _value(shape, -t)
-        # the shares are p = 1 / (1 + e^t) and 1 - p, with logarithms -phi(-t) and -phi(t)
-        return relative_entropy(a, _descent(shape, t), -_value(shape, -t)) + relative_entropy(
-            1.0 - a, _descent(shape, -t), -_value(shape, t)
-        )
-    u = 1.0 - t
-    half = 0.5 / shape.curvature
-    if u <= 0.0:
-        return -a * u + half * a * a
-    if u < shape.cap:
-        difference = shape.curvature * u - a
-        return half * difference * difference
-    top = shape.curvature * shape.cap
-    return (top - a) * (u - half * (top + a))
+SLOPE_ROUNDING = 1e-14  # of the sums of positive and negative terms: a smaller slope is zero
 
 
 @njit(cache=True, nogil=True)
-def best_shift(shape, scores, signs, weights, l2, at, dual):  # type: ignore[no-untyped-def]
+def best_shift(phi, scores, signs, weights, l2, at, dual):  # type: ignore[no-untyped-def]
     """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
 
     The derivative of the loss in each score, there, is written into ``dual``. Newton's method on
@@ -142,13 +39,13 @@ def best_shift(shape, scores, signs, weights, l2, at, dual):  # type: ignore[no-
     for _ in range(200):
         slope, bend, size = l2 * (at + shift), l2, l2 * abs(at)
         for i in range(scores.size):
-            force, curvature = _descent_and_curvature(shape, signs[i] * (scores[i] + shift))
+            force, curvature = phi.descent_and_curvature(signs[i] * (scores[i] + shift))
             force *= weights[i]
             dual[i] = -signs[i] * force
             slope += dual[i]
             size += force
             bend += weights[i] * curvature
-        if abs(slope) <= RESIDUAL * size:
+        if abs(slope) <= SLOPE_ROUNDING * size:
             break
         if slope > 0.0:
             high = shift
@@ -167,33 +64,33 @@ def best_shift(shape, scores, signs, weights, l2, at, dual):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def settle(shape, scores, signs, weights, has_intercept, l2, at, dual):  # type: ignore[no-untyped-def]
+def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):  # type: ignore[no-untyped-def]
     """Shift ``scores``, in place, as `best_shift` says; write the gradient there into ``dual``.
 
     Returns the shift, zero where there is no intercept.
     """
     if has_intercept:
-        shift = best_shift(shape, scores, signs, weights, l2, at, dual)
+        shift = best_shift(phi, scores, signs, weights, l2, at, dual)
         scores += shift
         return shift
     for i in range(scores.size):
-        dual[i] = -weights[i] * signs[i] * _descent(shape, signs[i] * scores[i])
+        dual[i] = -weights[i] * signs[i] * phi.descent(signs[i] * scores[i])
     return 0.0
 
 
 @njit(cache=True, nogil=True)
-def value_sum(shape, scores, signs, weights):  # type: ignore[no-untyped-def]
+def value_sum(phi, scores, signs, weights):  # type: ignore[no-untyped-def]
     """Sum of weighted losses."""
     total = 0.0
     for i in range(scores.shape[0]):
         for k in range(scores.shape[1]):
             if weights[i, k] != 0.0:
-                total += weights[i, k] * _value(shape, signs[i, k] * scores[i, k])
+                total += weights[i, k] * phi.value(signs[i, k] * scores[i, k])
     return total
 
 
 @njit(cache=True, nogil=True)
-def value_and_gradient(shape, scores, signs, weights, gradient):  # type: ignore[no-untyped-def]
+def value_and_gradient(phi, scores, signs, weights, gradient):  # type: ignore[no-untyped-def]
     """Sum of weighted losses; their derivative in each score is written into ``gradient``."""
     total = 0.0
     for i in range(scores.shape[0]):
@@ -203,13 +100,13 @@ def value_and_gradient(shape, scores, signs, weights, gradient):  # type: ignore
                 gradient[i, k] = 0.0
                 continue
             t = signs[i, k] * scores[i, k]
-            total += weight * _value(shape, t)
-            gradient[i, k] = -weight * signs[i, k] * _descent(shape, t)
+            total += weight * phi.value(t)
+            gradient[i, k] = -weight * signs[i, k] * phi.descent(t)
     return total
 
 
 @njit(cache=True, nogil=True)
-def bregman_sum(shape, scores, signs, weights, dual):  # type: ignore[no-untyped-def]
+def bregman_sum(phi, scores, signs, weights, dual):  # type: ignore[no-untyped-def]
     """Fenchel-Young sum of the scores against ``dual`` (a gradient at some other scores).
 
     When ``dual`` is the gradient at scores Z0, this is ``L(Z) - L(Z0) - <L'(Z0), Z - Z0>``.
@@ -221,12 +118,12 @@ def bregman_sum(shape, scores, signs, weights, dual):  # type: ignore[no-untyped
             if weight == 0.0:
                 continue
             t = signs[i, k] * scores[i, k]
-            total += weight * _fenchel_young(shape, t, -signs[i, k] * dual[i, k] / weight)
+            total += weight * phi.fenchel_young(t, -signs[i, k] * dual[i, k] / weight)
     return total
 
 
 @njit(cache=True, nogil=True)
-def slope_and_curvature(shape, scores, signs, weights, shift):  # type: ignore[no-untyped-def]
+def slope_and_curvature(phi, scores, signs, weights, shift):  # type: ignore[no-untyped-def]
     """First and second derivative of the loss in one shift per output, at ``scores + shift``.
 
     Returns
@@ -242,7 +139,7 @@ def slope_and_curvature(shape, scores, signs, weights, shift):  # type: ignore[n
             if weight == 0.0:
                 continue
             t = signs[i, k] * (scores[i, k] + shift[k])
-            force, bend = _descent_and_curvature(shape, t)
+            force, bend = phi.descent_and_curvature(t)
             slope[k] -= weight * signs[i, k] * force
             curvature[k] += weight * bend
     return slope, curvature

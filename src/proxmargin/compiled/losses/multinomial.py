@@ -22,10 +22,10 @@ __all__ = [
     "value_and_gradient",
 ]
 
-# Newton steps of the scalar equations, which take a handful; relative size of the last one
-STEPS, LAST = 100, 1e-15
-# below this, exp is zero
-TINIEST = -700.0
+# Newton's method for the scalar equations, which takes a handful of steps
+NEWTON_STEPS = 100  # at most
+LAST_STEP = 1e-15  # relative length of the last one: 5 ulp
+SMALLEST_EXPONENT = -700.0  # exp underflows below
 
 
 @njit(cache=True, nogil=True)
@@ -159,12 +159,12 @@ def entropy_sum(codes, shares, margin, dual):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _omega(x):  # type: ignore[no-untyped-def]
     """The w > 0 with ``w + log w = x``: Newton's method from below, where it is monotone."""
-    if x < TINIEST:
+    if x < SMALLEST_EXPONENT:
         return 0.0
     w = x - math.log(x) if x >= 1.0 else math.exp(x - math.exp(x))
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         reached = w * (1.0 + x - math.log(w)) / (1.0 + w)
-        done = abs(reached - w) <= LAST * reached
+        done = abs(reached - w) <= LAST_STEP * reached
         w = reached
         if done:
             break
@@ -193,7 +193,7 @@ def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):  # type:
             v[k] = dual[i, k] / step + margin
         v[own] = (dual[i, own] + share) / step
         shift = v.max() - c
-        for _ in range(STEPS):
+        for _ in range(NEWTON_STEPS):
             excess, slope = -1.0, 0.0
             for k in range(classes):
                 p = _omega(v[k] - shift + math.log(c)) / c
@@ -201,7 +201,7 @@ def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):  # type:
                 slopes[i, k] = p / (1.0 + c * p)
                 excess += p
                 slope += slopes[i, k]
-            if excess <= LAST * classes:
+            if excess <= LAST_STEP * classes:
                 break
             shift += excess / slope
         rate = 0.0

@@ -22,19 +22,18 @@ from proxmargin.compiled.projections.groups import _cap, _length
 __all__ = ["balanced_group_centres", "balanced_group_prox"]
 
 EPS = float(np.finfo(np.float64).eps)
-# Newton steps, halvings of one, and values of a radius
-STEPS, HALVINGS, RADII = 500, 40, 60
-# the share of the slope that a step has to gain, and of the height that is rounding of it; a
-# bound met to so many roundings is met
-DESCENT, ROUNDED, ROUNDINGS = 1e-4, 1e-12, 4.0
-# the share of a step below which sums, or a height, that no longer fall are rounding
-FEW = 0.1
-# of points of norm one, sums that count as zero
-OFF = 1e-13
-# curvature of rows that have none, relative to their steps: in units of the sums, and at least
-FLAT = 1e-10
-# where a group is that small against its data, whether it is zero is asked of its radius
-SMALL = 1e-6
+# Newton's method on h
+NEWTON_STEPS = 500  # at most
+MIN_CURVATURE = 1e-10  # of rows without curvature, or the largest row sum if that is more
+ARMIJO_FRACTION = 1e-4  # of the slope, that h has to fall by
+OBJECTIVE_ROUNDING = 1e-12  # relative: a smaller decrease of h cannot be seen
+HALVINGS = 40  # of a step
+SHORT_STEP = 0.1  # length below which a step without progress means rounding
+# Newton's method on the radius of a group
+MAX_RADII = 60  # steps, at most
+ROUNDING_ULPS = 4.0  # to which bounds of the radius have to agree
+SUM_ROUNDING = 1e-13  # row sums, of points of norm one, that count as zero
+SMALL_GROUP = 1e-6  # norm over that of the data, below which the dual norm decides if it is zero
 
 
 @njit(cache=True, nogil=True)
@@ -143,13 +142,13 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
     diagonal, columns = np.empty(d), np.empty((d, classes))
     trial = np.empty(d)
     height = _split(block, steps, at, radius, sup, members, x, u, sizes)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         sums = u.sum(axis=1)
         off = np.abs(sums).max()
         if height == 0.0 or off <= EPS:
             break
         _curvature(steps, radius, sup, x, u, sizes, diagonal, columns)
-        move = _newton(sums, diagonal, columns, max(FLAT, off))
+        move = _newton(sums, diagonal, columns, max(MIN_CURVATURE, off))
         slope = 0.0
         for j in range(d):
             slope += sums[j] * move[j]
@@ -157,19 +156,19 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
         for _ in range(HALVINGS):
             trial[:] = at + share * move
             reached = _split(block, steps, trial, radius, sup, members, x, u, sizes)
-            if slope > ROUNDED * height:
-                if reached <= height - DESCENT * share * slope:
+            if slope > OBJECTIVE_ROUNDING * height:
+                if reached <= height - ARMIJO_FRACTION * share * slope:
                     break
-            # near the solution what the height falls by is rounding, and the sums tell
+            # close to the solution the decrease of h is rounding, and the gradient decides
             elif np.abs(u.sum(axis=1)).max() <= 0.5 * off:
                 break
-            elif share < FEW:
+            elif share < SHORT_STEP:
                 return _split(block, steps, at, radius, sup, members, x, u, sizes)
             share *= 0.5
         else:
             return _split(block, steps, at, radius, sup, members, x, u, sizes)
         at[:] = trial
-        if share < FEW and reached >= height * (1.0 - ROUNDED):
+        if share < SHORT_STEP and reached >= height * (1.0 - OBJECTIVE_ROUNDING):
             return reached
         height = reached
     return height
@@ -197,7 +196,7 @@ def _norm(u, sup):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _evened(u, sup, sizes):  # type: ignore[no-untyped-def]
-    """Take what rounding left of the sums of u from the entries that are free to move."""
+    """Remove the rounding in the row sums of u, from entries strictly inside their bounds."""
     classes = sizes.size
     for j in range(u.shape[0]):
         total, free = u[j].sum(), 0
@@ -223,7 +222,7 @@ def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
     ones = np.ones((d, classes))
     x, u, sizes = np.empty((d, classes)), np.empty((d, classes)), np.empty(classes)
     now, best, radius, bound = np.zeros(d), math.inf, 0.0, 0.0
-    for _ in range(RADII):
+    for _ in range(MAX_RADII):
         height = _balance(block, ones, now, radius, sup, x, u, sizes)
         reach = _reach(x, sup)
         if reach < best:
@@ -236,10 +235,10 @@ def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
         for j in range(d):  # a little above the largest entries, where all are largest ones
             u[j] -= np.where(sizes > 0.0, u[j].sum() / (sizes > 0.0).sum(), 0.0)
         norm = _norm(u, sup)
-        if np.abs(u.sum(axis=1)).max() <= OFF * norm and (x * u).sum() > bound * norm:
+        if np.abs(u.sum(axis=1)).max() <= SUM_ROUNDING * norm and (x * u).sum() > bound * norm:
             bound = (x * u).sum() / norm
             best_u[:] = u / norm
-        if further <= radius * (1.0 + EPS) or best <= further * (1.0 + ROUNDINGS * EPS):
+        if further <= radius * (1.0 + EPS) or best <= further * (1.0 + ROUNDING_ULPS * EPS):
             break
         radius = further
     return best
@@ -260,11 +259,11 @@ def _gathered(values, members, means):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _is_zero(block, steps, at, radius, sup, x, u):  # type: ignore[no-untyped-def]
-    """Whether the prox is zero though Newton steps have not said so; then ``at`` says why."""
-    if np.abs(u).max() > SMALL:
+    """Whether the prox is zero by the dual norm of the group; ``at`` is then its minimiser."""
+    if np.abs(u).max() > SMALL_GROUP:
         return False
     found = np.empty(at.size)
-    if _least(block / steps, sup, found, x) > radius * (1.0 + ROUNDINGS * EPS):
+    if _least(block / steps, sup, found, x) > radius * (1.0 + ROUNDING_ULPS * EPS):
         return False
     at[:] = found
     return True

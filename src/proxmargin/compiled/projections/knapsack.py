@@ -22,11 +22,11 @@ from proxmargin.compiled.products.sums import add, times
 __all__ = ["EPS", "Knapsack", "clip", "entry", "settle"]
 
 EPS = float(np.finfo(np.float64).eps)
-SLACK = 2.0 * EPS  # rounding of point - theta normal, over |point| + |theta normal|, with room
+ENTRY_ROUNDING = 2.0 * EPS  # bound on that of point - theta normal, over |point| + |theta normal|
 TINY = float(np.finfo(np.float64).tiny)
-STEPS = 10  # of Newton; two or three are needed from a good start
-SWEEPS = 2  # the second takes what the first lost where an entry became much smaller
-MISSES = 1000  # entries in a row that are too coarse to take what is left of a residual
+NEWTON_STEPS = 10  # at most; a good start needs two or three
+RESIDUAL_SWEEPS = 2  # over which the residual is distributed: the second one is for its rounding
+MAX_MISSES = 1000  # successive entries whose ulp is too large to absorb part of the residual
 
 
 class Knapsack(NamedTuple):
@@ -81,7 +81,7 @@ def _place(problem, theta, out):  # type: ignore[no-untyped-def]
         head, tail = add(head, tail, -product)
         tail -= error
         size += abs(product)
-        slack = SLACK * (abs(p) + abs(move))
+        slack = ENTRY_ROUNDING * (abs(p) + abs(move))
         if abs(u - free) <= slack:
             curvature += a * a
             capacity += abs(a) * slack
@@ -142,7 +142,7 @@ def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-
     misses = 0
     for i in range(out.size):
         residual = head + tail
-        if abs(residual) <= goal or misses > MISSES:
+        if abs(residual) <= goal or misses > MAX_MISSES:
             break
         p, a, low, high = entry(problem, i)
         free = p - theta * a
@@ -168,7 +168,7 @@ def _polished(problem, theta):  # type: ignore[no-untyped-def]
     the rounding of theta: where it ends, on the piece of the root, does not depend on the start.
     """
     left, right = -math.inf, math.inf
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         head, tail, slope, slope_tail = -problem.total, 0.0, 0.0, 0.0
         for i in range(problem.point.size):
             p, a, low, high = entry(problem, i)
@@ -214,11 +214,11 @@ def settle(problem, theta):  # type: ignore[no-untyped-def]
     near = abs(head + tail) <= max(capacity, EPS * size)
     if curvature > 0.0 and EPS * size < abs(head + tail) <= capacity:
         head, tail = _shift(problem, head, tail, curvature, out)
-    for _ in range(SWEEPS):
-        head, tail = _absorb(problem, theta, SLACK, head, tail, out)
+    for _ in range(RESIDUAL_SWEEPS):
+        head, tail = _absorb(problem, theta, ENTRY_ROUNDING, head, tail, out)
     if 0.0 < abs(problem.total) < EPS * size:  # lost between numbers that have gone since
         head, tail, size = _measure(problem, out)
-        head, tail = _absorb(problem, theta, SLACK, head, tail, out)
+        head, tail = _absorb(problem, theta, ENTRY_ROUNDING, head, tail, out)
     if abs(head + tail) > 0.5 * EPS * size:
         head, tail = _absorb(problem, theta, math.inf, head, tail, out)
     return out, theta, head + tail, size, near, valid

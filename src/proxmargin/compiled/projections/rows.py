@@ -8,10 +8,8 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["balanced_linf_prox", "sum_to_zero_rows", "sum_to_zero_shifts"]
 
-# a sum of this share of its terms is zero but for rounding: a few units in the last place
-ROUNDED = 4.0 * 2.0**-52
-# a slope of `_off_middle` that is rounding of none
-FLAT = 1e-12
+SUM_ROUNDING = 4.0 * 2.0**-52  # 4 ulp of the terms of a sum: a smaller sum is zero
+ZERO_SLOPE = 1e-12  # of `_off_middle`: a smaller slope is rounding
 
 
 @njit(cache=True, nogil=True)
@@ -35,7 +33,7 @@ def _root(row, threshold):  # type: ignore[no-untyped-def]
                 total += moved + threshold
                 size -= moved + threshold
                 active += 1
-        if abs(total) <= ROUNDED * size:
+        if abs(total) <= SUM_ROUNDING * size:
             break
         if total > 0.0:
             low = shift
@@ -159,7 +157,7 @@ def _cut(row, radius):  # type: ignore[no-untyped-def]
             high = cut
         else:
             break
-        candidate = cut - off / slope if slope > FLAT else low
+        candidate = cut - off / slope if slope > ZERO_SLOPE else low
         if not low < candidate < high:
             candidate = 0.5 * (low + high)
         if candidate in (low, high):

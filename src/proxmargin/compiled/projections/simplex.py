@@ -12,15 +12,14 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["Columns", "column_newton", "project_row", "project_rows"]
 
-# Newton steps for the shifts of columns, and trials of a step length
-NEWTON_STEPS, SEARCH_STEPS = 60, 60
-# column sums that are wrong by this share of the total are left to rounding; below this many
-# times that, a residual that does not fall any more is rounding too
-ROUNDING, NEARLY = 4.0 * float(np.finfo(np.float64).eps), 1e3
-# damping of the Jacobian relative to its mean diagonal: the least, and that of a residual of one
-FLAT, DAMPING = 1e-12, 0.1
-# a step is good when the slope along it has fallen to this share
-FALL = 0.5
+# semismooth Newton method for the shifts of columns
+NEWTON_STEPS = 60  # at most
+SUM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # residual, of the total, that is rounding
+STALL_FACTOR = 1e3  # times that, below which a residual that does not fall is rounding too
+MIN_DAMPING = 1e-12  # of the Jacobian, relative to its mean diagonal
+DAMPING = 0.1  # the same, at a relative residual of one: it falls with the residual
+LINE_SEARCH_STEPS = 60  # trials of a step length, at most
+SLOPE_REDUCTION = 0.5  # of the slope along a step, at which that is accepted
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -193,7 +192,7 @@ def column_newton(problem, shift):  # type: ignore[no-untyped-def]
     jacobian, other = np.empty((classes, classes)), np.empty((classes, classes))
     direction = np.empty(classes)
     total = problem.column_sums.sum()
-    rounding = ROUNDING * max(total, _largest_finite(problem.rows))  # entries are differences
+    rounding = SUM_ROUNDING * max(total, _largest_finite(problem.rows))  # entries are differences
     shift = shift.copy()
     _expand(problem, shift, residual, jacobian)
     wrong = _largest(residual)
@@ -201,7 +200,7 @@ def column_newton(problem, shift):  # type: ignore[no-untyped-def]
         if wrong <= rounding:
             break
         scale = np.trace(jacobian) / classes
-        damping = max(FLAT, DAMPING * wrong / total) * max(scale, 1.0)
+        damping = max(MIN_DAMPING, DAMPING * wrong / total) * max(scale, 1.0)
         for k in range(classes):
             direction[k] = -residual[k]
             for m in range(classes):
@@ -212,10 +211,10 @@ def column_newton(problem, shift):  # type: ignore[no-untyped-def]
             direction -= direction.mean()
         slope = np.dot(residual, direction)
         low, high, step = 0.0, np.inf, 1.0
-        for _ in range(SEARCH_STEPS):
+        for _ in range(LINE_SEARCH_STEPS):
             _expand(problem, shift + step * direction, ahead, other)
             further = np.dot(ahead, direction)
-            if abs(further) <= FALL * abs(slope):
+            if abs(further) <= SLOPE_REDUCTION * abs(slope):
                 break
             if further < 0.0:
                 low = step
@@ -223,7 +222,7 @@ def column_newton(problem, shift):  # type: ignore[no-untyped-def]
                 high = step
             step = 2.0 * step if high == np.inf else 0.5 * (low + high)
         left = _largest(ahead)
-        if left >= wrong and wrong <= NEARLY * rounding:
+        if left >= wrong and wrong <= STALL_FACTOR * rounding:
             break  # rounding
         shift += step * direction
         residual, ahead = ahead, residual

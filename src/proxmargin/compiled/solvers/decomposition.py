@@ -8,11 +8,9 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["pairwise"]
 
-# what replaces a curvature that is not positive, as a share of the largest diagonal entry
-LEAST_CURVATURE = 1e-12
-# keeps a coordinate at an end of its interval out of a minimum: infinities would not vectorise
-FAR = 1e300
-# numbers are finite, so that minima and maxima vectorise
+LEAST_CURVATURE = 1e-12  # of the largest diagonal entry, in place of one that is not positive
+FAR = 1e300  # excludes a coordinate from a minimum: with infinities it would not vectorise
+# all values are finite: minima and maxima vectorise
 FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
@@ -25,7 +23,7 @@ def _moved(gradient, step, row, other):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
 def _ends(gradient, grows, falls):  # type: ignore[no-untyped-def]
-    """The least gradient of what may grow and the largest of what may fall."""
+    """The least gradient of coordinates that may grow, the largest of those that may fall."""
     lowest, highest = FAR, -FAR
     for k in range(gradient.size):
         lowest = min(lowest, gradient[k] + grows[k])

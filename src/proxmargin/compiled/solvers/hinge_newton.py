@@ -66,12 +66,12 @@ def net_value(coef, centre, net, proximal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def net_slopes(coef, centre, pulled, net, proximal, slope):  # type: ignore[no-untyped-def]
-    """Derivatives in the coefficients of all but the l1 part, written into ``slope``.
+    """The gradient of the smooth part in the coefficients, written into ``slope``.
 
     Returns
     -------
     rest : float
-        Largest distance of one of them from what the l1 part balances.
+        Largest violation of the optimality conditions.
     pull : float
         Largest entry of ``pulled``.
     """
@@ -93,13 +93,13 @@ def net_slopes(coef, centre, pulled, net, proximal, slope):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def orthant(coef, slope, net):  # type: ignore[no-untyped-def]
-    """The features that are away from zero, or want to be where they may.
+    """The active features: those that are not zero, or violate optimality at zero, and may move.
 
     Returns
     -------
     index : (n_live,) integers
     side : (n_live,)
-        The sign of each, or what it wants to be.
+        The sign of each; at zero, that of its descent direction.
     steep : (n_live,)
         Their slopes with the l1 part.
     """

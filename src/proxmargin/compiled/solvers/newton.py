@@ -5,37 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.margins import _curvature, _descent, _value
 
 __all__ = ["curvature_weights", "exact_step", "sparse_gram"]
 
-# a coefficient is zero where a step has left no more of it than this share of its move
-ROUNDED = 1e-12
-# a slope of this share of the first is level: no step leads up by much there
-LEVEL = 0.01
+ZERO_COEFFICIENT = 1e-12  # coefficient, of its move in a step, that is rounding of zero
+LEVEL_SLOPE = 0.01  # of the first slope: one so small cannot raise the objective by much
 
 
 @njit(cache=True, nogil=True)
-def curvature_weights(shape, scores, signs, weights, theta, out):  # type: ignore[no-untyped-def]
+def curvature_weights(phi, scores, signs, weights, theta, out):  # type: ignore[no-untyped-def]
     """Second derivative of the loss in each score, (n_samples,), written into ``out``.
 
-    Where the capped quadratic is flat or linear its curvature is zero. With ``theta > 0`` it is
-    replaced there by theta times the curvature of the quadratic that touches the loss on both
-    sides of the middle of its quadratic zone (the majoriser of iteratively reweighted least
-    squares).
+    With ``theta > 0``, where the loss is flat or linear, theta times the curvature of its majorant
+    (that of iteratively reweighted least squares).
     """
     for i in range(out.size):
         t = signs[i] * scores[i]
-        bend = _curvature(shape, t)
+        bend = phi.curvature(t)
         if bend == 0.0 and theta > 0.0:
-            slope = shape.curvature * shape.cap
-            bend = theta * slope / (2.0 * abs(1.0 - t - 0.5 * shape.cap))
+            bend = theta * phi.majorant(t)
         out[i] = weights[i] * bend
 
 
 @njit(cache=True, nogil=True)
 def exact_step(  # type: ignore[no-untyped-def]
-    shape, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
+    phi, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
 ):
     """A step at which the slope along the ray has fallen to ``share`` of its first value.
 
@@ -62,18 +56,18 @@ def exact_step(  # type: ignore[no-untyped-def]
     for j in range(coef.size):
         lift += l2[j] * coef[j] * direction[j]
         bend += l2[j] * direction[j] * direction[j]
-    at_low, at_high = lift + _loss_slope(shape, scores, moved, signs, weights, 0.0), np.inf
+    at_low, at_high = lift + _loss_slope(phi, scores, moved, signs, weights, 0.0), np.inf
     first = at_low + _l1_slopes(coef, direction, l1, 0.0)[1]
     if first >= 0.0:
         return 0.0
     low, high, step, enough = 0.0, np.inf, 1.0, share * abs(first)
     for trial in range(limit):
-        here = lift + step * bend + _loss_slope(shape, scores, moved, signs, weights, step)
+        here = lift + step * bend + _loss_slope(phi, scores, moved, signs, weights, step)
         left, right = _l1_slopes(coef, direction, l1, step)
         if here + left <= enough and here + right >= -enough:
-            if here + left <= LEVEL * abs(first):
+            if here + left <= LEVEL_SLOPE * abs(first):
                 return step
-            rise = _rise(shape, scores, moved, signs, weights, coef, direction, l1, step)
+            rise = _rise(phi, scores, moved, signs, weights, coef, direction, l1, step)
             if rise + lift * step + 0.5 * bend * step * step <= 0.0:
                 return step
         if here + right < 0.0:
@@ -91,25 +85,25 @@ def exact_step(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _loss_slope(shape, scores, moved, signs, weights, step):  # type: ignore[no-untyped-def]
+def _loss_slope(phi, scores, moved, signs, weights, step):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(scores.size):
         if weights[i] != 0.0:
             t = signs[i] * (scores[i] + step * moved[i])
-            total -= weights[i] * signs[i] * moved[i] * _descent(shape, t)
+            total -= weights[i] * signs[i] * moved[i] * phi.descent(t)
     return total
 
 
 @njit(cache=True, nogil=True)
 def _rise(  # type: ignore[no-untyped-def]
-    shape, scores, moved, signs, weights, coef, direction, l1, step
+    phi, scores, moved, signs, weights, coef, direction, l1, step
 ):
     """How far loss and l1 norm lie above their value at a step of zero."""
     total = 0.0
     for i in range(scores.size):
         if weights[i] != 0.0:
             t = signs[i] * scores[i]
-            total += weights[i] * (_value(shape, t + signs[i] * step * moved[i]) - _value(shape, t))
+            total += weights[i] * (phi.value(t + signs[i] * step * moved[i]) - phi.value(t))
     for j in range(coef.size):
         total += l1[j] * (abs(coef[j] + step * direction[j]) - abs(coef[j]))
     return total
@@ -122,7 +116,7 @@ def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
     for j in range(coef.size):
         move = step * direction[j]
         at, size = coef[j] + move, l1[j] * abs(direction[j])
-        if abs(at) <= ROUNDED * abs(move):
+        if abs(at) <= ZERO_COEFFICIENT * abs(move):
             left, right = left - size, right + size
         elif (at > 0.0) == (direction[j] > 0.0):
             left, right = left + size, right + size

@@ -1,7 +1,7 @@
-"""Newton steps in an orthant, on few samples and features: the twin of `curved_system`'s.
+"""Newton steps in an orthant, on few samples and features, as one compiled call.
 
 The system is that of `proxmargin.solvers.hinge.curved_system`, with the intercept eliminated where
-it is solved over the features. It is formed once, and factorised for the features that may move.
+it is solved over the features. It is formed once, and factored for the features that may move.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FAST = {"reassoc", "contract", "nsz"}
 def orthant_step(  # type: ignore[no-untyped-def]
     rows, bends, diagonal, lift, coef, side, slope, lean, wide, lifts, corrections, walks
 ):
-    """A step towards the minimiser of a quadratic model in the orthant, along which it falls.
+    """A descent step towards the minimiser of a quadratic model in the orthant.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def orthant_step(  # type: ignore[no-untyped-def]
     lifts : (n_lifts,)
         Added to a diagonal, relative to it, one after the other until it is positive definite.
     corrections, walks : int
-        Systems to solve where all coefficients are put to zero at once that would change their
-        sign, and where it is one by one.
+        Systems solved at most: by fixing all coefficients that change their sign at once, and if
+        that does not descend, one by one.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def orthant_step(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
-    """To the minimiser, coefficients beyond zero put there all at once; it may fail to descend."""
+    """The active-set guess that fixes all sign changes at zero at once; it may not descend."""
     stays = np.ones(coef.size, np.bool_)
     move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
     for _ in range(corrections):
@@ -81,7 +81,7 @@ def _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, correct
 
 @njit(cache=True, nogil=True)
 def _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
-    """Up to the first coefficient that is zero, which is left there, and on with the others."""
+    """The path of minimisers that fixes coefficients at zero one by one; it descends."""
     stays = np.ones(coef.size, np.bool_)
     move, turn = np.zeros(coef.size), 0.0
     for _ in range(walks):
@@ -108,7 +108,7 @@ def _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks):
 
 @njit(cache=True, nogil=True)
 def _over_samples(rows, bends, diagonal):  # type: ignore[no-untyped-def]
-    """``X D^-1 X' + C^-1``, and what stands for the intercept in the other form."""
+    """``X D^-1 X' + C^-1``, with placeholders for the intercept's row of the other form."""
     scaled = rows / np.sqrt(diagonal)
     matrix = np.dot(scaled, scaled.T)
     for i in range(bends.size):
@@ -118,9 +118,9 @@ def _over_samples(rows, bends, diagonal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _over_features(rows, bends, diagonal, lift):  # type: ignore[no-untyped-def]
-    """``X'C X + D`` less what eliminates the intercept, with ``X'c`` and the pivot.
+    """The Schur complement of the intercept in ``X'C X + D``, with ``X'c`` and the pivot.
 
-    The rows are centred, so that large means leave the digits of the rest.
+    The rows are centred first, so that large means do not cause cancellation.
     """
     total, pivot = bends.sum(), np.inf
     cross, mean = np.zeros(diagonal.size), np.zeros(diagonal.size)
@@ -229,7 +229,7 @@ def _solve(matrix, lifts, right):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _cholesky(matrix, lift, factor):  # type: ignore[no-untyped-def]
-    """The lower factor of the matrix with a lifted diagonal; whether there is one."""
+    """The lower factor of the matrix with a shifted diagonal; whether there is one."""
     for i in range(matrix.shape[0]):
         for j in range(i):
             total = 0.0

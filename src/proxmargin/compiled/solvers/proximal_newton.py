@@ -1,11 +1,10 @@
 """Proximal Newton steps on a few columns of the data, many of them in one compiled call.
 
-The columns have unit weighted mean square, so that single precision is enough for the quadratic
-model of the loss: gradients, scores and steps are in double, and the method is one of inexact
-Newton steps towards the exact solution. The Hessian of the model is ``Z'DZ - h h'/total + lift``
-with the curvature of the loss in D, and the intercept eliminated by ``h = Z'D1``. Coordinate
-descent keeps ``D^(1/2) Z (v - w)`` up to date; of the Hessian nothing but the part of the support
-is ever formed.
+The columns have unit weighted mean square, so that single precision suffices for the quadratic
+model of the loss: gradients, scores and steps are in double, and the Newton steps are inexact
+anyway. The Hessian of the model is ``Z'DZ - h h'/total + lift`` with the curvature of the loss in
+D, and the intercept eliminated by ``h = Z'D1``. Coordinate descent updates ``D^(1/2) Z (v - w)``;
+of the Hessian only the block of the support is formed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.entropy import log_excess
-from proxmargin.compiled.losses.margins import _value, _value_and_shrunk_gap, settle
+from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import (
     active,
     add,
@@ -32,27 +31,37 @@ from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
 
 __all__ = ["landed", "newton_steps", "pricing", "quadratic_minimum"]
 
-# the model is solved to this share of the violation; more tightly near the end
-FORCING, TIGHT_FORCING, NEAR = 0.3, 0.01, 0.01
-# damping in units of the largest curvature a coordinate can have, and what a flat one gets
-LEAST_DAMPING, DAMPING, FLAT, LIFT = 1e-6, 1e-3, 1e-4, 1e-3
-# the weight of the majoriser: where it ends, how it falls after a good step
-THETA_END, THETA_FALL = 1e-3, 0.3
-# all columns are swept each so many sweeps, the support between; then a step on the support
-FULL, SWEEPS, FEWEST, MOST, CYCLES = 5, 400, 4, 30, 40
-# steps without a smaller violation after which rounding is all that is left; one is enough where
-# the violation is this small a share of the threshold
-PATIENCE, NEARLY = 25, 1e-9
-# a violation of the model that has not fallen to this share is rounding in single precision
-FALLING = 0.5
-SEARCH_SHARE, SEARCH_STEPS = 0.3, 60
-# a coefficient is at zero, or at a bound, that a move has brought to within this share of itself
-LANDED = 1e-9
+# forcing terms: residual of the quadratic model over the violation of optimality
+FORCING = 0.3
+TIGHT_FORCING = 0.01  # where the active set has settled and Newton's method is quadratic
+NEAR_SOLUTION = 0.01  # violation, of the l1 strength, below which the tight one is used
+# regularisation of the Hessian's diagonal, relative to the curvature that a coordinate can have
+MIN_DAMPING = 1e-6  # always: some ulp of the single precision of the model
+DAMPING = 1e-3  # at the start; it falls with the violation
+FLAT_CURVATURE = 1e-4  # a coordinate with less has hardly a sample in the curved zone
+FLAT_SHIFT = 1e-3  # what such a coordinate gets in addition
+# homotopy in the weight theta of the majoriser
+SMALLEST_THETA = 1e-3  # below it the weight is zero
+THETA_DECREASE = 0.3  # factor after a good step
+# solution of the model: cycles of sweeps over the columns, then a Newton step on the support
+FULL_SWEEP_EVERY = 5  # sweeps, of which the others visit the support only
+MIN_SUPPORT_SWEEPS = 4  # in a cycle, growing with the support: then a factor is worth its work
+MAX_SUPPORT_SWEEPS = 30  # in a cycle
+MAX_SWEEPS = 400  # in all cycles
+MAX_CYCLES = 40
+SINGLE_PRECISION_REDUCTION = 0.5  # of the model's violation, that rounding in float32 allows
+# convergence, by the largest violation of the optimality conditions
+PATIENCE_STEPS = 25  # without a smaller violation: it has reached rounding
+ROUNDING_VIOLATION = 1e-9  # of the l1 strength, at which one such step is enough
+LANDED = 1e-9  # of its move: as near as that to zero or a bound, a coefficient is there
+# exact line search
+LINE_SEARCH_TOLERANCE = 0.3  # of the first slope
+LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
 
 
 @njit(cache=True, nogil=True)
 def pricing(  # type: ignore[no-untyped-def]
-    shape, scores, signs, weights, slope, coef, curvature, net, settles, out
+    phi, scores, signs, weights, slope, coef, curvature, net, settles, out
 ):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
@@ -92,12 +101,12 @@ def pricing(  # type: ignore[no-untyped-def]
     if scale < 1.0:
         near_scale = scale * log_excess(1.0 / scale - 1.0) if scale > 0.0 else 1.0
         for i in range(scores.size):
-            value, lost = _value_and_shrunk_gap(shape, signs[i] * scores[i], scale, near_scale)
+            value, lost = phi.value_and_shrunk_gap(signs[i] * scores[i], scale, near_scale)
             objective += weights[i] * value
             gap += weights[i] * lost
     else:
         for i in range(scores.size):
-            objective += weights[i] * _value(shape, signs[i] * scores[i])
+            objective += weights[i] * phi.value(signs[i] * scores[i])
     for j in range(coef.size):
         v, w, l1, l2 = -scale * slope[j], coef[j], net.l1[j], net.l2[j]
         objective += l1 * abs(w) + 0.5 * l2 * w * w
@@ -113,7 +122,7 @@ def pricing(  # type: ignore[no-untyped-def]
 def newton_steps(  # type: ignore[no-untyped-def]
     columns,
     unit,
-    shape,
+    phi,
     signs,
     weights,
     net,
@@ -126,6 +135,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     theta,
     target,
     limit,
+    side,
 ):
     """At most ``limit`` steps; ``coef`` and ``scores`` are changed in place.
 
@@ -134,7 +144,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     columns : matrix in Fortran order, or Compressed
         (n_samples, k), of unit weighted mean square.
     unit : (k,)
-        What the columns of the data were divided by.
+        Scales by which the columns of the data were divided.
     net : Net
         Of the k features, in the units of the data.
     level : float
@@ -146,6 +156,9 @@ def newton_steps(  # type: ignore[no-untyped-def]
         Weight of the majoriser where the loss has no curvature.
     target : float
         Violation of the optimality conditions, in the units of the data, at which to stop.
+    side : int
+        Columns of the largest support of which a matrix is formed; the coordinates of larger ones
+        are swept only.
 
     Returns
     -------
@@ -155,12 +168,12 @@ def newton_steps(  # type: ignore[no-untyped-def]
     dual, bend, moved = np.empty(n), np.empty(n), np.empty(n)
     slope, cross = np.empty(k), np.empty(k)
     own = Net(net.l1 / unit, net.l2 / unit**2, net.lower * unit, net.upper * unit)
-    capped = not shape.logistic and shape.cap < np.inf
-    largest = 0.25 if shape.logistic else shape.curvature
+    capped = phi.zone() < np.inf
+    largest = phi.smoothness
     least, idle, steps = np.inf, 0, 0
     while True:
         intercept += settle(
-            shape, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
+            phi, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
         )
         pull(columns, dual, slope)
         worst = 0.0
@@ -171,25 +184,25 @@ def newton_steps(  # type: ignore[no-untyped-def]
             worst = max(worst, unit[j] * off)
         idle = 0 if worst < least else idle + 1
         least = min(least, worst)
-        if idle > 0 and worst <= NEARLY * level:
-            idle = PATIENCE
-        if worst <= target or idle >= PATIENCE or steps >= limit:
+        if idle > 0 and worst <= ROUNDING_VIOLATION * level:
+            idle = PATIENCE_STEPS
+        if worst <= target or idle >= PATIENCE_STEPS or steps >= limit:
             return intercept, theta, steps, worst
         far = min(1.0, worst / level) if level > 0.0 else 1.0
         used = _share_used(theta, far) if capped else 0.0
-        curvature_weights(shape, scores, signs, weights, used, bend)
+        curvature_weights(phi, scores, signs, weights, used, bend)
         total = bend.sum() + intercept_l2 if has_intercept else 0.0
-        aim = (FORCING if far > NEAR else TIGHT_FORCING) * worst
+        aim = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * worst
         pull(columns, bend, cross)
         direction = _model_minimum(
-            columns, bend, cross, total, largest, far, slope, coef, own, unit, aim
+            columns, bend, cross, total, largest, far, slope, coef, own, unit, aim, side
         )
         direction -= coef
         shift = -np.dot(cross, direction) / total if total > 0.0 else 0.0
         forward(columns, direction, moved)
         moved += shift
         step = exact_step(
-            shape,
+            phi,
             scores,
             moved,
             signs,
@@ -200,8 +213,8 @@ def newton_steps(  # type: ignore[no-untyped-def]
             net.l2,
             intercept_l2 * intercept * shift,
             intercept_l2 * shift * shift,
-            SEARCH_SHARE,
-            SEARCH_STEPS,
+            LINE_SEARCH_TOLERANCE,
+            LINE_SEARCH_STEPS,
         )
         step, coef[:] = landed(coef, direction, step, own)
         intercept += step * shift
@@ -210,7 +223,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
         if capped:
             theta = _next_theta(theta, used, step)
         if step == 0.0 and (not capped or used == _share_used(theta, far)):
-            idle = PATIENCE  # the next step would be this one
+            idle = PATIENCE_STEPS  # the next step would be the same
 
 
 @njit(cache=True, nogil=True)
@@ -245,34 +258,34 @@ def _room(coef, direction, net):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _share_used(theta, far):  # type: ignore[no-untyped-def]
-    """The majoriser vanishes with the violation."""
+    """The weight of the majoriser in this step, at most the relative violation."""
     share = min(theta, far)
-    return share if share >= THETA_END else 0.0
+    return share if share >= SMALLEST_THETA else 0.0
 
 
 @njit(cache=True, nogil=True)
 def _next_theta(before, used, step):  # type: ignore[no-untyped-def]
-    """Less of the majoriser after a good step, more after a short one."""
+    """The next weight of the majoriser: less after a good step, more after a short one."""
     if before == 0.0 and step >= 0.1:
         return 0.0
     if step >= 0.5:
-        return THETA_FALL * used
-    return used if step >= 0.1 else min(1.0, 3.0 * max(used, 3.0 * THETA_END))
+        return THETA_DECREASE * used
+    return used if step >= 0.1 else min(1.0, 3.0 * max(used, 3.0 * SMALLEST_THETA))
 
 
 @njit(cache=True, nogil=True)
 def _lifted(square, largest, far, ridge):  # type: ignore[no-untyped-def]
-    """What is added to the diagonal of the model: damping, the ridge, and more where it is flat."""
-    lift = ridge + largest * (LEAST_DAMPING + DAMPING * far)
+    """The shift of the model's diagonal: damping, ridge, and more for flat coordinates."""
+    lift = ridge + largest * (MIN_DAMPING + DAMPING * far)
     for j in range(square.size):
-        if square[j] < FLAT * largest:
-            lift[j] += LIFT * largest
+        if square[j] < FLAT_CURVATURE * largest:
+            lift[j] += FLAT_SHIFT * largest
     return lift
 
 
 @njit(cache=True, nogil=True)
 def _model_minimum(  # type: ignore[no-untyped-def]
-    columns, bend, cross, total, largest, far, slope, coef, net, unit, target
+    columns, bend, cross, total, largest, far, slope, coef, net, unit, target, side
 ):
     """The minimum of model and penalty by coordinate descent on the change of the scores."""
     rows = active(columns, np.sqrt(bend))
@@ -286,9 +299,12 @@ def _model_minimum(  # type: ignore[no-untyped-def]
     square += lift
     value, q, rho, drift = coef.copy(), slope.copy(), np.zeros(n_rows, np.float32), 0.0
     sweeps, last = 0, np.inf
-    for _ in range(CYCLES):
+    for _ in range(MAX_CYCLES):
         whole, since, size = True, 0, np.count_nonzero(value)
-        enough = min(MOST, max(FEWEST, int(size / 48 * (1 + size / (3 * max(n_rows, 1))))))
+        enough = min(
+            MAX_SUPPORT_SWEEPS,
+            max(MIN_SUPPORT_SWEEPS, int(size / 48 * (1 + size / (3 * max(n_rows, 1))))),
+        )
         while since <= enough or whole:
             worst = 0.0
             for j in range(k):
@@ -322,16 +338,16 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                     unit,
                     value,
                 )
-                if left <= target or left > FALLING * last:
+                if left <= target or left > SINGLE_PRECISION_REDUCTION * last:
                     return value
                 last = left
-                break  # changes that are small one by one add up: a step of all of them
-            whole = not whole and (worst <= target or since % FULL == 0)
+                break  # small changes of single coordinates may add up: a Newton step on all
+            whole = not whole and (worst <= target or since % FULL_SWEEP_EVERY == 0)
         sweeps += since
-        if sweeps >= SWEEPS:
+        if sweeps >= MAX_SWEEPS:
             break
         support = _inside(value, net)
-        if support.size == 0:
+        if support.size == 0 or support.size > side:
             continue
         before = value.copy()
         for j in support:
@@ -377,8 +393,8 @@ def quadratic_minimum(hessian, slope, start, net, target):  # type: ignore[no-un
     """
     k = start.size
     value, q = start.copy(), slope.copy()
-    for _ in range(CYCLES):
-        for _ in range(MOST):
+    for _ in range(MAX_CYCLES):
+        for _ in range(MAX_SUPPORT_SWEEPS):
             worst = 0.0
             for j in range(k):
                 old = value[j]
@@ -400,7 +416,7 @@ def quadratic_minimum(hessian, slope, start, net, target):  # type: ignore[no-un
                     left = max(left, off)
                 if left <= target:
                     return value
-                break  # changes that are small one by one add up: a step of all of them
+                break  # small changes of single coordinates may add up: a Newton step on all
         support = _inside(value, net)
         if support.size == 0:
             continue

@@ -8,16 +8,15 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["pair_steps", "single_steps"]
 
-# curvature of a pair of equal samples
-FLAT = 1e-12
+MIN_CURVATURE = 1e-12  # of a pair, whose samples may be equal
 
 
 @njit(cache=True, nogil=True)
 def pair_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # type: ignore[no-untyped-def]
     """Steps of two coordinates on ``(scale/2) a'YKYa + l'a``, ``y'a`` kept, ``0 <= a <= caps``.
 
-    The pair is that of the largest violation and the largest fall of the objective with it (Fan,
-    Chen and Lin 2005).
+    The pair is the coordinate of the largest violation and the one with the largest second-order
+    decrease together with it (Fan, Chen and Lin 2005).
 
     Parameters
     ----------
@@ -53,13 +52,13 @@ def pair_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # type:
             low = min(low, at)
             if at < high:
                 bend = kernel[first, first] + kernel[j, j] - 2.0 * kernel[first, j]
-                fall = (high - at) ** 2 / max(bend, FLAT)
+                fall = (high - at) ** 2 / max(bend, MIN_CURVATURE)
                 if fall > best:
                     second, best = j, fall
         if second < 0 or high - low <= enough:
             return step
         bend = kernel[first, first] + kernel[second, second] - 2.0 * kernel[first, second]
-        length = (high + signs[second] * slope[second]) / (scale * max(bend, FLAT))
+        length = (high + signs[second] * slope[second]) / (scale * max(bend, MIN_CURVATURE))
         length = min(length, caps[first] - dual[first] if signs[first] > 0 else dual[first])
         length = min(length, dual[second] if signs[second] > 0 else caps[second] - dual[second])
         dual[first] = min(max(dual[first] + signs[first] * length, 0.0), caps[first])
@@ -85,7 +84,7 @@ def single_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # typ
                 worst, most = i, violation
         if worst < 0:
             return step
-        move = -slope[worst] / (scale * max(kernel[worst, worst], FLAT))
+        move = -slope[worst] / (scale * max(kernel[worst, worst], MIN_CURVATURE))
         after = min(max(dual[worst] + move, 0.0), caps[worst])
         length = signs[worst] * (after - dual[worst])
         dual[worst] = after

@@ -6,7 +6,6 @@ The two functions differ only in how a column is read; the pointwise losses are 
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.margins import _descent
 from proxmargin.compiled.solvers.nets import minimiser
 
 __all__ = ["sweep_dense", "sweep_sparse"]
@@ -23,13 +22,13 @@ def _moved(old, slope, major, net, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sweep_dense(  # type: ignore[no-untyped-def]
-    shape, matrix, centre, scale, signs, weights, coef, scores, major, net
+    phi, matrix, centre, scale, signs, weights, coef, scores, major, net
 ):
     """One sweep over all features of a dense matrix, in order.
 
     Parameters
     ----------
-    shape : Shape
+    phi : named tuple of the loss
     matrix : (n_samples, n_features)
     centre, scale : (n_features,)
         The feature is ``(matrix[:, j] - centre[j]) / scale[j]``.
@@ -45,7 +44,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
         slope = 0.0
         for i in range(scores.size):
             value = (matrix[i, j] - centre[j]) / scale[j]
-            slope -= weights[i] * signs[i] * value * _descent(shape, signs[i] * scores[i])
+            slope -= weights[i] * signs[i] * value * phi.descent(signs[i] * scores[i])
         old = coef[j]
         new = _moved(old, slope, major, net, j)
         if new != old:
@@ -57,14 +56,14 @@ def sweep_dense(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sweep_sparse(  # type: ignore[no-untyped-def]
-    shape, data, indices, indptr, signs, weights, coef, scores, major, net
+    phi, data, indices, indptr, signs, weights, coef, scores, major, net
 ):
     """One sweep over all features of a matrix compressed by columns; see `sweep_dense`."""
     for j in range(coef.size):
         slope = 0.0
         for entry in range(indptr[j], indptr[j + 1]):
             i = indices[entry]
-            slope -= weights[i] * signs[i] * data[entry] * _descent(shape, signs[i] * scores[i])
+            slope -= weights[i] * signs[i] * data[entry] * phi.descent(signs[i] * scores[i])
         old = coef[j]
         new = _moved(old, slope, major, net, j)
         if new != old:

@@ -40,12 +40,12 @@ class DistanceWeighted(MarginLoss):
             )
 
     @property
-    def shape(self) -> None:
-        return None
-
-    @property
     def smoothness(self) -> float:
         return 2.0 / float(self.threshold) ** 3
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return (float(self.threshold),)
 
     @property
     def dual_bound(self) -> float:

@@ -23,12 +23,12 @@ class Hinge(MarginLoss):
     has_quadratic_conjugate = True  # with a smoothness that is infinite
 
     @property
-    def shape(self) -> None:
-        return None
-
-    @property
     def smoothness(self) -> float:
         return np.inf
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return (1.0,)
 
     @property
     def dual_bound(self) -> float:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.compiled.losses.margins import Shape
-from proxmargin.losses.margins.margin import CappedQuadratic
+from proxmargin.losses.margins.capped_quadratic import CappedQuadratic, CappedScalars
 
 __all__ = ["HuberizedHinge"]
 
@@ -29,5 +28,8 @@ class HuberizedHinge(CappedQuadratic):
             raise ValueError(f"delta must be a finite number > 0, got {self.delta!r}")
 
     @property
-    def shape(self) -> Shape:
-        return Shape(logistic=False, curvature=1.0 / self.delta, cap=float(self.delta))
+    def scalars(self) -> CappedScalars:
+        return CappedScalars(1.0 / self.delta, float(self.delta))
+
+    def widened(self, zone: float) -> HuberizedHinge:
+        return HuberizedHinge(max(zone, self.delta))

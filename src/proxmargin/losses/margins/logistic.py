@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
-from proxmargin.compiled.losses.margins import Shape
+from proxmargin.compiled.losses.entropy import log_excess, relative_entropy
+from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
 
-__all__ = ["Logistic"]
+__all__ = ["Logistic", "LogisticScalars"]
 
 # far more than the prox needs: each of its steps gains a unit, then doubles the digits
 NEWTON_STEPS = 100
@@ -19,13 +22,67 @@ NEWTON_STEPS = 100
 ROUNDING = 1e-15
 
 
+@scalars
+class LogisticScalars(NamedTuple):
+    """The logistic loss in compiled kernels."""
+
+    smoothness: float = 0.25
+
+    def value(self, t: float) -> float:
+        return math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t)) - t
+
+    def descent(self, t: float) -> float:
+        if t > 0:
+            e = math.exp(-t)
+            return e / (1.0 + e)
+        return 1.0 / (1.0 + math.exp(t))
+
+    def curvature(self, t: float) -> float:
+        e = math.exp(-abs(t))
+        return e / ((1.0 + e) * (1.0 + e))
+
+    def descent_and_curvature(self, t: float) -> tuple[float, float]:
+        """Both with one exponential."""
+        e = math.exp(-abs(t))
+        near = 1.0 / (1.0 + e)
+        return (e * near if t > 0 else near), e * near * near
+
+    def fenchel_young(self, t: float, a: float) -> float:
+        if a <= 0.0:
+            return self.value(t)
+        if a >= 1.0:
+            return self.value(-t)
+        # the shares are p = 1 / (1 + e^t) and 1 - p, with logarithms -phi(-t) and -phi(t)
+        near: float = relative_entropy(a, self.descent(t), -self.value(-t))
+        far: float = relative_entropy(1.0 - a, self.descent(-t), -self.value(t))
+        return near + far
+
+    def value_and_shrunk_gap(
+        self, t: float, share: float, near_share: float
+    ) -> tuple[float, float]:
+        """With p = 1 / (1 + e^t) and q = 1 - p, the relative entropies of (share p, 1 - share p)
+        are ``near_share p`` and that of r = (1 - share) p + q."""
+        e = math.exp(-abs(t))
+        near = 1.0 / (1.0 + e)
+        p, q = (e * near, near) if t > 0 else (near, e * near)
+        value = math.log1p(e) + max(-t, 0.0)
+        moved = (1.0 - share) * p
+        rest = moved + q
+        off = -moved / rest
+        excess = log_excess(off) if off > -0.5 else off + value + math.log(rest)
+        return value, near_share * p + rest * excess
+
+
 @dataclass(frozen=True)
 class Logistic(MarginLoss):
     """``log(1 + exp(-t))``; its conjugate at -a is the negative entropy of (a, 1 - a)."""
 
+    is_strictly_convex = True
+    has_linear_piece = False
+
     @property
-    def shape(self) -> Shape:
-        return Shape(logistic=True, curvature=0.25, cap=np.inf)
+    def scalars(self) -> LogisticScalars:
+        return LogisticScalars()
 
     @property
     def smoothness(self) -> float:

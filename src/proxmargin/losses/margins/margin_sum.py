@@ -50,7 +50,7 @@ class MarginSum(Loss):
         smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
         outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
         dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
-        compiled = Trait.NONE if self.phi.shape is None else Trait.COMPILED
+        compiled = Trait.NONE if self.phi.scalars is None else Trait.COMPILED
         lines = Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
         prox = lines if self.phi.has_quadratic_conjugate else Trait.NONE
         return smooth | compiled | outputs | dual | prox | Trait.OUTPUTWISE
@@ -65,17 +65,17 @@ class MarginSum(Loss):
         return largest / largest.sum()
 
     def value(self, scores: Array) -> float:
-        if self.phi.shape is None:
+        if self.phi.scalars is None:
             return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
-        return float(compiled.value_sum(self.phi.shape, scores, self.signs, self.weights))
+        return float(compiled.value_sum(self.phi.scalars, scores, self.signs, self.weights))
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
-        if self.phi.shape is None:
+        if self.phi.scalars is None:
             dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)
             return self.value(scores), dual
         gradient = np.empty(scores.shape)
         value = compiled.value_and_gradient(
-            self.phi.shape, scores, self.signs, self.weights, gradient
+            self.phi.scalars, scores, self.signs, self.weights, gradient
         )
         return value, gradient
 
@@ -93,15 +93,15 @@ class MarginSum(Loss):
         return bends
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
-        if self.phi.shape is None:
+        if self.phi.scalars is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
             return float(np.vdot(self.weights, terms))
-        return float(compiled.bregman_sum(self.phi.shape, scores, self.signs, self.weights, dual))
+        return float(compiled.bregman_sum(self.phi.scalars, scores, self.signs, self.weights, dual))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """Smooth losses with a compiled form as in `Loss`; of others the larger end of what the
         terms, which are convex, can be: at a kink the whole slope counts."""
-        if self.phi.shape is not None:
+        if self.phi.scalars is not None:
             return super().growth(scores, gradient, dual, error)
         t, a = self.signs * scores, self._coordinates(dual)
         low, high = self.phi.fenchel_young(t - error, a), self.phi.fenchel_young(t + error, a)
@@ -142,9 +142,9 @@ class MarginSum(Loss):
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
         if isinstance(self.phi, Hinge) and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
-        if single and self.phi.shape is not None:
+        if single and self.phi.scalars is not None:
             return start + compiled.best_shift(
-                self.phi.shape,
+                self.phi.scalars,
                 scores[:, 0] + start,
                 self.signs[:, 0],
                 self.weights[:, 0],
@@ -203,9 +203,9 @@ class MarginSum(Loss):
         )
 
     def _shift_derivatives(self, scores: Array, shift: Array) -> tuple[Array, Array]:
-        if self.phi.shape is not None:
+        if self.phi.scalars is not None:
             slope, curvature = compiled.slope_and_curvature(
-                self.phi.shape, scores, self.signs, self.weights, shift
+                self.phi.scalars, scores, self.signs, self.weights, shift
             )
             return slope, curvature
         t = self.signs * (scores + shift)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.compiled.losses.margins import Shape
-from proxmargin.losses.margins.margin import CappedQuadratic
+from proxmargin.losses.margins.capped_quadratic import CappedQuadratic, CappedScalars
 
 __all__ = ["SquaredHinge"]
 
@@ -17,5 +16,5 @@ class SquaredHinge(CappedQuadratic):
     """``[1 - t]_+^2``; its conjugate at -a is ``-a + a^2/4`` for a >= 0."""
 
     @property
-    def shape(self) -> Shape:
-        return Shape(logistic=False, curvature=2.0, cap=np.inf)
+    def scalars(self) -> CappedScalars:
+        return CappedScalars(2.0, np.inf)

@@ -18,7 +18,7 @@ from proxmargin.traits import Trait
 __all__ = ["CoordinateDescent", "Sweeping"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Sweeping(State):
     """The state of coordinate descent.
 
@@ -31,10 +31,10 @@ class Sweeping(State):
         Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
-    major: Array = None  # type: ignore[assignment]
+    scores: Array
+    major: Array
     objective: float = np.inf
 
 
@@ -79,7 +79,7 @@ class CoordinateDescent(Solver[Sweeping]):
         assert data is not None
         sweep: Any = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        sweep(loss.phi.shape, *data, signs, weights, coef, scores, state.major, problem.net)
+        sweep(loss.phi.scalars, *data, signs, weights, coef, scores, state.major, problem.net)
         problem.design.ledger.charge(2.0 * problem.design.share)
         intercept = self._moved_intercept(problem, scores, state.intercept)
         scores += intercept - state.intercept

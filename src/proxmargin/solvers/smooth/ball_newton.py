@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
@@ -17,14 +16,14 @@ from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.solvers.linear_algebra import cholesky
+from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
-    centre_of,
     eliminated,
     expanded,
     line_search,
     next_share,
-    well_centred,
 )
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -35,6 +34,10 @@ __all__ = ["BallNewton", "BallNewtonState"]
 MAX_SIDE = 5000  # for which a Hessian is formed: 200 MB
 POLISH_SIDE = 400  # up to which a polishing step is cheap beside the fit
 FACTORS_PER_STEP = 4.0  # Cholesky factors that the multiplier of a step takes, on average
+# balls of other norms than the Euclidean, where a model takes an interior point method
+MAX_CURVED_FEATURES = 30
+FACTORS_PER_CURVED_STEP = 40.0
+CURVED_TOLERANCE = 1e-14  # complementarity gap of the model, relative to its decrease
 # regularisation of a singular Hessian
 RELATIVE_SHIFT = 1e-15  # of its trace
 SHIFT_GROWTH = 100.0  # while Cholesky fails
@@ -51,7 +54,7 @@ ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no
 PATIENCE_STEPS = 6  # without progress: gap and objective have reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BallNewtonState(PricedState):
     """The state of the ball-constrained Newton method.
 
@@ -74,9 +77,9 @@ class BallNewtonState(PricedState):
         Steps without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    at: Expansion = None  # type: ignore[assignment]
-    gradient: Array = None  # type: ignore[assignment]
+    coef: Array
+    at: Expansion
+    gradient: Array
     share: float = 0.0
     multiplier: float = 0.0
     objective: float = np.inf
@@ -93,13 +96,16 @@ class _InBall(NamedTuple):
 
 @dataclass(frozen=True)
 class BallNewton(Solver[BallNewtonState]):
-    """Minimise a smooth loss of margins over ``|w|_2 <= radius``.
+    """Minimise a smooth loss of margins over ``|w|_p <= radius``.
 
-    The quadratic model of the loss, its intercept eliminated, is minimised over the ball: Newton's
-    method on the secular equation ``|x(mu)| = radius`` with
+    The quadratic model of the loss, its intercept eliminated, is minimised over the ball. For p = 2
+    that is Newton's method on the secular equation ``|x(mu)| = radius`` with
     ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial, or at mu = 0 where
     the ball is inactive. The segment between w and x lies in the ball, and is searched exactly.
     Wide data are taken in the span of their samples.
+
+    For other p models are minimised by an interior point method (`minimised_in_ball`), for few
+    features.
     """
 
     name: ClassVar[str] = "ball-newton"
@@ -114,8 +120,11 @@ class BallNewton(Solver[BallNewtonState]):
             return missing
         if not (isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, Ball)):
             return "it needs a loss of margins, and coefficients in a ball"
-        if problem.penalty.p != 2:
-            return f"it needs a ball of the Euclidean norm, p = 2, got p = {problem.penalty.p:g}"
+        if problem.penalty.p != 2 and problem.design.n_features > MAX_CURVED_FEATURES:
+            return (
+                f"it needs a ball of the Euclidean norm, p = 2, where there are more than "
+                f"{MAX_CURVED_FEATURES} features, got p = {problem.penalty.p:g}"
+            )
         side = short_side(problem.design)
         if side > MAX_SIDE:
             return (
@@ -127,57 +136,61 @@ class BallNewton(Solver[BallNewtonState]):
     def work(self, problem: Problem) -> float:
         design, side = problem.design, short_side(problem.design)
         long = max(design.n_samples, design.n_features)
-        return gram_work(long, side, design.density) + FACTORS_PER_STEP * factor_work(side)
+        if not _is_round(problem):
+            side, long = design.n_features, design.n_samples
+        factors = FACTORS_PER_STEP if _is_round(problem) else FACTORS_PER_CURVED_STEP
+        return gram_work(long, side, design.density) + factors * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
-        coordinates, centre = _views(problem)
+        coordinates = _coordinates(problem)
         coef = coordinates.of(start.coef[:, 0])
-        coef = _inside(coef, _radius(problem))
-        intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
+        coef = _inside(problem, coef)
+        intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
-        state = BallNewtonState(coef=coef, tol=CLAIM_FRACTION * stop.tol)
-        begun = self._priced(problem, state, intercept, scores)
+        at = expanded(problem, scores, intercept, 0.0)
+        gradient, tol = _gradient(problem, at), CLAIM_FRACTION * stop.tol
+        state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=tol)
+        begun = self._priced(problem, state)
         # a large polishing step costs more than its digits are worth
         small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        design, radius, at = _views(problem)[0].design, _radius(problem), state.at
+        design, at = _coordinates(problem).design, state.at
         matrix, mean = eliminated(problem, design, at.bend)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
         accuracy = float(
             np.clip(SECULAR_FORCING * ahead, SECULAR_TOLERANCE, LOOSEST_SECULAR_TOLERANCE)
         )
-        found = _minimised(matrix, state.gradient, state.coef, radius, state.multiplier, accuracy)
+        found = _model_step(problem, matrix, state, accuracy)
         move = -float(mean @ found.step)
         moved = design.scores(found.step[:, None])[:, 0] + move
         length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
         change = length * float(np.linalg.norm(found.step))
+        share = next_share(state.share, length)
+        scores, intercept = at.scores + length * moved, at.intercept + length * move
+        there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
-            coef=_inside(state.coef + length * found.step, radius),
-            share=next_share(state.share, length),
+            coef=_inside(problem, state.coef + length * found.step),
+            at=there,
+            gradient=_gradient(problem, there),
+            share=share,
             multiplier=found.multiplier,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
-        intercept = at.intercept + length * move
-        priced = self._priced(problem, reached, intercept, at.scores + length * moved)
+        priced = self._priced(problem, reached)
         stuck = change == 0.0 and state.share == 0.0
         return priced.but(finished=priced.idle >= PATIENCE_STEPS or stuck)
 
-    def _priced(
-        self, problem: Problem, state: BallNewtonState, intercept: float, scores: Array
-    ) -> BallNewtonState:
-        """The best intercept, the loss around the point, its gradient and the gap."""
-        at = expanded(problem, scores, intercept, state.share)
-        gradient = _views(problem)[0].design.adjoint(at.dual[:, None])[:, 0]
-        lost = _radius(problem) * float(np.linalg.norm(gradient)) + float(gradient @ state.coef)
+    def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
+        """The objective and the gap of the state's point."""
+        at, gradient = state.at, state.gradient
+        lost = problem.penalty.conjugate(gradient[:, None]) + float(gradient @ state.coef)
         better = lost < GAP_REDUCTION * state.gap
         better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
         return state.but(
-            at=at,
-            gradient=gradient,
             objective=at.value,
             gap=min(lost, state.gap),
             relative_gap=lost / max(abs(at.value), problem.negligible),
@@ -189,35 +202,59 @@ class BallNewton(Solver[BallNewtonState]):
         return state.observed()
 
     def point(self, problem: Problem, state: BallNewtonState) -> Point:
-        coordinates, centre = _views(problem)
-        coef = _inside(coordinates.coef(state.coef), _radius(problem))
-        return Point(coef[:, None], np.array([state.at.intercept - float(centre @ coef)]))
+        coordinates = _coordinates(problem)
+        coef = _inside(problem, coordinates.coef(state.coef))
+        return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
         # coefficients mapped back from the span carry rounding that these scores do not have
-        whole = isinstance(_views(problem)[0], AllFeatures)
+        whole = isinstance(_coordinates(problem), AllFeatures)
         return state.at.scores[:, None] if whole else None
 
 
-def _views(problem: Problem) -> tuple[Coordinates, Array]:
-    """The coordinates in which steps are taken, and the centre of the data."""
-
-    def views() -> tuple[Coordinates, Array]:
-        whole = well_centred(problem)
-        return in_short_coordinates(whole), centre_of(problem, whole)
-
-    return problem.remembered("ball views", views)
+def _coordinates(problem: Problem) -> Coordinates:
+    """The coordinates in which steps are taken, of the centred data."""
+    whole = problem.centred.design
+    return in_short_coordinates(whole) if _is_round(problem) else problem.remembered(_as_they_are)
 
 
-def _radius(problem: Problem) -> float:
+def _as_they_are(problem: Problem) -> Coordinates:
+    return AllFeatures(problem.centred.design)
+
+
+def _gradient(problem: Problem, at: Expansion) -> Array:
+    """Of the loss in the coefficients."""
+    return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
+
+
+def _ball(problem: Problem) -> Ball:
     assert isinstance(problem.penalty, Ball)
-    return problem.penalty.radius
+    return problem.penalty
 
 
-def _inside(coef: Array, radius: float) -> Array:
+def _is_round(problem: Problem) -> bool:
+    """Whether the norm is that of Euclid."""
+    return _ball(problem).p == 2
+
+
+def _inside(problem: Problem, coef: Array) -> Array:
     """``coef``, scaled to the radius where rounding puts it outside the ball."""
-    size = float(np.linalg.norm(coef))
-    return coef * (radius / size) if size > radius else coef
+    ball = _ball(problem)
+    size = float(np.linalg.norm(coef, ball.p))
+    return coef * (ball.radius / size) if size > ball.radius else coef
+
+
+def _model_step(
+    problem: Problem, matrix: Array, state: BallNewtonState, accuracy: float
+) -> _InBall:
+    """The step to the minimiser of the quadratic model in the ball."""
+    ball = _ball(problem)
+    if _is_round(problem):
+        at = state.gradient, state.coef, ball.radius
+        return _minimised(matrix, *at, state.multiplier, accuracy)
+    share = max(CURVED_TOLERANCE, accuracy**2)
+    step = minimised_in_ball(matrix, state.gradient, state.coef, ball.radius, ball.p, share)
+    return _InBall(step, 0.0)
 
 
 def _minimised(
@@ -238,16 +275,15 @@ def _minimised(
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
         return _InBall(step, guess)
-    lift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
+    shift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
     for _ in range(MAX_SECULAR_STEPS):
-        try:
-            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
-        except LinAlgError:
-            lift *= SHIFT_GROWTH
+        factor = cholesky(matrix, [shift + mu])
+        if factor is None:
+            shift *= SHIFT_GROWTH
             continue
-        step = -cho_solve(factor, gradient + mu * at, check_finite=False)
+        step = -factor.solve(gradient + mu * at)
         reached = at + step
         size = float(np.linalg.norm(reached))
         if mu == 0.0 and size <= radius:
@@ -258,7 +294,7 @@ def _minimised(
             break
         low, high = (mu, high) if size > radius else (low, mu)
         # d|x|/dmu = -|L^-1 x|^2 / |x|
-        slope = float(np.sum(solve_triangular(factor[0], reached, lower=True) ** 2))
+        slope = float(np.sum(factor.solve_half(reached) ** 2))
         newton = mu + (size / radius - 1.0) * size**2 / slope if slope > 0 else 0.0
         inside = low < newton < high or (newton <= 0.0 == low)
         wanted = max(newton, 0.0) if inside else 0.5 * (low + high)
@@ -266,9 +302,3 @@ def _minimised(
             break
         mu = wanted
     return _InBall(step, mu)
-
-
-def _lifted(matrix: Array, lift: float) -> Array:
-    lifted = matrix.copy()
-    np.einsum("ii->i", lifted)[:] += lift
-    return lifted

@@ -12,14 +12,13 @@ import numpy as np
 
 from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.standardized import centred
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Problem
+from proxmargin.solvers.line_search import increasing_root
 
 __all__ = [
     "Expansion",
     "Hessian",
-    "centre_of",
     "curvature_in_shift",
     "eliminated",
     "expanded",
@@ -27,7 +26,6 @@ __all__ = [
     "line_search",
     "loss_of",
     "next_share",
-    "well_centred",
 ]
 
 # exact line search
@@ -84,23 +82,6 @@ def loss_of(problem: Problem) -> MarginSum:
     return problem.loss
 
 
-def well_centred(problem: Problem) -> Design:
-    """The data, centred where the intercept is free: the problem is invariant to shifts.
-
-    With the intercept eliminated the Hessian is a covariance, which cancellation would spoil if
-    it were formed from data with large means.
-    """
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
-def centre_of(problem: Problem, design: Design) -> Array:
-    """The centre of what `well_centred` returned; zero for the data as they are."""
-    centre: Array = getattr(design, "centre", np.zeros(design.n_features))
-    return np.zeros(design.n_features) if design is problem.design else centre
-
-
 def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:
     """The best intercept for these scores, and the loss around it.
 
@@ -155,23 +136,22 @@ def line_search(
     slope, bend : float
         ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
     """
-    loss, lift = loss_of(problem), problem.intercept.l2
-    slope += lift * at.intercept * move
-    bend += lift * move * move
-    if loss.phi.shape is None:
+    loss, ridge = loss_of(problem), problem.intercept.l2
+    slope += ridge * at.intercept * move
+    bend += ridge * move * move
+    if loss.phi.scalars is None:
         return _exact_step(loss, at.scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
     ray = (at.scores, moved, signs, weights, *(nothing,) * 4, slope, bend)
     step: float = compiled.exact_step(
-        loss.phi.shape, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
+        loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
     )
     return step
 
 
 def first_share(problem: Problem) -> float:
     """The first weight of the majoriser: one for losses with linear pieces, else zero."""
-    shape = loss_of(problem).phi.shape
-    return 1.0 if shape is None or np.isfinite(shape.cap) else 0.0
+    return 1.0 if loss_of(problem).phi.has_linear_piece else 0.0
 
 
 def next_share(before: float, step: float) -> float:
@@ -194,11 +174,11 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
     """
     signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
     t = signs * scores
-    if phi.shape is None:
+    if phi.scalars is None:
         bend = weights * phi.curvature(t)
     else:
         bend = np.empty(scores.size)
-        compiled.curvature_weights(phi.shape, scores, signs, weights, 0.0, bend)
+        compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, bend)
     if share > 0:
         flat = np.flatnonzero((bend == 0) & (weights > 0))
         slope, value = phi.descent(t[flat]), phi.value(t[flat])
@@ -207,32 +187,13 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
     return bend
 
 
-def _exact_step(loss: MarginSum, scores: Array, moved: Array, lift: float, bend: float) -> float:
-    """`compiled.newton.exact_step` for losses without a compiled shape."""
+def _exact_step(loss: MarginSum, scores: Array, moved: Array, fixed: float, bend: float) -> float:
+    """`compiled.newton.exact_step` for losses without scalar functions."""
     signs = loss.signs[:, 0]
     margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
 
     def slope(step: float) -> float:
         t = margins + step * signs * moved
-        return lift + step * bend - float(rates @ loss.phi.descent(t))
+        return fixed + step * bend - float(rates @ loss.phi.descent(t))
 
-    first = slope(0.0)
-    if not first < 0.0:
-        return 0.0
-    low, high, step = 0.0, np.inf, 1.0
-    at_low, at_high = first, np.inf
-    for trial in range(LINE_SEARCH_STEPS):
-        here = slope(step)
-        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
-            return step
-        if here < 0.0:
-            low, at_low = step, here
-        else:
-            high, at_high = step, here
-        if high == np.inf:
-            step = 2.0 * step
-        elif trial % 2 == 0:
-            step = low + (high - low) * at_low / (at_low - at_high)
-        else:
-            step = 0.5 * (low + high)
-    return low
+    return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.losses.margins import Shape, settle
+from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
@@ -32,6 +32,8 @@ CLOSED_SET_FORCING = 1e-3  # residual, of the violation, when pricing adds no fe
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
 ENTRIES_PER_CALL = 4_000_000  # matrix entries read, at most: some ten milliseconds
+# coordinates of larger supports are swept only: no Gram matrix and factor
+MAX_GRAM_SIDE = 1000  # 8 MB each; or as many as the square root of the entries of the columns
 # convergence, by the largest violation of the optimality conditions
 VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
 PATIENCE_STEPS = 3  # without progress: violations have reached rounding
@@ -52,7 +54,7 @@ STAGE_GAP = 0.3  # relative gap at which a stage is left, of its width: the chan
 STAGE_THETA = 0.1  # majoriser weight at the start of a stage: it starts close to its solution
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Pursuit(PricedState):
     """The state of `ProximalNewton`.
 
@@ -76,11 +78,11 @@ class Pursuit(PricedState):
         Iterations without a smaller violation or a new feature in the working set.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
-    working: ColumnSet = None  # type: ignore[assignment]
-    violations: Array = None  # type: ignore[assignment]
+    scores: Array
+    working: ColumnSet
+    violations: Array
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
@@ -135,7 +137,7 @@ class ProximalNewton(Solver[Pursuit]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         state = self._begun(problem, start, stop)
         loss = _loss(problem)
-        pieces = loss.phi.shape is not None and not loss.phi.shape.logistic
+        pieces = not loss.phi.is_strictly_convex
         far = 0.0 < FAR_RATIO * problem.level < state.violation
         if start.coef.any() or not pieces or not far:
             return state
@@ -173,7 +175,8 @@ class ProximalNewton(Solver[Pursuit]):
             intercept=float(start.intercept[0]),
             scores=(problem.design.scores(start.coef) + start.intercept)[:, 0],
             working=ColumnSet.of(problem, members),
-            width=max(_cap(loss), FIRST_WIDTH),
+            violations=np.zeros(start.coef.shape[0]),
+            width=max(loss.phi.zone, FIRST_WIDTH),
             tol=CLAIM_FRACTION * stop.tol,
             limit=self.max_iter if stop.max_iter is None else stop.max_iter,
         )
@@ -183,7 +186,7 @@ class ProximalNewton(Solver[Pursuit]):
         loss, level = _loss(problem), problem.level
         wanted, new = self._members(state, problem.net.l1)
         working = state.working.changed(problem, wanted)
-        last = _cap(loss) >= state.width
+        last = loss.phi.zone >= state.width
         target = self._target(state, level, new)
         most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.entries, 1)), 1)
         alone = last and working.members.size == state.coef.size
@@ -196,7 +199,7 @@ class ProximalNewton(Solver[Pursuit]):
         intercept, theta, steps, left = newton_steps(
             working.kernel,
             working.unit,
-            _shape(loss, state.width),
+            loss.phi.widened(state.width).scalars,
             loss.signs[:, 0],
             loss.weights[:, 0],
             Net(*(each[working.members] for each in problem.net)),
@@ -209,6 +212,7 @@ class ProximalNewton(Solver[Pursuit]):
             state.theta,
             target,
             max(min(most, state.limit - state.n_iter), 1),
+            max(MAX_GRAM_SIDE, math.isqrt(working.entries)),
         )
         problem.design.ledger.charge(
             3
@@ -275,18 +279,17 @@ class ProximalNewton(Solver[Pursuit]):
         """Price all features: violations and gap by one product; then the next stage if allowed."""
         loss = _loss(problem)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        shape = _shape(loss, state.width)
+        phi = loss.phi.widened(state.width)
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual = np.empty(scores.size)
         intercept += settle(
-            shape, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
+            phi.scalars, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
         )
         slope = problem.design.adjoint(dual[:, None])[:, 0]
         violations, curvature = np.empty(slope.size), np.zeros(slope.size)
-        largest = 0.25 if shape.logistic else shape.curvature
-        curvature[state.working.members] = largest * state.working.unit**2
+        curvature[state.working.members] = phi.smoothness * state.working.unit**2
         worst, objective, gap = pricing(
-            shape,
+            phi.scalars,
             scores,
             signs,
             weights,
@@ -307,11 +310,11 @@ class ProximalNewton(Solver[Pursuit]):
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(objective)),
         )
-        cap = _cap(loss)
-        if cap < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
-            width = max(cap, WIDTH_RATIO * state.width)
+        zone = loss.phi.zone
+        if zone < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
+            width = max(zone, WIDTH_RATIO * state.width)
             return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
-        return priced.claimed(final=cap >= state.width)
+        return priced.claimed(final=zone >= state.width)
 
 
 def _loss(problem: Problem) -> MarginSum:
@@ -322,16 +325,3 @@ def _loss(problem: Problem) -> MarginSum:
 
 def _norm(vector: Array) -> float:
     return math.sqrt(float(vector @ vector))
-
-
-def _cap(loss: MarginSum) -> float:
-    """The width of the quadratic zone of the loss; infinite for one without linear pieces."""
-    shape = loss.phi.shape
-    return np.inf if shape is None or shape.logistic else float(shape.cap)
-
-
-def _shape(loss: MarginSum, width: float) -> Shape:
-    """The loss, with a quadratic zone of ``width``."""
-    shape = loss.phi.shape
-    assert shape is not None
-    return shape if width == _cap(loss) else Shape(False, 1.0 / width, width)

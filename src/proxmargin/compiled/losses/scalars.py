@@ -1,0 +1,104 @@
+"""What a loss of a margin brings to the kernels: a named tuple whose methods are compiled.
+
+The tuple holds the parameters of the loss, and its methods are scalar functions of a margin t. A
+kernel is given the tuple and calls ``phi.value(t)``; Numba compiles the kernel for its type, with
+the methods inlined. Methods may call each other, `math`, and functions compiled by
+`proxmargin.compiled.cache.njit`.
+
+Required are
+
+    smoothness           a field: the Lipschitz constant of phi'
+    value(t)             phi(t)
+    descent(t)           -phi'(t), the dual coordinate a >= 0
+    curvature(t)         phi''(t)
+    fenchel_young(t, a)  phi(t) + phi*(-a) + a t >= 0, without cancellation
+
+and what `Defaults` has can be replaced.
+"""
+
+from __future__ import annotations
+
+import math
+from inspect import Parameter, Signature, signature
+from typing import Any, TypeVar
+
+from numba.core import types
+from numba.extending import overload_method
+
+__all__ = ["REQUIRED", "Defaults", "scalars"]
+
+# names of their arguments
+REQUIRED = {
+    "value": "t",
+    "descent": "t",
+    "curvature": "t",
+    "fenchel_young": "t a",
+}
+T = TypeVar("T")
+_method: Any = overload_method  # its stubs lack the keywords
+
+
+class Defaults:
+    """Methods that follow from the required ones."""
+
+    def descent_and_curvature(self: Any, t: float) -> Any:
+        """Both at one margin, where they have a subexpression in common."""
+        return self.descent(t), self.curvature(t)
+
+    def value_and_shrunk_gap(self: Any, t: float, share: float, near_share: float) -> Any:
+        """The value, and `fenchel_young` against ``share < 1`` times its own dual coordinate.
+
+        ``near_share`` is ``share log_excess(1 / share - 1)``, the same for all samples.
+        """
+        return self.value(t), self.fenchel_young(t, share * self.descent(t))
+
+    def zone(self: Any) -> float:
+        """Width of the curved zone below a margin of 1, beyond which phi is linear."""
+        return math.inf
+
+    def majorant(self: Any, t: float) -> float:
+        """Curvature of a quadratic above phi that touches it at t, where phi is linear or zero."""
+        return self.smoothness
+
+
+OPTIONAL = tuple(name for name in vars(Defaults) if not name.startswith("_"))
+_known: dict[str, type] = {}
+
+
+def scalars(kind: type[T]) -> type[T]:
+    """Class decorator: let kernels call the methods of a named tuple of parameters.
+
+    Raises
+    ------
+    TypeError
+        A required method is missing, or the name is taken: compiled code is known by it.
+    """
+    missing = [name for name in ("smoothness", *REQUIRED) if not hasattr(kind, name)]
+    if missing:
+        raise TypeError(f"{kind.__name__} lacks {', '.join(missing)}")
+    other = _known.setdefault(kind.__name__, kind)
+    if (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise TypeError(f"there is a {kind.__name__} in {other.__module__} already")
+    _known[kind.__name__] = kind
+    for name in OPTIONAL:
+        if name not in vars(kind):
+            setattr(kind, name, vars(Defaults)[name])
+    return kind
+
+
+def _tell_numba(name: str, arguments: str) -> None:
+    """That the method ``name`` of a named tuple is in the class of the tuple."""
+
+    def method(phi: Any, *_: Any) -> Any:
+        kind = phi.instance_class
+        return getattr(kind, name) if _known.get(kind.__name__) is kind else None
+
+    named = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in arguments.split()]
+    method.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    _method(types.BaseNamedTuple, name, strict=False, jit_options={"nogil": True})(method)
+
+
+for _name, _arguments in REQUIRED.items():
+    _tell_numba(_name, f"self {_arguments}")
+for _name in OPTIONAL:
+    _tell_numba(_name, " ".join(signature(getattr(Defaults, _name)).parameters))

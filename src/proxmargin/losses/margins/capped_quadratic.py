@@ -1,0 +1,123 @@
+"""The capped quadratic: the family of the huberized hinge and the squared hinge."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from proxmargin.compiled.losses.scalars import scalars
+from proxmargin.losses.base import Array
+from proxmargin.losses.margins.margin import MarginLoss
+
+__all__ = ["CappedQuadratic", "CappedScalars"]
+
+
+@scalars
+class CappedScalars(NamedTuple):
+    """The capped quadratic in compiled kernels, see `CappedQuadratic`."""
+
+    smoothness: float
+    cap: float
+
+    def value(self, t: float) -> float:
+        u = 1.0 - t
+        if u <= 0.0:
+            return 0.0
+        if u < self.cap:
+            return 0.5 * self.smoothness * u * u
+        return self.smoothness * self.cap * (u - 0.5 * self.cap)
+
+    def descent(self, t: float) -> float:
+        return self.smoothness * min(max(1.0 - t, 0.0), self.cap)
+
+    def curvature(self, t: float) -> float:
+        return self.smoothness if 0.0 < 1.0 - t < self.cap else 0.0
+
+    def fenchel_young(self, t: float, a: float) -> float:
+        u = 1.0 - t
+        half = 0.5 / self.smoothness
+        if u <= 0.0:
+            return -a * u + half * a * a
+        if u < self.cap:
+            difference = self.smoothness * u - a
+            return half * difference * difference
+        top = self.smoothness * self.cap
+        return (top - a) * (u - half * (top + a))
+
+    def zone(self) -> float:
+        return self.cap
+
+    def majorant(self, t: float) -> float:
+        """Of the quadratic that touches phi on both sides of the middle of its curved zone."""
+        return self.smoothness * self.cap / (2.0 * abs(1.0 - t - 0.5 * self.cap))
+
+
+class CappedQuadratic(MarginLoss):
+    """With u = 1 - t: 0 for u <= 0, ``(h/2) u^2`` up to ``cap``, then linear with slope ``h cap``.
+
+    The huberized hinge and the squared hinge are two settings of it.
+    """
+
+    has_quadratic_conjugate = True
+
+    @property
+    @abstractmethod
+    def scalars(self) -> CappedScalars: ...
+
+    @property
+    def smoothness(self) -> float:
+        return self.scalars.smoothness
+
+    @property
+    def dual_bound(self) -> float:
+        return self.scalars.smoothness * self.scalars.cap
+
+    @property
+    def has_linear_piece(self) -> bool:  # type: ignore[override]
+        return bool(np.isfinite(self.scalars.cap))
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        cap = self.scalars.cap
+        return (1.0, 1.0 - cap) if np.isfinite(cap) else (1.0,)
+
+    @property
+    def zone(self) -> float:
+        return self.scalars.cap
+
+    def value(self, t: Array) -> Array:
+        h, cap = self.scalars
+        u = np.maximum(1.0 - t, 0.0)
+        inside = np.minimum(u, cap)
+        return h * inside * (u - 0.5 * inside)
+
+    def descent(self, t: Array) -> Array:
+        h, cap = self.scalars
+        return h * np.clip(1.0 - t, 0.0, cap)
+
+    def curvature(self, t: Array) -> Array:
+        h, cap = self.scalars
+        return np.where((t < 1.0) & (1.0 - t < cap), h, 0.0)
+
+    def conjugate(self, a: Array) -> Array:
+        value = -a + 0.5 * a**2 / self.scalars.smoothness
+        return np.where((a >= 0) & (a <= self.dual_bound), value, np.inf)
+
+    def conjugate_slope(self, a: Array) -> Array:
+        return a / self.scalars.smoothness - 1.0
+
+    def fenchel_young(self, t: Array, a: Array) -> Array:
+        h, cap = self.scalars
+        u = 1.0 - t
+        beyond = np.maximum(u - cap, 0.0)  # past the cap; zero when there is none
+        quadratic = (h * np.clip(u, 0.0, cap) - a) ** 2 / (2.0 * h)
+        slack = np.where(beyond > 0, (h * np.minimum(cap, u) - a) * beyond, 0.0)
+        return quadratic + a * np.maximum(-u, 0.0) + slack
+
+    def prox(self, t: Array, step: float) -> Array:
+        # u - t = step * descent(u), solved on each of the three linear pieces
+        h = self.scalars.smoothness
+        pulled = step * h * np.maximum(1.0 - t, 0.0) / (1.0 + step * h)
+        return t + np.minimum(pulled, step * self.dual_bound)

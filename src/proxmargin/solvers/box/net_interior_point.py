@@ -1,0 +1,337 @@
+"""An interior point method for kinked losses and an elastic net, in units of the features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificate import Gap
+from proxmargin.losses.base import Array
+from proxmargin.penalties.elastic_net import ElasticNet
+from proxmargin.penalties.pinned import Pinned
+from proxmargin.penalties.ridge import Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solver import Solver, State
+from proxmargin.solvers.box.box_program import has_box, live_samples, program_of
+from proxmargin.solvers.linear_algebra import inverse_of
+from proxmargin.stopping import Stop
+
+__all__ = ["NetCentral", "NetInteriorPoint"]
+
+# entries of the data, as a plain matrix, up to which problems are small
+LARGEST = 1 << 18
+# features, of which a square matrix is factored
+LARGEST_SIDE = 1000
+# share of the way to the boundary that a step may go
+TO_BOUNDARY = 0.995
+# slack of the boxes at the start, in units of the goal of the margins
+FIRST_SLACK = 1.0
+# a step this short does not move the point any more
+SHORTEST_STEP = 1e-10
+# certificates in a row without progress after which rounding is all that is left, what progress is,
+# and the share in complementary products below which a gap is of rounding
+PATIENCE, PROGRESS, FOLLOWING = 12, 0.9, 0.1
+# complementary values stay above this share of their unit, so that their ratios are finite
+FLOOR = 1e-100
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NetCentral(State):
+    """The state of `NetInteriorPoint`; boxes are those of the samples, then of the features.
+
+    Attributes
+    ----------
+    at : (n_features + n_free,)
+        Coefficients in their units, then the unpenalised numbers of the model.
+    dual, room : (n_boxes,)
+        ``a`` and ``u - a``, both positive.
+    below, above : (n_boxes,)
+        Slacks of the two sides of the box.
+    best : float
+        The least gap so far.
+    idle : int
+        Certificates in a row that were not better.
+    """
+
+    at: Array
+    dual: Array
+    room: Array
+    below: Array
+    above: Array
+    best: float = np.inf
+    idle: int = 0
+
+
+class _Boxes(NamedTuple):
+    """``<ridge, t^2>/2 + pull't + sum_i max_{0 <= a <= caps_i} {a (goal_i - m_i) - bends_i a^2/2}``
+
+    for the numbers t, coefficients in units of their features first; m are the margins, and then,
+    where there is an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``.
+
+    Attributes
+    ----------
+    rows : (n_samples, n_numbers)
+        Of the margins.
+    goal, caps, bends, units : (n_boxes,)
+        Boxes have products in proportion to their units on the central path.
+    pull, ridge : (n_numbers,)
+    scale : (n_features,)
+        Coefficients times these are numbers.
+    """
+
+    rows: Array
+    goal: Array
+    caps: Array
+    bends: Array
+    units: Array
+    pull: Array
+    ridge: Array
+    scale: Array
+
+    @property
+    def n_nets(self) -> int:
+        """Number of the boxes of coefficients."""
+        return self.goal.size - len(self.rows)
+
+    def margins(self, at: Array) -> Array:
+        return np.concatenate([self.rows @ at, at[: self.n_nets]])
+
+    def pulled(self, dual: Array) -> Array:
+        """The transpose of `margins`."""
+        n = len(self.rows)
+        pulled: Array = self.rows.T @ dual[:n]
+        pulled[: self.n_nets] += dual[n:]
+        return pulled
+
+    def matrix(self, theta: Array) -> Array:
+        """Curvature of the numbers for boxes with that curvature."""
+        n = len(self.rows)
+        matrix: Array = self.rows.T @ (theta[:n, None] * self.rows)
+        diagonal = np.einsum("ii->i", matrix)
+        diagonal += self.ridge
+        diagonal[: self.n_nets] += theta[n:]
+        return matrix
+
+
+class _Direction(NamedTuple):
+    """A step of each part of the state."""
+
+    at: Array
+    dual: Array
+    below: Array
+    above: Array
+
+
+@dataclass(frozen=True)
+class NetInteriorPoint(Solver[NetCentral]):
+    """Mehrotra's predictor and corrector for losses with a box on their dual and an elastic net.
+
+    Numbers are coefficients times ``hypot(largest entry, root of the ridge)`` of their feature: its
+    steps do not depend on the units of the features, be they any orders apart. The l1 norm is a
+    box for each coefficient, as a hinge is one for each sample. Products of complementary pairs
+    are in proportion to what a box can hold, which is next to nothing where the penalty is weak
+    in these units.
+
+    Notes
+    -----
+    Mehrotra (1992), "On the implementation of a primal-dual interior point method". It is made for
+    problems that are small, and that other methods leave unsolved: data are copied into a plain
+    matrix, and a matrix over the features is factored each step. A start is not made use of.
+    """
+
+    name: ClassVar[str] = "net-interior-point"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 200
+    polishing: ClassVar[int] = 2
+    conclusive: ClassVar[bool] = True
+
+    def objection(self, problem: Problem) -> str | None:
+        if not has_box(problem) or problem.loss.is_homogeneous:
+            return "it needs a hinge loss (plain, huberized or squared), binary"
+        net = isinstance(problem.penalty, ElasticNet | Ridge) and problem.penalty.l2 > 0
+        if not (net and isinstance(problem.intercept, Ridge | Pinned)):
+            return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
+        n, p = problem.design.n_samples, problem.design.n_features
+        if n * p > LARGEST or p > LARGEST_SIDE:
+            return (
+                f"it is made for small data, of at most {LARGEST} entries and {LARGEST_SIDE} "
+                f"features: got {n} x {p}"
+            )
+        return None
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> NetCentral:
+        """At zero coefficients, on the central path as far as that is known."""
+        boxes = _boxes_of(problem)
+        capped = np.isfinite(boxes.caps)
+        below = np.full(boxes.goal.size, FIRST_SLACK)
+        above = np.where(capped, below + boxes.goal, 0.0)
+        flat = boxes.goal == 0.0
+        below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
+        share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
+        dual = np.where(capped, boxes.caps * share, boxes.units)
+        return NetCentral(
+            at=np.zeros_like(boxes.pull),
+            dual=dual,
+            room=boxes.caps - dual,
+            below=below,
+            above=above,
+        )
+
+    def step(self, problem: Problem, state: NetCentral) -> NetCentral:
+        boxes, n_iter = _boxes_of(problem), state.n_iter + 1
+        toward = _system(boxes, state)
+        ahead = toward(np.zeros_like(state.dual), np.zeros_like(state.dual))
+        low, top = _products(state, ahead, _longest(state, ahead))
+        mean = _complementarity(state)
+        share = (float(low.sum() + top.sum()) / mean) ** 3 if mean > 0 else 0.0
+        pairs = float(boxes.units.sum() + boxes.units[np.isfinite(boxes.caps)].sum())
+        target = min(share, 1.0) * mean / pairs * boxes.units
+        found = toward(target - ahead.dual * ahead.below, target + ahead.dual * ahead.above)
+        length = min(1.0, TO_BOUNDARY * _longest(state, found))
+        if not (np.isfinite(length) and np.isfinite(found.at).all()):
+            return replace(state, n_iter=n_iter, finished=True)
+        moved = _moved(boxes, state, found, length)
+        return replace(moved, n_iter=n_iter, finished=length < SHORTEST_STEP)
+
+    def point(self, problem: Problem, state: NetCentral) -> Point:
+        program, boxes = program_of(problem), _boxes_of(problem)
+        p = boxes.scale.size
+        numbers = np.where(_is_zero(boxes, state), 0.0, state.at[:p])
+        coef = program.coef_unit * (numbers / boxes.scale)[:, None]
+        intercept = np.zeros(1)
+        if problem.fits_intercept:
+            intercept = program.coef_unit * state.at[p : p + 1]
+        return problem.centred.point(coef, intercept)
+
+    def dual(self, problem: Problem, state: NetCentral) -> Array:
+        program = program_of(problem)
+        dual = np.zeros((problem.design.n_samples, 1))
+        signed = program.signs * state.dual[: program.signs.size]
+        dual[live_samples(problem), 0] = -program.dual_unit * signed
+        return dual
+
+    def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
+        """Give up when the gap does not follow the complementary products any more.
+
+        The last digits of the dual point, which change with each step, may still be lucky ones.
+        """
+        program = program_of(problem)
+        expected = program.dual_unit * program.coef_unit * _complementarity(state)
+        ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
+        idle = state.idle + 1 if ended else 0
+        best = min(gap.gap, state.best)
+        return replace(state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE)
+
+
+def _boxes_of(problem: Problem) -> _Boxes:
+    """The problem as boxes, made once and kept with it."""
+    return problem.remembered(_new_boxes)
+
+
+def _new_boxes(problem: Problem) -> _Boxes:
+    program = program_of(problem)
+    n, p = program.design.n_samples, program.design.n_features
+    data = program.design.dense_columns(np.arange(p))
+    scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(program.l2))
+    l1 = problem.penalty.l1
+    pulls = np.full(p if l1 else 0, l1 / program.dual_unit)
+    pulls /= scale[: pulls.size]
+    caps = np.concatenate([program.caps, 2.0 * pulls])
+    units = np.minimum(caps, 1.0)
+    endless = np.flatnonzero(np.isinf(program.caps))
+    units[endless] = FIRST_SLACK / program.bends[endless]
+    free = np.zeros(program.pull.size)
+    return _Boxes(
+        rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
+        goal=np.concatenate([np.full(n, program.goal), np.zeros(pulls.size)]),
+        caps=caps,
+        bends=np.concatenate([program.bends, np.zeros(pulls.size)]),
+        units=units,
+        pull=np.concatenate([pulls if pulls.size else np.zeros(p), free + program.pull]),
+        ridge=np.concatenate([(np.sqrt(program.l2) / scale) ** 2, program.ridge]),
+        scale=scale,
+    )
+
+
+def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direction]:
+    """From the products that pairs are to have to Newton's step.
+
+    Products wanted contain what corrects for the products of changes.
+    """
+    steep, flat = state.below / state.dual, state.above / state.room
+    theta = 1.0 / (steep + flat + boxes.bends)
+    solve = inverse_of(boxes.matrix(theta), overwrite=True)
+    missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
+    slope = boxes.ridge * state.at + boxes.pull - boxes.pulled(state.dual)
+
+    def toward(low: Array, top: Array) -> _Direction:
+        pushed, pressed = low / state.dual, top / state.room
+        wanted = theta * (missing + pushed - pressed)
+        at = solve(boxes.pulled(wanted) - slope)
+        dual = wanted - theta * boxes.margins(at)
+        # once more for what is left: the more theta differ, the less of it a factor can tell
+        again = solve(boxes.pulled(dual) - boxes.ridge * at - slope)
+        at, dual = at + again, dual - theta * boxes.margins(again)
+        below = pushed - state.below - steep * dual
+        return _Direction(at, dual, below, pressed - state.above + flat * dual)
+
+    return toward
+
+
+def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> NetCentral:
+    floor, capped = FLOOR * boxes.units, np.isfinite(boxes.caps)
+    above = np.maximum(state.above + step * by.above, FLOOR)
+    return replace(
+        state,
+        at=state.at + step * by.at,
+        dual=np.maximum(state.dual + step * by.dual, floor),
+        room=np.maximum(state.room - step * by.dual, floor),
+        below=np.maximum(state.below + step * by.below, FLOOR),
+        above=np.where(capped, above, 0.0),
+    )
+
+
+def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
+    """Which coefficients are zero, up to how far the method has come: their boxes are open."""
+    p, nets = boxes.scale.size, slice(len(boxes.rows), None)
+    if not boxes.n_nets:
+        return np.zeros(p, dtype=bool)
+    numbers = np.abs(state.at[:p])
+    open_share = np.minimum(state.dual[nets], state.room[nets]) / boxes.caps[nets]
+    zero: NDArray[np.bool_] = numbers < open_share * float(numbers.max(initial=0.0))
+    return zero
+
+
+def _complementarity(state: NetCentral) -> float:
+    low, top = _products(state, None, 0.0)
+    return float(low.sum() + top.sum())
+
+
+def _products(state: NetCentral, by: _Direction | None, step: float) -> tuple[Array, Array]:
+    """Products of the complementary pairs after a step; zero where there is no cap."""
+    dual, room, below, above = state.dual, state.room, state.below, state.above
+    if by is not None:
+        dual, room = dual + step * by.dual, room - step * by.dual
+        below, above = below + step * by.below, above + step * by.above
+    return dual * below, np.multiply(room, above, out=np.zeros_like(room), where=np.isfinite(room))
+
+
+def _longest(state: NetCentral, by: _Direction) -> float:
+    """The largest step up to one after which nothing is negative."""
+    pairs = (
+        (state.dual, by.dual),
+        (state.room, -by.dual),
+        (state.below, by.below),
+        (state.above, by.above),
+    )
+    fastest = max(_fall(value, change) for value, change in pairs)
+    return 1.0 / fastest if fastest > 1.0 else 1.0
+
+
+def _fall(value: Array, change: Array) -> float:
+    ratio = np.divide(change, value, out=np.zeros_like(change), where=value > 0)
+    return -float(ratio.min())

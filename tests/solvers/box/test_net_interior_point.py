@@ -1,0 +1,143 @@
+"""The interior point method in units of the features: an independent optimum, and units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from proxmargin import L2SVC, ElasticNetSVC
+from proxmargin.designs import as_design
+from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
+from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.minimize import minimize
+from proxmargin.outcome import Status
+from proxmargin.penalties import ElasticNet, Pinned, Ridge
+from proxmargin.problem import Problem
+from proxmargin.solvers.auto import choose, solve
+from proxmargin.solvers.box.net_interior_point import LARGEST, NetInteriorPoint
+from proxmargin.stopping import Stop
+from tests.cases import ball_problem, hinge_problem, tail_problem
+from tests.oracles.models import TIGHT
+
+every_intercept = pytest.mark.parametrize("intercept", [Ridge(), Ridge(0.3), Pinned()])
+
+
+def problem_of(
+    X: Any, y: np.ndarray, phi: Any = None, penalty: Any = None, intercept: Any = None
+) -> Problem:
+    weights = np.full((y.size, 1), 1.0 / y.size)
+    loss = MarginSum(phi or Hinge(), y[:, None], weights, float(y.size))
+    return Problem(loss, penalty or ElasticNet(0.02, 0.01), as_design(X), intercept or Ridge())
+
+
+def two_classes(rng: np.random.Generator, n: int = 30, p: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.standard_normal((n, p))
+    return X, np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def net_optimum(problem: Problem, X: np.ndarray, y: np.ndarray) -> float:
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    penalty, intercept = problem.penalty, problem.intercept
+    loss = cp.sum(cp.pos(1 - cp.multiply(y, X @ w + b))) / y.size
+    norms = getattr(penalty, "l1", 0.0) * cp.norm1(w) + penalty.l2 / 2 * cp.sum_squares(w)
+    pinned = isinstance(intercept, Pinned)
+    ridge = 0.0 if pinned else intercept.l2 / 2 * cp.square(b)
+    program = cp.Problem(cp.Minimize(loss + norms + ridge), [b == 0] if pinned else [])
+    return float(program.solve(solver=cp.CLARABEL, **TIGHT))
+
+
+@every_intercept
+@pytest.mark.parametrize("penalty", [ElasticNet(0.02, 0.01), Ridge(0.05)])
+def test_the_optimum_is_that_of_another_solver(rng, penalty, intercept) -> None:
+    X, y = two_classes(rng)
+    problem = problem_of(X, y, penalty=penalty, intercept=intercept)
+    solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    assert solution.certificate.converged
+    assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
+
+
+@pytest.mark.parametrize("phi", [Hinge(), HuberizedHinge(0.5), SquaredHinge()])
+@pytest.mark.parametrize("power", [-3, 4, 8])
+def test_units_of_the_features_change_neither_path_nor_model(rng, phi, power: int) -> None:
+    X, y = two_classes(rng)
+    units = 2.0 ** (power * rng.integers(-3, 4, X.shape[1]))
+    ridge = Ridge(1e-300)  # nothing in any of these units
+
+    def run(scale: np.ndarray) -> Any:
+        return minimize(problem_of(X * scale, y, phi, ridge), NetInteriorPoint(), stop=Stop(1e-8))
+
+    plain, scaled = run(np.ones(X.shape[1])), run(units)
+    assert scaled.certificate.n_iter == plain.certificate.n_iter
+    np.testing.assert_allclose(
+        scaled.point.coef * units[:, None], plain.point.coef, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_coefficients_of_no_use_are_zero(rng) -> None:
+    X, y = two_classes(rng)
+    problem = problem_of(X, y, penalty=ElasticNet(0.1, 0.01))
+    found = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    other = solve(problem, choose(problem), stop=Stop(tol=1e-9))
+    assert choose(problem).name == "hinge-newton"
+    zero = other.point.coef == 0.0
+    assert 0 < zero.sum() < zero.size
+    np.testing.assert_array_equal(found.point.coef == 0.0, zero)
+
+
+def test_samples_without_weight_do_not_count(rng) -> None:
+    X, y = two_classes(rng)
+    problem = problem_of(X, y)
+    weights = np.where(np.arange(y.size) < 20, 1.0 / 20, 0.0)[:, None]
+    some = replace(problem, loss=MarginSum(Hinge(), y[:, None], weights, 20.0))
+    few = problem_of(X[:20], y[:20])
+    with_them = minimize(some, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    without = minimize(few, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    assert with_them.certificate.primal == pytest.approx(without.certificate.primal, rel=1e-8)
+
+
+def test_constant_features_get_no_coefficients(rng) -> None:
+    X, y = two_classes(rng)
+    problem = problem_of(np.hstack([X, np.full((y.size, 1), 7.0)]), y)
+    solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-8))
+    assert solution.certificate.converged
+    assert solution.point.coef[-1, 0] == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-4, 1e4, 1e8, 1e12])
+def test_a_net_is_certified_in_any_units(scale: float) -> None:
+    for seed in range(8):
+        X = np.random.default_rng(seed).standard_normal((30, 8)) * scale
+        model = ElasticNetSVC(alpha=0.01, l1_ratio=0.5).fit(X, np.arange(30) % 2)
+        assert model.certificate_.converged
+        assert model.n_iter_ < 300
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_no_dual_point_of_double_precision_proves_is_said(rng) -> None:
+    X = rng.standard_normal((30, 8)) * 1e12
+    model = L2SVC(C=1e5).fit(X, np.arange(30) % 2)
+    assert not model.certificate_.converged
+    assert model.certificate_.stop_reason == Status.UNBALANCED.value
+    assert model.certificate_.solver in {"net-interior-point", "interior-point", "ridge-newton"}
+    assert model.n_iter_ < 300
+
+
+@pytest.mark.parametrize("phi", [HuberizedHinge(0.5), SquaredHinge()])
+def test_smooth_losses_with_a_net_are_for_newtons_method_first(rng, phi) -> None:
+    X, y = two_classes(rng)
+    assert choose(problem_of(X, y, phi)).name == "newton"
+
+
+def test_it_says_what_it_needs(rng) -> None:
+    solver = NetInteriorPoint()
+    assert "hinge loss" in str(solver.objection(tail_problem(rng)))
+    assert "ridge or an elastic net" in str(
+        solver.objection(replace(hinge_problem(rng), penalty=ElasticNet(0.1)))
+    )
+    assert solver.objection(ball_problem(rng)) is not None
+    large = problem_of(np.ones((LARGEST // 2 + 1, 2)), np.resize([1.0, -1.0], LARGEST // 2 + 1))
+    assert "made for small data" in str(solver.objection(large))

@@ -1,0 +1,216 @@
+"""The table of rules: every rule is reached, and what it says of a problem is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.losses import (
+    CrammerSinger,
+    DistanceWeighted,
+    Hinge,
+    HuberizedHinge,
+    LevelSet,
+    Logistic,
+    Loss,
+    MarginLoss,
+    MarginSum,
+    MinimaxFisher,
+    MinimaxProbability,
+    Multinomial,
+    SquaredHinge,
+    TailMean,
+    wrong_classes,
+)
+from proxmargin.losses.tail_mean import largest_nu
+from proxmargin.penalties import (
+    Ball,
+    ElasticNet,
+    GroupL2,
+    GroupLinf,
+    Groups,
+    Penalty,
+    Ridge,
+    SumToZero,
+)
+from proxmargin.problem import Problem
+from proxmargin.solver import UnsuitableSolverError
+from proxmargin.solvers.auto import Choice, choose
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.rules import KERNEL_RULES, RULES
+from proxmargin.traits import Trait
+from tests.cases import kernel_problem
+
+MARGINS: dict[str, MarginLoss] = {
+    "hinge": Hinge(),
+    "huberized": HuberizedHinge(0.5),
+    "squared": SquaredHinge(),
+    "logistic": Logistic(),
+    "by an array formula": DistanceWeighted(1.0),
+}
+
+
+def binary_losses(n: int) -> Iterator[Loss]:
+    signs, shares = np.where(np.arange(n) % 5 < 2, 1.0, -1.0), np.full(n, 1.0 / n)
+    for phi in MARGINS.values():
+        yield MarginSum(phi, signs[:, None], shares[:, None], float(n))
+    yield TailMean(signs, shares, 0.5 * largest_nu(signs, shares), float(n))
+    yield MinimaxFisher(signs, shares, 0.5, float(n))
+    yield MinimaxProbability(signs, shares, 0.5, float(n))
+
+
+def class_losses(n: int, classes: int) -> Iterator[Loss]:
+    codes, shares = np.arange(n) % classes, np.full(n, 1.0 / n)
+    for name in ("hinge", "huberized", "by an array formula"):
+        yield wrong_classes(MARGINS[name], codes, shares, classes, float(n))
+    worst = CrammerSinger(codes, shares, classes, float(n))
+    yield from (worst, LevelSet(worst, 0.3, 10.0), Multinomial(codes, shares, classes, float(n)))
+
+
+def penalties(p: int, joint: bool) -> Iterator[Penalty]:
+    l1, net = ElasticNet(0.1, 0.0), ElasticNet(0.1, 0.1)
+    yield from (l1, net, Ridge(0.1), Ridge(0.0), Ball(2.0, 1.0), Ball(1.5, 1.0))
+    if joint:
+        groups = Groups.within_classes(np.arange(p) // 3)
+        yield from (SumToZero(net), GroupL2(groups, 0.1), GroupLinf(groups, 0.1))
+
+
+@cache
+def designs() -> tuple[Design, ...]:
+    rng = np.random.default_rng(0)
+    dense = [DenseDesign(rng.normal(size=s)) for s in ((200, 30), (50, 80), (10, 600), (800, 9))]
+    wide = sp.random(4000, 6000, 2e-4, format="csr", random_state=0)
+    centred = SparseDesign(wide)
+    return *dense, centred, StandardizedDesign(centred, *moments(centred, np.full(4000, 1 / 4000)))
+
+
+def problems() -> Iterator[Problem]:
+    for design in designs():
+        n, p = design.n_samples, design.n_features
+        for loss in binary_losses(n):
+            for penalty in penalties(p, joint=False):
+                yield Problem(loss, penalty, design, Ridge(0.0))
+        if n > 1000:
+            continue
+        for classes in (3, 9):
+            for loss in class_losses(n, classes):
+                for penalty in penalties(p, joint=True):
+                    yield Problem(loss, penalty, design, SumToZero(ElasticNet(0.0, 0.0)))
+
+
+@cache
+def walked() -> list[tuple[Problem, str]]:
+    """Problems, and what the rule that they reach says; those that no solver takes are left out."""
+    found = []
+    for problem in problems():
+        try:
+            found.append((problem, choose(problem).because))
+        except UnsuitableSolverError:
+            assert problem.penalty.l2 == 0  # a homogeneous loss, and so is the penalty
+    return found
+
+
+@cache
+def reached() -> set[str]:
+    """What the rules say that problems reach, first or where the solver before gives up."""
+    reasons = set()
+    for problem, _ in walked():
+        choice: Choice | None = choose(problem)
+        while choice is not None:
+            reasons.add(choice.because)
+            choice = choice.following(problem)
+    return reasons
+
+
+def n(problem: Problem) -> int:
+    return problem.design.n_samples
+
+
+def p(problem: Problem) -> int:
+    return problem.design.n_features
+
+
+def smooth(problem: Problem) -> bool:
+    return Trait.SMOOTH in problem.traits
+
+
+def hinges(problem: Problem) -> bool:
+    loss = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+    of_margins = isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge)
+    return of_margins or isinstance(loss, CrammerSinger)
+
+
+def piecewise_quadratic(problem: Problem) -> bool:
+    loss = problem.loss
+    of_margins = isinstance(loss, MarginSum) and loss.phi.has_quadratic_conjugate
+    return of_margins or isinstance(loss, TailMean)
+
+
+def inner(penalty: Penalty) -> Penalty:
+    return penalty.inner if isinstance(penalty, SumToZero) else penalty
+
+
+# what words in a reason claim
+CLAIMS: dict[str, Callable[[Problem], bool]] = {
+    "a smooth loss": smooth,
+    "a loss with kinks": lambda problem: not smooth(problem),
+    "a piecewise linear or quadratic loss": piecewise_quadratic,
+    "the hinge": lambda problem: hinges(problem) and problem.loss.n_outputs == 1,
+    "hinges": hinges,
+    "multiclass": lambda problem: problem.loss.n_outputs > 1,
+    "of all classes": lambda problem: problem.loss.n_outputs > 1,
+    "classes that are coupled": lambda problem: problem.loss.n_outputs > 1,
+    "one column of scores": lambda problem: problem.loss.n_outputs == 1,
+    "a budget": lambda problem: isinstance(problem.loss, LevelSet),
+    "MM-FDA": lambda problem: isinstance(problem.loss, MinimaxFisher),
+    "MM-MPM": lambda problem: isinstance(problem.loss, MinimaxProbability),
+    "in a ball": lambda problem: isinstance(problem.penalty, Ball),
+    "and a ridge": lambda problem: problem.penalty.l2 > 0,
+    "an l1 norm": lambda problem: problem.penalty.l1 > 0,
+    "an elastic net": lambda problem: isinstance(inner(problem.penalty), ElasticNet | Ridge),
+    "polyhedral norm": lambda problem: isinstance(inner(problem.penalty), ElasticNet | GroupLinf),
+    "smooth conjugate": lambda problem: Trait.SMOOTH_CONJUGATE in problem.traits,
+    "more features than samples": lambda problem: p(problem) > n(problem),
+    "at least as many samples": lambda problem: n(problem) >= p(problem),
+    "many samples of few features": lambda problem: n(problem) >= 8 * p(problem),
+    "few samples": lambda problem: n(problem) <= 300 or problem.design.density <= 0.05,
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.because)
+def test_every_rule_is_reached(rule) -> None:
+    assert rule.because in reached(), "delete it"
+
+
+def test_no_two_rules_say_the_same() -> None:
+    reasons = [rule.because for rule in (*RULES, *KERNEL_RULES)]
+    assert len(set(reasons)) == len(reasons)
+    assert {rule.use for rule in (*RULES, *KERNEL_RULES)} <= SOLVERS.keys()
+
+
+@pytest.mark.parametrize("words", CLAIMS)
+def test_what_a_reason_says_of_a_problem_is_true(words: str) -> None:
+    reached = [problem for problem, because in walked() if words in because]
+    assert reached, "no rule says so"
+    assert [problem for problem in reached if not CLAIMS[words](problem)] == []
+
+
+def test_a_kernel_matrix_has_a_rule_that_is_reached(rng) -> None:
+    assert choose(kernel_problem(rng)).because == KERNEL_RULES[0].because
+
+
+def test_a_smooth_loss_by_an_array_formula_with_an_l1_norm_gets_accelerated_steps() -> None:
+    loss = {"fapg-ws": 0, "fapg": 0}
+    for problem, _ in walked():
+        margins = isinstance(problem.loss, MarginSum) and problem.loss.n_outputs == 1
+        if margins and smooth(problem) and Trait.COMPILED not in problem.traits:
+            name = choose(problem).name
+            if problem.penalty.l1 > 0:
+                assert name == ("fapg-ws" if p(problem) > n(problem) else "fapg")
+                loss[name] += 1
+    assert min(loss.values()) > 0
