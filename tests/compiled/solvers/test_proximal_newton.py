@@ -117,8 +117,9 @@ def test_steps_end_at_the_optimum(phi, form, intercept, side, rng) -> None:
     Z, unit, signs, weights = data(rng)
     coef, scores = np.zeros(7), np.zeros(40)
     free, ridge = intercept
+    net = ElasticNet(0.02, 0.01).net(7)
     b, _, steps, violation = newton_steps(
-        form(Z), unit, phi.scalars, signs, weights, ElasticNet(0.02, 0.01).net(7), 0.02, free, ridge,
+        form(Z), unit, phi.scalars, signs, weights, net, 0.02, free, ridge,
         coef, scores, 0.0, 1.0, 1e-11, 200, side,
     )  # fmt: skip
     assert violation <= 1e-11
