@@ -49,7 +49,11 @@ LAYERS = (
     ("cli", "__main__"),
 )
 # families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
-SHARED = ("linear_algebra", "line_search")  # what families may import of solvers besides
+SHARED = (
+    "linear_algebra",
+    "line_search",
+    "smoothed_newton",
+)  # what families may import of solvers besides
 FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")
