@@ -95,6 +95,7 @@ def line_search(
     here: P,
     along: Callable[[float], P],
     slopes: Callable[[P], S],
+    first: float,
     fall: Callable[[P, float], float],
     ahead: Callable[[P, S, float], float],
 ) -> tuple[P, S] | None:
@@ -107,9 +108,12 @@ def line_search(
     Parameters
     ----------
     along : callable
-        From a length to the point there.
+        From a length to the point there, which may be projected.
+    first : float
+        The decrease that the slope at ``here`` predicts for a whole step without projection: no
+        step is worth a try whose share of it is below rounding.
     fall : callable
-        From a point and its length to the decrease that the slope at ``here`` predicts.
+        From a point and its length to the decrease that the slope at ``here`` predicts there.
     ahead : callable
         The change that the slopes at a point predict for as much again.
     """
@@ -119,11 +123,11 @@ def line_search(
         drop = fall(there, length)
         if drop > slack and there.value <= here.value - ARMIJO_FRACTION * drop:
             return there, slopes(there)
-        if there.value <= here.value + slack:
+        if drop > 0.0 and there.value <= here.value + slack:
             end = slopes(there)
-            if ahead(there, end, length) <= END_SLOPE_FRACTION * abs(drop):
+            if ahead(there, end, length) <= END_SLOPE_FRACTION * drop:
                 return there, end
-        if drop <= slack:
+        if length * first <= slack:
             return None
         length *= 0.5 if trial < HALVINGS else 0.1
     return None

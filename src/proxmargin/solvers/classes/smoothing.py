@@ -189,4 +189,5 @@ class Smoothed:
         def ahead(there: ClassPoint, end: ClassSlopes, length: float) -> float:
             return float(np.vdot(end.slope + self.l1 * side, there.stacked - here.stacked))
 
-        return line_search(here, self.along(here, direction, side), self.slopes, fall, ahead)
+        first, along = -float(np.vdot(pull, direction)), self.along(here, direction, side)
+        return line_search(here, along, self.slopes, first, fall, ahead)

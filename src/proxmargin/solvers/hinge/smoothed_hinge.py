@@ -181,7 +181,10 @@ class SmoothedHinge:
             slope = end.coef[to.features] + self.l1 * to.side
             return length * (float(slope @ to.coef) + to.intercept * end.intercept)
 
-        return line_search(here, along, self.slopes, lambda there, length: length * fall, ahead)
+        def falls(there: HingePoint, length: float) -> float:
+            return length * fall
+
+        return line_search(here, along, self.slopes, fall, falls, ahead)
 
 
 class _Direction(NamedTuple):
