@@ -91,6 +91,10 @@ def test_dense_columns_are_new_and_in_the_order_asked_for(order: Any, kind: Any)
         np.testing.assert_array_equal(found, X[:, index])
 
 
+def circle(part: Any) -> list[Any]:
+    return [part]
+
+
 def test_columns_that_are_replaced_do_not_wait_for_the_garbage_collector() -> None:
     """What is made of a part of the data refers to it, and it to that."""
     X, _ = samples("dense", np.float64, 2, 4000, 100)
@@ -99,7 +103,7 @@ def test_columns_that_are_replaced_do_not_wait_for_the_garbage_collector() -> No
     def parts() -> None:
         for last in range(50, 99, 8):
             part = design.columns(np.arange(last))
-            part.remembered("circle", lambda part=part: [part])
+            part.remembered(circle)
             del part
 
     assert peak_of(parts) <= 1.5 * size_of(X)  # one part and a block of the next

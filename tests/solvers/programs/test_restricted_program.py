@@ -12,14 +12,14 @@ from scipy import sparse
 
 from proxmargin import MulticlassSVC
 from proxmargin.solvers.programs import restricted_program
-from proxmargin.solvers.programs.restricted_program import Basis, Program, solved
+from proxmargin.solvers.programs.restricted_program import Basis, RestrictedProgram, solved
 
 
-def program(entry: float = 1.0) -> Program:
+def program(entry: float = 1.0) -> RestrictedProgram:
     """``min x + y  s.t.  entry x + y >= 1,  x - y >= -2,  x, y >= 0``."""
     matrix = sparse.csc_array(np.array([[entry, 1.0], [1.0, -1.0]]))
     zero, free = np.zeros(2), np.full(2, np.inf)
-    return Program(np.ones(2), zero, free, matrix, np.array([1.0, -2.0]), free)
+    return RestrictedProgram(np.ones(2), zero, free, matrix, np.array([1.0, -2.0]), free)
 
 
 def test_an_optimal_vertex_is_a_start_for_the_same_program() -> None:
@@ -64,7 +64,7 @@ def test_a_limit_is_no_failure(limit, caplog) -> None:
     rng = np.random.default_rng(0)
     matrix = sparse.csc_array(rng.random((40, 30)))
     free = np.full(40, np.inf)
-    large = Program(np.ones(30), np.zeros(30), free[:30], matrix, np.ones(40), free)
+    large = RestrictedProgram(np.ones(30), np.zeros(30), free[:30], matrix, np.ones(40), free)
     vertex = solved(large, None, **limit)
     assert vertex.limited
     assert not vertex.optimal
