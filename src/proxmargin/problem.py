@@ -13,6 +13,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.memory import Remembers
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
@@ -103,6 +104,13 @@ class Problem(Remembers):
         """A typical l1 strength of a feature: the median of those that are not zero."""
         live = self.net.l1[self.net.l1 > 0]
         return float(np.median(live)) if live.size else 0.0
+
+    @property
+    def margins(self) -> MarginSum:
+        """The loss of a problem with `Trait.MARGINS`."""
+        if not isinstance(self.loss, MarginSum):
+            raise TypeError(f"{self.loss!r} is no sum of losses of margins")
+        return self.loss
 
     @property
     def fits_intercept(self) -> bool:

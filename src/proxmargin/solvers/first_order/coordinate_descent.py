@@ -9,7 +9,6 @@ import numpy as np
 
 from proxmargin.compiled.solvers import sweeps
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.stopping import Stop
@@ -48,18 +47,18 @@ class CoordinateDescent(Solver[Sweeping]):
     """
 
     name: ClassVar[str] = "gcd"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    )
     reads_columns: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
-        if not isinstance(problem.loss, MarginSum):
-            return super().objection(problem) or "it needs a loss of margins"
         if not problem.design.has_columns:
             return "it reads single columns, which are dense in standardised sparse data"
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:
-        loss = _margins(problem)
+        loss = problem.margins
         scores = problem.design.scores(start.coef) + start.intercept
         squares = problem.design.column_squares(
             loss.weights[:, 0], np.zeros(problem.design.n_features)
@@ -73,7 +72,7 @@ class CoordinateDescent(Solver[Sweeping]):
         )
 
     def step(self, problem: Problem, state: Sweeping) -> Sweeping:
-        loss = _margins(problem)
+        loss = problem.margins
         coef, scores = state.coef.copy(), state.scores.copy()
         data = problem.design.sweep_data()
         assert data is not None
@@ -107,7 +106,7 @@ class CoordinateDescent(Solver[Sweeping]):
 
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:
         """The majorised step of the intercept: its column is all ones."""
-        loss = _margins(problem)
+        loss = problem.margins
         _, dual = loss.value_and_gradient(scores[:, None])
         step = 1.0 / loss.phi.smoothness
         trial = np.array([[intercept - step * float(dual.sum())]])
@@ -117,8 +116,3 @@ class CoordinateDescent(Solver[Sweeping]):
 def _objective(problem: Problem, scores: Array, point: Point) -> float:
     penalties = problem.penalty.value(point.coef) + problem.intercept.value(point.intercept[None])
     return problem.loss.value(scores) + penalties
-
-
-def _margins(problem: Problem) -> MarginSum:
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss

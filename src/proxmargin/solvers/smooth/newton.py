@@ -16,7 +16,6 @@ from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver, require
@@ -119,7 +118,9 @@ class ProximalNewton(Solver[Pursuit]):
     forcing: float = 0.1
 
     name: ClassVar[str] = "newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    )
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 2000
 
@@ -128,15 +129,13 @@ class ProximalNewton(Solver[Pursuit]):
         require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
 
     def objection(self, problem: Problem) -> str | None:
-        if not isinstance(problem.loss, MarginSum):
-            return super().objection(problem) or "it needs a loss of margins"
         if not readable(problem):
             return "it reads columns, and centring would fill those of sparse data"
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         state = self._begun(problem, start, stop)
-        loss = _loss(problem)
+        loss = problem.margins
         pieces = not loss.phi.is_strictly_convex
         far = 0.0 < FAR_RATIO * problem.level < state.violation
         if start.coef.any() or not pieces or not far:
@@ -168,7 +167,7 @@ class ProximalNewton(Solver[Pursuit]):
         return steps, point
 
     def _begun(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
-        loss = _loss(problem)
+        loss = problem.margins
         members = np.flatnonzero(start.coef[:, 0])
         state = Pursuit(
             coef=start.coef[:, 0],
@@ -183,7 +182,7 @@ class ProximalNewton(Solver[Pursuit]):
         return self._priced(problem, state).but(unpolished=stop.polish)
 
     def step(self, problem: Problem, state: Pursuit) -> Pursuit:
-        loss, level = _loss(problem), problem.level
+        loss, level = problem.margins, problem.level
         wanted, new = self._members(state, problem.net.l1)
         working = state.working.changed(problem, wanted)
         last = loss.phi.zone >= state.width
@@ -277,7 +276,7 @@ class ProximalNewton(Solver[Pursuit]):
 
     def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
         """Price all features: violations and gap by one product; then the next stage if allowed."""
-        loss = _loss(problem)
+        loss = problem.margins
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         phi = loss.phi.widened(state.width)
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
@@ -315,12 +314,6 @@ class ProximalNewton(Solver[Pursuit]):
             width = max(zone, WIDTH_RATIO * state.width)
             return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
         return priced.claimed(final=zone >= state.width)
-
-
-def _loss(problem: Problem) -> MarginSum:
-    """The loss, which `ProximalNewton.objection` has found to be a sum over margins."""
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss
 
 
 def _norm(vector: Array) -> float:

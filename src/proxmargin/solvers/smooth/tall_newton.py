@@ -96,13 +96,13 @@ class TallNewton(Solver[TallState]):
     """
 
     name: ClassVar[str] = "tall-newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    )
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
     def objection(self, problem: Problem) -> str | None:
-        if not isinstance(problem.loss, MarginSum):
-            return super().objection(problem) or "it needs a loss of margins"
         n, p = problem.design.n_samples, problem.design.n_features
         if p > MAX_FEATURES or n < MIN_SAMPLES_PER_FEATURE * p:
             return (
@@ -112,7 +112,7 @@ class TallNewton(Solver[TallState]):
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> TallState:
-        loss = _loss(problem)
+        loss = problem.margins
         if not start.coef.any():
             start = _from_some_samples(problem, start, stop)
         design = problem.centred.design
@@ -131,7 +131,7 @@ class TallNewton(Solver[TallState]):
         )
 
     def step(self, problem: Problem, state: TallState) -> TallState:
-        loss, net = _loss(problem), problem.net
+        loss, net = problem.margins, problem.net
         design = problem.centred.design
         bend = np.empty_like(state.scores)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
@@ -208,7 +208,7 @@ class TallNewton(Solver[TallState]):
 
     def _priced(self, problem: Problem, state: TallState) -> TallState:
         """Minimise over the intercept; then gradients, violations and gap."""
-        loss = _loss(problem)
+        loss = problem.margins
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual, free = np.empty(scores.size), problem.fits_intercept
@@ -257,7 +257,7 @@ def _updated(design: Design, state: TallState, bend: Array) -> Array:
 
 def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     """A warm start: the solution for every k-th sample of either class, to a loose gap."""
-    loss = _loss(problem)
+    loss = problem.margins
     n, p = problem.design.n_samples, problem.design.n_features
     wanted = max(SUBSAMPLE_PER_FEATURE * p, int(SUBSAMPLE_FRACTION * n))
     every = n // wanted
@@ -280,9 +280,3 @@ def _squares(problem: Problem) -> Array:
         scale = standardized(problem.design, shares).scale  # computed with the centre already
         return np.where(np.isfinite(scale), scale, 0.0) ** 2
     return problem.design.column_squares(shares, np.zeros(problem.design.n_features))
-
-
-def _loss(problem: Problem) -> MarginSum:
-    """The loss, which `TallNewton.objection` has found to be a sum over margins."""
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss
