@@ -1,4 +1,4 @@
-"""What came of a minimisation."""
+"""The result of a minimisation, and why it ended."""
 
 from __future__ import annotations
 

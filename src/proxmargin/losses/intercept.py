@@ -1,7 +1,7 @@
 """The exact intercept: a convex problem in as many variables as outputs, without touching X.
 
-The certificate leans on it: at the minimiser the dual point ``L'(scores)`` meets the constraint
-that a free intercept puts on the dual, by optimality and not by repair.
+The certificate relies on it: at the minimiser the dual point ``L'(scores)`` meets the constraint
+that a free intercept puts on the dual, by optimality and without a projection.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def minimise_shift(
     for step in range(NEWTON_STEPS):
         if residual <= RESIDUAL * size:
             break
-        # outputs on linear pieces: a long step for most of the tries, a short one now and then
+        # outputs on linear pieces: mostly long steps, a shorter one now and then
         floor = curvature_floor * SHORTER ** (step % 4)
         direction = newton_direction(intercept, Expansion(gradient, curvature, at), floor)
 
@@ -107,7 +107,7 @@ def minimise_shift(
         found = _search(along, start_slope, TINY_SLOPE * size)
         reached = _residual(intercept, found.point, found.gradient)
         if residual <= NEARLY * size and reached > 0.5 * residual:
-            break  # what is left is the rounding of the sums over the samples
+            break  # the gradient is the rounding of sums over the samples
         at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
     # steps keep to the domain up to rounding, which would add up
     return intercept.into_domain(at[None, :])[0]
