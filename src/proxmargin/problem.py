@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
+from proxmargin.memory import Remembers
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
 
-__all__ = ["Point", "Problem"]
+__all__ = ["Centred", "Point", "Problem"]
 
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
 SMALLEST_MARGIN = 3e-4  # that counts, over the root mean square distance of samples from their mean
-
-T = TypeVar("T")
 
 
 class Point(NamedTuple):
@@ -35,8 +34,29 @@ class Point(NamedTuple):
     dual: Array | None = None
 
 
+class Centred(NamedTuple):
+    """A design less a centre; the intercept of centred features is ``intercept + centre' coef``.
+
+    Attributes
+    ----------
+    design : Design
+    centre : (n_features,)
+    """
+
+    design: Design
+    centre: Array
+
+    def intercept(self, point: Point) -> Array:
+        """The intercept of centred features, (n_outputs,)."""
+        return point.intercept + self.centre @ point.coef
+
+    def point(self, coef: Array, intercept: Array) -> Point:
+        """The point of coefficients, (n_features, n_outputs), and an intercept of centred ones."""
+        return Point(coef, intercept - self.centre @ coef)
+
+
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Remembers):
     """``minimise over (W, b)  loss(X W + b) + penalty(W) + intercept(b)``.
 
     Parameters
@@ -62,23 +82,20 @@ class Problem:
         """Properties of loss and penalty that solvers may rely on."""
         return self.loss.traits | self.penalty.traits
 
-    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The result of ``make``, computed once: solvers, which hold no data, keep theirs here.
-
-        Concurrent threads may compute it twice, and get one of the two.
-        """
-        if key not in self._memory:
-            self._memory[key] = make()
-        found: T = self._memory[key]
-        return found
-
-    @cached_property
-    def _memory(self) -> dict[Hashable, Any]:
-        return {}
-
     @property
     def fits_intercept(self) -> bool:
         return not self.intercept.is_pinned
+
+    @cached_property
+    def centred(self) -> Centred:
+        """The design, centred where the intercept is free: the problem is invariant to that shift.
+
+        Gram matrices and covariances of data with large means suffer from cancellation.
+        """
+        if self.intercept.is_shift_invariant:
+            design = centred(self.design, self.loss.shares)
+            return Centred(design, design.centre)
+        return Centred(self.design, np.zeros(self.design.n_features))
 
     @property
     def slope_size(self) -> float:

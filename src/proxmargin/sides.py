@@ -308,7 +308,7 @@ class DualSide(Side):
 
 def primal_side(problem: Problem) -> PrimalSide:
     """The primal side in the problem's own coordinates."""
-    return problem.remembered("primal side", lambda: PrimalSide(problem))
+    return problem.remembered(PrimalSide)
 
 
 def scaled_side(problem: Problem) -> PrimalSide:
@@ -317,18 +317,21 @@ def scaled_side(problem: Problem) -> PrimalSide:
     Where the intercept is free the features are centred too, to which the problem is invariant. The
     problem stays the same; its condition number does not depend on units any more.
     """
+    return problem.remembered(_scaled_side)
+
+
+def _scaled_side(problem: Problem) -> PrimalSide:
     change = standardized if problem.intercept.is_shift_invariant else rescaled
-    return problem.remembered(
-        "scaled side",
-        lambda: PrimalSide(problem, change(problem.design, problem.loss.shares)),
-    )
+    return PrimalSide(problem, change(problem.design, problem.loss.shares))
 
 
 def dual_side(problem: Problem, *, whole: bool, floor: float = 0.0) -> DualSide:
     """The dual side; see `DualSide` for ``whole`` and ``floor``."""
-    return problem.remembered(
-        ("dual side", whole, floor), lambda: DualSide(problem, whole=whole, floor=floor)
-    )
+    return problem.remembered(_dual_side, whole, floor)
+
+
+def _dual_side(problem: Problem, whole: bool, floor: float) -> DualSide:
+    return DualSide(problem, whole=whole, floor=floor)
 
 
 def lives_on_the_dual(problem: Problem) -> bool:

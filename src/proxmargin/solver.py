@@ -43,7 +43,10 @@ class UnsuitableSolverError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solver stands: arrays and numbers only, so that it can be saved and resumed.
+    """Where a solver stands.
+
+    States of arrays, numbers and records of them are saved and resumed bit for bit
+    (`proxmargin.resuming.encoding`); of a state that holds more, the point is saved.
 
     Attributes
     ----------

@@ -342,12 +342,15 @@ def test_the_gram_matrix_of_no_features_is_empty() -> None:
 def test_what_is_remembered_is_computed_again_when_what_was_given_changes() -> None:
     design, asked = as_design(np.zeros((3, 2))), []
 
-    def answer() -> int:
-        asked.append(len(asked))
-        return asked[-1]
+    def answer(design, *given, scale=1) -> int:
+        asked.append(given)
+        return scale * len(asked)
 
     weights = np.ones(3)
-    assert [design.remembered("a", answer, weights) for _ in range(2)] == [0, 0]
+    assert [design.remembered(answer, weights) for _ in range(2)] == [1, 1]
     weights[0] = 2.0
-    assert design.remembered("a", answer, weights) == 1
-    assert design.remembered("b", answer) == 2
+    assert design.remembered(answer, weights) == 2
+    # of what is hashable every answer is kept; what only computing takes is not compared
+    assert design.remembered(answer, weights, "other", scale=10) == 30
+    assert design.remembered(answer, weights, "other", scale=20) == 30
+    assert design.remembered(answer, weights) == 2

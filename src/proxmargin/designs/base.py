@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.memory import Remembers
 from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 
@@ -44,7 +43,7 @@ class Ledger:
         self.passes += share
 
 
-class Design(ABC):
+class Design(Remembers, ABC):
     """A linear map from coefficients (n_features, n_outputs) to scores (n_samples, n_outputs).
 
     Products take and return float64 whatever the precision of the data; the data are never
@@ -63,27 +62,6 @@ class Design(ABC):
     n_features: int
     ledger: Ledger
     share: float
-
-    def remembered(self, key: Hashable, compute: Callable[[], T], *given: NDArray[Any]) -> T:
-        """The result of ``compute``, memoised by key, and recomputed when ``given`` change.
-
-        What problems on the same data share (classes, folds of a grid, strengths of a path) is
-        kept here, as long as the design lives; it is read-only. Concurrent threads may compute it
-        twice, and get one of the two results.
-        """
-        known = self._memory.get(key)
-        if known is None or not all(map(np.array_equal, known[0], given)):
-            known = None
-            self._memory.pop(key, None)  # before the next one is made: it may be of the data's size
-            known = tuple(np.array(each) for each in given), compute()
-            self._memory[key] = known
-        found: T = known[1]
-        return found
-
-    @cached_property
-    def _memory(self) -> dict[Hashable, tuple[tuple[NDArray[Any], ...], Any]]:
-        """For each key of `remembered` what was given, and the answer."""
-        return {}
 
     @abstractmethod
     def scores(self, coef: Array) -> Array:
@@ -104,11 +82,7 @@ class Design(ABC):
 
     def row_norms(self) -> Array:
         """``|x_i|^2`` for each sample, (n_samples,); computed once."""
-
-        def squares() -> Array:
-            return self.row_squares(np.ones(self.n_features), np.zeros(self.n_features))
-
-        return self.remembered("row norms", squares)
+        return self.remembered(_row_norms)
 
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
@@ -134,7 +108,7 @@ class Design(ABC):
 
     def column_bounds(self) -> Array:
         """`largest`, computed once."""
-        return self.remembered("largest", self.largest)
+        return self.remembered(_column_bounds)
 
     def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
         """``scores``, those that `scores` computes and the intercept, with their rounding bounded.
@@ -183,7 +157,7 @@ class Design(ABC):
 
         It is kept with the design, and not to be written into.
         """
-        return self.remembered("outer gram", lambda: self.inner_products(np.ones(self.n_features)))
+        return self.remembered(_gram_of_rows)
 
     def centred_gram(self, shares: Array) -> Array:
         """Inner products of the centred samples: an offset would cause cancellation in distances.
@@ -208,7 +182,7 @@ class Design(ABC):
 
         The last answer is remembered.
         """
-        return self.remembered("rows", lambda: self._rows(index), index)
+        return self.remembered(_some_rows, index)
 
     @abstractmethod
     def _rows(self, index: Index) -> Design:
@@ -219,7 +193,7 @@ class Design(ABC):
 
         The last answer is remembered: working-set methods ask for the same columns again.
         """
-        return self.remembered("columns", lambda: self._columns(index), index)
+        return self.remembered(_some_columns, index)
 
     @abstractmethod
     def _columns(self, index: Index) -> Design:
@@ -249,3 +223,23 @@ class Design(ABC):
     @abstractmethod
     def density(self) -> float:
         """Share of entries that are stored: 1 for a dense design."""
+
+
+def _row_norms(design: Design) -> Array:
+    return design.row_squares(np.ones(design.n_features), np.zeros(design.n_features))
+
+
+def _column_bounds(design: Design) -> Array:
+    return design.largest()
+
+
+def _gram_of_rows(design: Design) -> Array:
+    return design.inner_products(np.ones(design.n_features))
+
+
+def _some_rows(design: Design, index: Index) -> Design:
+    return design._rows(index)
+
+
+def _some_columns(design: Design, index: Index) -> Design:
+    return design._columns(index)

@@ -77,9 +77,11 @@ class RowSpan:
 
 def in_short_coordinates(design: Design) -> Coordinates:
     """All features, or the span of the rows where that has fewer dimensions; computed once."""
-    make = RowSpan if design.n_samples < design.n_features else AllFeatures
-    found: Coordinates = design.remembered("short coordinates", lambda: make(design))
-    return found
+    return design.remembered(_short_coordinates)
+
+
+def _short_coordinates(design: Design) -> Coordinates:
+    return (RowSpan if design.n_samples < design.n_features else AllFeatures)(design)
 
 
 def short_side(design: Design) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,44 +46,33 @@ def standardized(design: Design, weights: Array) -> StandardizedDesign:
 
     Constant features have an infinite scale: they are zero, exactly.
     """
-
-    def scales(design: Design, weights: Array) -> tuple[Array, Array]:
-        return moments(design, weights, constant=np.inf)
-
-    return _scaled(design, weights, "standardized", scales)
+    return design.remembered(_standardized, weights)
 
 
 def centred(design: Design, weights: Array) -> StandardizedDesign:
     """The design centred at the weighted mean, in its own units; computed once a design."""
-
-    def scales(design: Design, weights: Array) -> tuple[Array, Array]:
-        full = standardized(design, weights)
-        return full.centre, np.where(np.isfinite(full.scale), 1.0, np.inf)
-
-    return _scaled(design, weights, "centred", scales)
+    return design.remembered(_centred, weights)
 
 
 def rescaled(design: Design, weights: Array) -> StandardizedDesign:
     """The design at unit weighted mean square, not centred; computed once a design."""
-
-    def scales(design: Design, weights: Array) -> tuple[Array, Array]:
-        zero = np.zeros(design.n_features)
-        squares = design.column_squares(weights, zero)
-        return zero, np.sqrt(np.where(squares > 0, squares, 1.0))
-
-    return _scaled(design, weights, "rescaled", scales)
+    return design.remembered(_rescaled, weights)
 
 
-def _scaled(
-    design: Design,
-    weights: Array,
-    key: str,
-    scales: Callable[[Design, Array], tuple[Array, Array]],
-) -> StandardizedDesign:
-    """The design with this centre and scale; remembered for the weights."""
-    return design.remembered(
-        key, lambda: StandardizedDesign(design, *scales(design, weights)), weights
-    )
+def _standardized(design: Design, weights: Array) -> StandardizedDesign:
+    return StandardizedDesign(design, *moments(design, weights, constant=np.inf))
+
+
+def _centred(design: Design, weights: Array) -> StandardizedDesign:
+    full = standardized(design, weights)
+    scale = np.where(np.isfinite(full.scale), 1.0, np.inf)
+    return StandardizedDesign(design, full.centre, scale)
+
+
+def _rescaled(design: Design, weights: Array) -> StandardizedDesign:
+    zero = np.zeros(design.n_features)
+    squares = design.column_squares(weights, zero)
+    return StandardizedDesign(design, zero, np.sqrt(np.where(squares > 0, squares, 1.0)))
 
 
 def published(coef: Array, intercept: Array, centre: Array, scale: Array) -> tuple[Array, Array]:

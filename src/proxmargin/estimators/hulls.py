@@ -21,7 +21,8 @@ from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_clas
 from proxmargin.estimators.no_margin import no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
-from proxmargin.limits.admissible import KERNEL_RANK, largest_nu, smallest_nu
+from proxmargin.limits.binary_data import KERNEL_RANK
+from proxmargin.limits.nu import largest_nu, smallest_nu
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge

@@ -19,7 +19,8 @@ from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_clas
 from proxmargin.estimators.no_margin import no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
-from proxmargin.limits.admissible import largest_kappa, with_features
+from proxmargin.limits.binary_data import with_features
+from proxmargin.limits.kappa import largest_kappa
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.minimize import Report
 from proxmargin.penalties import Penalty, Ridge

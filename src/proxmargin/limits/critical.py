@@ -15,7 +15,7 @@ from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.programs.gauge_columns import Columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round
-from proxmargin.solvers.programs.restricted_program import Program, Vertex, solved
+from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
 from proxmargin.stopping import Stop
 
 __all__ = ["critical_strength"]
@@ -99,7 +99,7 @@ class _Descent:
         """How fast each tied piece rises; -inf for the others."""
         return np.where(self.tied, self.program.rows.shortfalls(scores) - 1.0, -np.inf)
 
-    def restricted(self, rows: Ids, columns: Columns, reach: float) -> Program:
+    def restricted(self, rows: Ids, columns: Columns, reach: float) -> RestrictedProgram:
         """The program of some tied pieces and some columns, with the norm as the first row.
 
         Intercepts are bounded by ``reach``: the pieces in the program may not bound them.
@@ -112,7 +112,7 @@ class _Descent:
         lower[hinges], cost[hinges] = self.floors, program.rows.costs
         norm = np.concatenate([np.zeros(program.ahead), -columns.costs])
         goals = np.zeros(program.above + rows.size)
-        return Program(
+        return RestrictedProgram(
             cost=cost,
             lower=lower,
             upper=upper,

@@ -31,7 +31,7 @@ class EllipsoidLoss(SupportLoss):
     signs, shares, sample_count
         See `SupportLoss`.
     kappa : float >= 0
-        Below `proxmargin.limits.admissible.kappa_max` there is a direction of negative loss.
+        Below `proxmargin.limits.kappa.kappa_max` there is a direction of negative loss.
 
     Raises
     ------

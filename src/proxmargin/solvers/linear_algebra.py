@@ -2,46 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array
 
-__all__ = ["cholesky", "conjugate_gradients"]
+__all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "inverse_of"]
 
-RELATIVE_SHIFT = 1e-15  # of the diagonal, at first: some 5 ulp
-SHIFT_GROWTH = 1e3  # factor, while Cholesky fails
-MAX_SHIFTS = 5  # then the diagonal alone is used
+RELATIVE_SHIFT = (
+    1e-15  # of the diagonal, at first: some 5 ulp, below the backward error of a factor
+)
+SHIFT_GROWTH = 100.0  # factor, while Cholesky fails
+MAX_SHIFTS = 7  # the last is 1e-3 of the diagonal
+
+Inverse = Callable[[Array], Array]
+"""From right-hand sides, (n,) or (n, n_right), to solutions."""
 
 
-def cholesky(matrix: Array) -> Callable[[Array], Array]:
-    """Solve with a positive semidefinite matrix, its diagonal shifted until Cholesky succeeds.
+class Factor(NamedTuple):
+    """The Cholesky factor of ``A = L L'``.
+
+    Attributes
+    ----------
+    lower : (n, n), by columns
+        L in the lower triangle; the other one is not read.
+    """
+
+    lower: Array
+
+    def solve(self, right: Array) -> Array:
+        """``A^-1 right``, for (n,) or (n, n_right)."""
+        if not right.size:  # LAPACK takes no array without entries
+            return right.copy()
+        solution: Array = dpotrs(self.lower, right, lower=1)[0]
+        return solution
+
+    def solve_half(self, right: Array) -> Array:
+        """``L^-1 right``, whose squared norm is ``right' A^-1 right``."""
+        solution: Array = dtrtrs(self.lower, right, lower=1)[0]
+        return solution
+
+
+def cholesky(
+    matrix: Array, shifts: Iterable[float | Array] | None = None, *, overwrite: bool = False
+) -> Factor | None:
+    """The factor of a symmetric matrix, its diagonal shifted as little as it takes.
 
     Parameters
     ----------
-    matrix : (k, k)
-        Overwritten.
+    matrix : (n, n)
+        Its upper triangle is read.
+    shifts : of floats or (n,), optional
+        Added to the diagonal; the first that makes the matrix numerically positive definite
+        counts. By default a geometric sequence, relative to the diagonal.
+    overwrite : bool
+        The factor may take the place of the matrix, which is in the order of rows, and of which
+        both triangles are given. Then nothing of its size is copied.
 
     Returns
     -------
-    callable
-        ``b -> A^-1 b`` for b of shape (k,) or (k, m).
+    Factor or None
+        None where no shift suffices, or entries are not finite.
     """
-    diagonal = np.einsum("ii->i", matrix)
-    scale = diagonal + np.where(diagonal > 0, 0.0, 1.0)
-    lift = RELATIVE_SHIFT
-    for _ in range(MAX_SHIFTS):
-        diagonal += lift * scale
-        try:
-            factor = cho_factor(matrix, lower=True, check_finite=False)
-        except LinAlgError:
-            lift *= SHIFT_GROWTH
-            continue
-        return lambda right: cho_solve(factor, right, check_finite=False)
-    return lambda right: (right.T / scale).T
+    own = overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64
+    work = matrix if own else np.array(matrix, dtype=np.float64, order="C")
+    diagonal = work.diagonal().copy()
+    for shift in _relative_shifts(diagonal) if shifts is None else shifts:
+        np.einsum("ii->i", work)[:] = diagonal + shift
+        # the transpose is in the order of columns: LAPACK overwrites its lower triangle in place
+        lower, failed = dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return Factor(lower) if np.isfinite(lower.diagonal()).all() else None
+        _restore(work, matrix)
+    return None
+
+
+def inverse_of(matrix: Array, *, overwrite: bool = False) -> Inverse:
+    """Solve with a positive definite matrix; with its diagonal where it cannot be factored.
+
+    The parameters are those of `cholesky`.
+    """
+    if matrix.size == 0:
+        return np.copy
+    scale = _scale(matrix.diagonal().copy())
+    factor = cholesky(matrix, overwrite=overwrite)
+    return factor.solve if factor is not None else lambda right: (right.T / scale).T
+
+
+def _scale(diagonal: Array) -> Array:
+    """The diagonal, or its largest entry where it is not positive."""
+    largest = float(diagonal.max(initial=0.0))
+    return np.where(diagonal > 0.0, diagonal, largest if largest > 0.0 else 1.0)
+
+
+def _relative_shifts(diagonal: Array) -> Iterable[Array]:
+    scale = _scale(diagonal)
+    return (RELATIVE_SHIFT * SHIFT_GROWTH**k * scale for k in range(MAX_SHIFTS))
+
+
+def _restore(work: Array, matrix: Array) -> None:
+    """The upper triangle as it was before a factorisation that broke down."""
+    if work is not matrix:
+        np.copyto(work, matrix)
+        return
+    for row in range(len(work) - 1):
+        work[row, row + 1 :] = work[row + 1 :, row]
 
 
 def conjugate_gradients(

@@ -64,7 +64,7 @@ class Facts:
     def even(self) -> bool:
         """Feature scales are close enough for Newton systems to be well-conditioned."""
         design = self.problem.design
-        sizes = design.remembered("largest", design.largest)
+        sizes = design.column_bounds()
         return float(sizes.max(initial=0.0)) <= MAX_SCALE_RATIO * float(
             sizes[sizes > 0].min(initial=np.inf)
         )

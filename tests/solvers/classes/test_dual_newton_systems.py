@@ -85,7 +85,7 @@ def test_the_direction_solves_the_system(
 ) -> None:
     # sizes are made so that the way in question is taken
     monkeypatch.setattr(dual_newton_systems, "SMALL_SIDE", smallest)
-    monkeypatch.setattr(dual_newton_systems, "samples_of", lambda system: max(smallest, 1000))
+    monkeypatch.setattr(dual_newton_systems, "dual_length", lambda system: max(smallest, 1000))
     X = rng.standard_normal((N, P))
     for design in (DenseDesign(X), SparseDesign(sp.csr_matrix(X))):
         system = made(loss, penalty, intercept, design, rng)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from proxmargin.solvers.classes import system as class_system
+from proxmargin.solvers.classes import system as systems
 from proxmargin.solvers.classes.block import Block, DenseBlock, Live, SparseBlock
 from proxmargin.solvers.classes.system import (
-    ConjugateGradients,
+    ClassSystem,
+    MatrixFreePairs,
     OverContrasts,
     OverGram,
     OverPairs,
-    System,
     Tried,
-    system_of,
+    class_system,
 )
 
 N, P, K = 9, 7, 4
@@ -45,14 +45,14 @@ def matrix(X: np.ndarray, live: Live) -> np.ndarray:
     return hessian
 
 
-def tried(most: int, block: Block, live: Live) -> System:
+def tried(most: int, block: Block, live: Live) -> ClassSystem:
     return Tried(block, live, FREE, DIAGONAL, most, OverPairs)
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-@pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, ConjugateGradients, 0, 500])
+@pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, MatrixFreePairs, 0, 500])
 def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
-    monkeypatch.setattr(class_system, "CG_TOLERANCE", 1e-12)
+    monkeypatch.setattr(systems, "CG_TOLERANCE", 1e-12)
     X, live = data(rng), curved(rng)
     block, slope = BLOCKS[kind](X), rng.standard_normal((P + 1, K))
     made = tried(form, block, live) if isinstance(form, int) else form(block, live, FREE, DIAGONAL)
@@ -64,7 +64,7 @@ def test_a_matrix_is_made_only_where_conjugate_gradients_do_not_arrive(rng) -> N
     block, live = DenseBlock(data(rng)), curved(rng)
     slope, every = rng.standard_normal((P + 1, K)), np.ones(FREE.size, dtype=bool)
 
-    def told(*_: object) -> System:
+    def told(*_: object) -> ClassSystem:
         raise AssertionError("a matrix was made")
 
     Tried(block, live, FREE, DIAGONAL, 500, told).step(slope, every)  # type: ignore[arg-type]
@@ -74,13 +74,13 @@ def test_a_matrix_is_made_only_where_conjugate_gradients_do_not_arrive(rng) -> N
 
 def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     block, live = DenseBlock(data(rng)), curved(rng)
-    assert not isinstance(system_of(block, live, FREE, DIAGONAL, selects=False), Tried)
-    assert isinstance(system_of(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
-    monkeypatch.setattr(class_system, "CG_WORK_FRACTION", 1e6)
-    assert isinstance(system_of(block, live, FREE, DIAGONAL, selects=False), Tried)
-    monkeypatch.setattr(class_system, "MAX_SIDE", 1)
-    found = system_of(block, live, FREE, DIAGONAL, selects=False)
-    assert isinstance(found, ConjugateGradients)
+    assert not isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), Tried)
+    assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
+    monkeypatch.setattr(systems, "CG_WORK_FRACTION", 1e6)
+    assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), Tried)
+    monkeypatch.setattr(systems, "MAX_SIDE", 1)
+    found = class_system(block, live, FREE, DIAGONAL, selects=False)
+    assert isinstance(found, MatrixFreePairs)
 
 
 @pytest.mark.parametrize("form", [OverPairs, OverContrasts])

@@ -22,14 +22,14 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.hinge import curved_system, newton_rows
 from proxmargin.solvers.hinge.curved_system import (
-    ConjugateGradients,
     Curved,
+    MatrixFree,
     OverFeatures,
     OverSamples,
-    system_of,
+    hinge_system,
 )
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
-from proxmargin.solvers.hinge.smoothed_hinge import Centre, Here, SmoothedHinge, minimised
+from proxmargin.solvers.hinge.smoothed_hinge import Centre, HingePoint, SmoothedHinge, minimised
 from proxmargin.stopping import Stop
 from tests.cases import multiclass_problem
 
@@ -78,52 +78,50 @@ SHAPES = {"tall": (30, 7), "wide": (8, 25), "one sample": (1, 4), "one feature":
 STANDARDISED = {"dense": np.asarray, "sparse": sp.csr_matrix}
 
 
-def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, lift: float | None):
+def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: float | None):
     n, p = shape
     X = rng.standard_normal(shape) * (rng.random(shape) < 0.7)
-    return X, Curved(as_design(kind(X)), rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, p), lift)
+    return X, Curved(as_design(kind(X)), rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, p), own)
 
 
-@pytest.mark.parametrize("form", [OverFeatures, OverSamples, ConjugateGradients])
+@pytest.mark.parametrize("form", [OverFeatures, OverSamples, MatrixFree])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("kind", STANDARDISED.values(), ids=STANDARDISED.keys())
-@pytest.mark.parametrize("lift", [None, 1e-6, 0.7], ids=["no intercept", "free", "ridge"])
+@pytest.mark.parametrize("own", [None, 1e-6, 0.7], ids=["no intercept", "free", "ridge"])
 @pytest.mark.parametrize("part", [False, True], ids=["all features", "some features"])
-def test_every_form_of_the_system_solves_the_system(
-    form, shape, kind, lift, part, rng, monkeypatch
-):
+def test_every_form_of_the_system_solves_the_system(form, shape, kind, own, part, rng, monkeypatch):
     monkeypatch.setattr(curved_system, "CG_TOLERANCE", 1e-13)
-    X, system = curved(rng, shape, kind, lift)
+    X, system = curved(rng, shape, kind, own)
     keep = np.flatnonzero(np.arange(shape[1]) % 2 == 0) if part else np.arange(shape[1])
-    slope, lean = rng.standard_normal(keep.size), 0.0 if lift is None else float(rng.normal())
+    slope, lean = rng.standard_normal(keep.size), 0.0 if own is None else float(rng.normal())
     coef, shift = form(system).step(keep, slope, lean)
     # the system written out: the residual catches a wrong sign of the border
     whole = np.column_stack([X[:, keep], np.ones(shape[0])])
     matrix = whole.T @ (system.bends[:, None] * whole)
-    matrix += np.diag(np.append(system.diagonal[keep], lift or 0.0))
+    matrix += np.diag(np.append(system.diagonal[keep], own or 0.0))
     right = -np.append(slope, lean)
-    if lift is None:
+    if own is None:
         matrix, right = matrix[:-1, :-1], right[:-1]
         assert shift == 0.0
-    found = coef if lift is None else np.append(coef, shift)
+    found = coef if own is None else np.append(coef, shift)
     np.testing.assert_allclose(matrix @ found, right, atol=1e-9 * np.abs(right).max())
 
 
-@pytest.mark.parametrize("lift", [None, 0.3])
-def test_what_a_step_adds_to_the_slopes_is_the_matrix_times_the_step(lift, rng):
-    X, system = curved(rng, (9, 5), np.asarray, lift)
-    move, turn = rng.standard_normal(5), 0.0 if lift is None else 0.8
+@pytest.mark.parametrize("own", [None, 0.3])
+def test_what_a_step_adds_to_the_slopes_is_the_matrix_times_the_step(own, rng):
+    X, system = curved(rng, (9, 5), np.asarray, own)
+    move, turn = rng.standard_normal(5), 0.0 if own is None else 0.8
     push, tilt = OverFeatures(system).push(move, turn)
     bent = system.bends * (X @ move + turn)
     np.testing.assert_allclose(push, X.T @ bent + system.diagonal * move)
-    assert tilt == pytest.approx(0.0 if lift is None else bent.sum() + lift * turn)
+    assert tilt == pytest.approx(0.0 if own is None else bent.sum() + own * turn)
 
 
 def test_the_form_is_that_of_least_work(rng, monkeypatch):
     for shape, form in {(30, 7): OverFeatures, (8, 25): OverSamples}.items():
-        assert type(system_of(curved(rng, shape, np.asarray, None)[1])) is form
+        assert type(hinge_system(curved(rng, shape, np.asarray, None)[1])) is form
     monkeypatch.setattr(curved_system, "MAX_SIDE", 5)
-    assert type(system_of(curved(rng, (8, 25), np.asarray, None)[1])) is ConjugateGradients
+    assert type(hinge_system(curved(rng, (8, 25), np.asarray, None)[1])) is MatrixFree
 
 
 # -- smooth problems --------------------------------------------------------------------------
@@ -154,7 +152,9 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
         here = part.at(rng.standard_normal(6), float(rng.normal()))
         terms = part.l1 * np.abs(here.coef).sum() + 0.5 * part.l2 * here.coef @ here.coef
         move, turn = here.coef - part.centre.coef, here.intercept - part.centre.intercept
-        terms += 0.5 * part.proximal * move @ move + 0.5 * (part.lift or 0.0) * turn**2
+        terms += (
+            0.5 * part.proximal * move @ move + 0.5 * (part.intercept_proximal or 0.0) * turn**2
+        )
         terms += 0.5 * part.ridge * here.intercept**2
         missing = 1.0 - part.signs * here.scores
         hinge = part.caps @ np.maximum(missing, 0.0)
@@ -182,7 +182,7 @@ def reference(part: SmoothedHinge) -> float:
     value += part.l1 * cp.norm1(w) + part.l2 / 2 * cp.sum_squares(w)
     value += part.proximal / 2 * cp.sum_squares(w - part.centre.coef)
     value += part.ridge / 2 * cp.square(b)
-    value += (part.lift or 0.0) / 2 * cp.square(b - part.centre.intercept)
+    value += (part.intercept_proximal or 0.0) / 2 * cp.square(b - part.centre.intercept)
     problem = cp.Problem(cp.Minimize(value), [below >= 0, above >= 0])
     return float(problem.solve(solver="CLARABEL", **TIGHT))
 
@@ -191,7 +191,7 @@ def reference(part: SmoothedHinge) -> float:
 @pytest.mark.parametrize("shape", [(14, 6), (10, 30)], ids=str)
 def test_a_smooth_problem_is_solved_from_anywhere(l1, shape, rng):
     part = smoothed(rng, *shape, l1=l1)
-    start: Here = part.at(3 * rng.standard_normal(shape[1]), 1.0)
+    start: HingePoint = part.at(3 * rng.standard_normal(shape[1]), 1.0)
     found, end = minimised(part, start, 1e-12, 100, np.inf)
     assert end.solved
     assert found.value == pytest.approx(reference(part), rel=1e-8, abs=1e-10)

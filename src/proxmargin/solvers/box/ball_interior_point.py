@@ -18,8 +18,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
-    Program,
-    centre_of_data,
+    BoxProgram,
     has_box,
     live_samples,
     program_of,
@@ -41,7 +40,7 @@ ROUNDING_PRODUCTS = 1e-3  # complementary products over the gap, below which the
 PATIENCE_CERTIFICATES = 8  # without progress and of rounding, until the method ends
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BallCentral(State):
     """The state of `BallInteriorPoint`, on the samples with a positive weight.
 
@@ -63,12 +62,12 @@ class BallCentral(State):
         Certificates in a row without progress, because of rounding.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    powers: Array = None  # type: ignore[assignment]
-    free: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    slacks: Array = None  # type: ignore[assignment]
-    multipliers: Array = None  # type: ignore[assignment]
+    coef: Array
+    powers: Array
+    free: Array
+    scores: Array
+    slacks: Array
+    multipliers: Array
     best: float = np.inf
     idle: int = 0
 
@@ -93,7 +92,7 @@ class _Region(NamedTuple):
 
     Attributes
     ----------
-    program : Program
+    program : BoxProgram
         Of the same loss with a ridge, which is left out.
     exponent : float
         p.
@@ -101,7 +100,7 @@ class _Region(NamedTuple):
         A coefficient of one, in units of the program.
     """
 
-    program: Program
+    program: BoxProgram
     exponent: float
     unit: float
 
@@ -224,7 +223,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         intercept = np.zeros(1)
         if problem.fits_intercept:
             intercept = program.coef_unit * state.free[:1]
-        return Point(coef, intercept - centre_of_data(problem) @ coef)
+        return problem.centred.point(coef, intercept)
 
     def dual(self, problem: Problem, state: BallCentral) -> Array:
         region = _region_of(problem)
@@ -246,7 +245,7 @@ class BallInteriorPoint(Solver[BallCentral]):
 
 def _region_of(problem: Problem) -> _Region:
     """The problem in units of its ball, made once and kept with it."""
-    return problem.remembered("ball region", lambda: _new_region(problem))
+    return problem.remembered(_new_region)
 
 
 def _new_region(problem: Problem) -> _Region:

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import StandardizedDesign, centred
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
@@ -19,14 +17,14 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
+from proxmargin.solvers.linear_algebra import cholesky
 
 __all__ = [
     "LARGEST",
     "Box",
-    "Program",
+    "BoxProgram",
     "Solve",
     "box_of",
-    "centre_of_data",
     "has_box",
     "has_ridge",
     "live_samples",
@@ -36,10 +34,6 @@ __all__ = [
 
 LARGEST = 6_000  # side of a matrix that is factored: 288 MB
 WIDE = 1.9  # samples per feature up to which a system over the samples is less work
-# regularisation of a matrix that is not positive definite in floating point
-RELATIVE_SHIFT = 1e-15  # of its diagonal, at first: some 5 ulp
-SHIFT_GROWTH = 100.0  # factor, while Cholesky fails
-MAX_SHIFTS = 8
 
 
 class Box(NamedTuple):
@@ -55,7 +49,7 @@ class Box(NamedTuple):
     pull: float
 
 
-class Program(NamedTuple):
+class BoxProgram(NamedTuple):
     """The problem in units in which the largest cap and the typical margin are one.
 
     ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
@@ -88,7 +82,7 @@ class Program(NamedTuple):
     dual_unit: float
     coef_unit: float
     design: Design
-    factorised: Callable[[Program, Array], Solve | None]
+    factorised: Callable[[BoxProgram, Array], Solve | None]
 
     def scores(self, coef: Array) -> Array:
         """``X coef``, (n_samples,)."""
@@ -120,7 +114,7 @@ without the first equation, and with v = 0, where theta is zero.
 """
 
 
-def _over_features(program: Program, theta: Array) -> Solve | None:
+def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
     """By Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters."""
     design, borders = program.design, program.borders
     p = design.n_features
@@ -132,14 +126,14 @@ def _over_features(program: Program, theta: Array) -> Solve | None:
         matrix[:p, p:] = matrix[p:, :p].T
         matrix[p:, p:] = borders.T @ weighted
     matrix.flat[:: len(matrix) + 1] += np.append(np.full(p, program.l2), program.ridge)
-    factor = _cholesky(matrix.copy)
+    factor = cholesky(matrix, overwrite=True)
     if factor is None:
         return None
 
     def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
         dual = theta * r
         right = np.append(program.pulled(dual) - rp, borders.T @ dual - rf)
-        both = cho_solve(factor, right, check_finite=False)
+        both = factor.solve(right)
         coef, free = both[:p], both[p:]
         scores = program.scores(coef) + borders @ free
         return coef, free, scores, theta * (r - scores)
@@ -147,7 +141,7 @@ def _over_features(program: Program, theta: Array) -> Solve | None:
     return solve
 
 
-def _over_samples(program: Program, theta: Array) -> Solve | None:
+def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
     """By Cholesky of ``X X' / l2 + diag(1 / theta)``; the borders by a Schur complement.
 
     X X' only determines the step. Residuals are computed with X: if columns have very different
@@ -156,20 +150,16 @@ def _over_samples(program: Program, theta: Array) -> Solve | None:
     live, l2 = np.flatnonzero(theta), program.l2
     outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
 
-    def matrix() -> Array:
-        part = outer if live.size == theta.size else outer[np.ix_(live, live)]
-        built = part * (1.0 / l2)
-        built.flat[:: len(built) + 1] += stiff
-        return built
-
-    factor = _cholesky(matrix)
+    matrix = (outer if live.size == theta.size else outer[np.ix_(live, live)]) * (1.0 / l2)
+    matrix.flat[:: len(matrix) + 1] += stiff
+    factor = cholesky(matrix, overwrite=True)
     if factor is None:
         return None
-    across = cho_solve(factor, borders, check_finite=False)
+    across = factor.solve(borders)
     corner = borders.T @ across + np.diag(program.ridge)
 
     def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
-        alone = cho_solve(factor, (r + program.scores(rp / l2))[live], check_finite=False)
+        alone = factor.solve((r + program.scores(rp / l2))[live])
         free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
         dual = np.zeros_like(theta)
         dual[live] = alone - across @ free
@@ -177,30 +167,6 @@ def _over_samples(program: Program, theta: Array) -> Solve | None:
         return coef, free, program.scores(coef) + program.borders @ free, dual
 
     return solve
-
-
-def _cholesky(build: Callable[[], Array]) -> tuple[Array, bool] | None:
-    """The factor of the symmetric matrix that ``build`` makes, its diagonal shifted if needed.
-
-    The matrix is positive definite up to rounding. A shift only makes the step less accurate:
-    residuals are recomputed every iteration.
-    """
-    lift = 0.0
-    for _ in range(MAX_SHIFTS):
-        matrix = build()
-        if not np.isfinite(matrix).all():
-            return None
-        if lift > 0:
-            diagonal = np.einsum("ii->i", matrix)
-            diagonal += lift * (diagonal + RELATIVE_SHIFT * diagonal.max())
-        try:
-            # the transpose of a symmetric matrix is in Fortran order: LAPACK overwrites it in place
-            factor, lower = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            lift = max(RELATIVE_SHIFT, SHIFT_GROWTH * lift)
-        else:
-            return factor, bool(lower)
-    return None
 
 
 def has_box(problem: Problem) -> bool:
@@ -247,22 +213,16 @@ def live_samples(problem: Problem) -> NDArray[np.intp]:
 
 def _data(problem: Problem) -> Design:
     """The samples with a positive weight, centred where the intercept is free."""
-    shares, live = problem.loss.shares, live_samples(problem)
-    design = problem.design if live.size == shares.size else problem.design.rows(live)
-    return centred(design, shares[live]) if problem.intercept.is_shift_invariant else design
+    live, design = live_samples(problem), problem.centred.design
+    return design if live.size == design.n_samples else design.rows(live)
 
 
-def centre_of_data(problem: Problem) -> Array:
-    data = _data(problem)
-    return data.centre if isinstance(data, StandardizedDesign) else np.zeros(data.n_features)
-
-
-def program_of(problem: Problem) -> Program:
+def program_of(problem: Problem) -> BoxProgram:
     """The program of the problem, made once and kept with it."""
-    return problem.remembered("interior program", lambda: _new_program(problem))
+    return problem.remembered(_new_program)
 
 
-def _new_program(problem: Problem) -> Program:
+def _new_program(problem: Problem) -> BoxProgram:
     box, live, data = box_of(problem), live_samples(problem), _data(problem)
     signs, caps = box.signs[live], box.caps[live]
     finite = np.isfinite(caps[0])
@@ -274,7 +234,7 @@ def _new_program(problem: Problem) -> Program:
         length /= problem.penalty.l2
     n, p = data.n_samples, data.n_features
     wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
-    return Program(
+    return BoxProgram(
         signs=signs,
         caps=caps / unit,
         bends=box.bends[live] * unit / length,

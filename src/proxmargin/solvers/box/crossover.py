@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
-from proxmargin.solvers.box.box_program import Program, Solve
+from proxmargin.solvers.box.box_program import BoxProgram, Solve
 
 __all__ = [
     "AT_CAP",
@@ -16,8 +16,8 @@ __all__ = [
     "FREE",
     "MAX_FACES",
     "Crossing",
+    "ExactSolution",
     "Face",
-    "Vertex",
     "crossed",
     "work_of",
 ]
@@ -57,7 +57,7 @@ class Face(NamedTuple):
     free: Array
 
 
-class Vertex(NamedTuple):
+class ExactSolution(NamedTuple):
     """A solution of the optimality conditions.
 
     Attributes
@@ -78,11 +78,11 @@ class Vertex(NamedTuple):
 class Crossing(NamedTuple):
     """The result of a crossover: a solution or none, and how many faces were tried."""
 
-    vertex: Vertex | None
+    vertex: ExactSolution | None
     rounds: int
 
 
-def work_of(program: Program, sides: NDArray[np.int8]) -> float:
+def work_of(program: BoxProgram, sides: NDArray[np.int8]) -> float:
     """The work of a system on such a face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
     count = int((sides == FREE).sum())
@@ -91,7 +91,7 @@ def work_of(program: Program, sides: NDArray[np.int8]) -> float:
     return (1 + count + p) / (1 + n + p)
 
 
-def crossed(program: Program, face: Face, rounds: int) -> Crossing:
+def crossed(program: BoxProgram, face: Face, rounds: int) -> Crossing:
     """Solve the optimality conditions on a face, and correct the face where they are not met.
 
     With signed duals ``v = y a`` known off the free samples, the conditions are linear,
@@ -139,7 +139,7 @@ def _bearable(sides: NDArray[np.int8]) -> float:
     return max(BEARABLE_CHANGES, BEARABLE_FRACTION * np.count_nonzero(sides == FREE))
 
 
-def _solved(program: Program, face: Face) -> _Found | None:
+def _solved(program: BoxProgram, face: Face) -> _Found | None:
     """Proximal steps until the conditions hold on the face; None if it is a bad guess."""
     inside = face.sides == FREE
     system = _factorised(program, face, inside)
@@ -164,7 +164,7 @@ def _solved(program: Program, face: Face) -> _Found | None:
     return _Found(at, _sides(program, face.sides, at))
 
 
-def _factorised(program: Program, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
+def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
     """The system of a proximal step, scaled by the distances to the sides of the box."""
     caps = np.where(np.isfinite(program.caps), program.caps, max(float(face.dual.max()), 1e-300))
     share = np.clip(np.minimum(face.dual, program.caps - face.dual) / caps, MIN_DISTANCE, 1.0)
@@ -178,7 +178,7 @@ def _factorised(program: Program, face: Face, inside: NDArray[np.bool_]) -> Solv
 
 
 def _improved(
-    program: Program, system: Solve, inside: NDArray[np.bool_], at: _Point
+    program: BoxProgram, system: Solve, inside: NDArray[np.bool_], at: _Point
 ) -> tuple[_Point, float]:
     """A proximal step, and the largest residual that it started from."""
     r = program.signs * program.goal - at.scores - program.bends * at.signed
@@ -190,7 +190,7 @@ def _improved(
     return moved, rest
 
 
-def _sides(program: Program, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
+def _sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
     """The sides that a solution on a face asks for."""
     dual = program.signs * at.signed
     units = np.where(np.isfinite(program.caps), program.caps, float(np.abs(dual).max()))
@@ -205,7 +205,7 @@ def _sides(program: Program, sides: NDArray[np.int8], at: _Point) -> NDArray[np.
     return corrected
 
 
-def _vertex(program: Program, found: _Found) -> Vertex:
+def _vertex(program: BoxProgram, found: _Found) -> ExactSolution:
     at, sides = found
     dual = np.clip(program.signs * at.signed, 0.0, program.caps)
     dual = np.where(sides == AT_ZERO, 0.0, np.where(sides == AT_CAP, program.caps, dual))
@@ -215,4 +215,4 @@ def _vertex(program: Program, found: _Found) -> Vertex:
     curved = program.bends > 0
     best[curved] = np.clip(missing[curved] / program.bends[curved], 0.0, program.caps[curved])
     terms = (best - dual) * (missing - 0.5 * program.bends * (best + dual))
-    return Vertex(at.coef, at.free, scores, dual, float(terms.sum()))
+    return ExactSolution(at.coef, at.free, scores, dual, float(terms.sum()))

@@ -28,7 +28,7 @@ from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
-from proxmargin.solvers.box.box_program import Box, box_of, has_box, has_ridge
+from proxmargin.solvers.box.box_program import box_of, has_box, has_ridge
 from proxmargin.stopping import Stop
 
 __all__ = ["BlockDecomposition", "Blocks", "begun_together"]
@@ -62,7 +62,7 @@ class Terms(NamedTuple):
     sums: tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks(State):
     """The state of the decomposition.
 
@@ -84,9 +84,9 @@ class Blocks(State):
         Steps over the whole problem that did not halve it.
     """
 
-    weights: Array = None  # type: ignore[assignment]
-    product: Array = None  # type: ignore[assignment]
-    block: Index = None  # type: ignore[assignment]
+    weights: Array
+    product: Array
+    block: Index
     travel: float = 0.0
     pairs: int = 0
     violation: float = np.inf
@@ -265,12 +265,11 @@ def _matrix(problem: Problem) -> KernelMatrix:
 
 def _terms(problem: Problem) -> Terms:
     """The dual of the problem, made once and kept with it."""
-    return problem.remembered(
-        "decomposition terms", lambda: _new_terms(box_of(problem), problem.penalty.l2)
-    )
+    return problem.remembered(_new_terms)
 
 
-def _new_terms(box: Box, l2: float) -> Terms:
+def _new_terms(problem: Problem) -> Terms:
+    box, l2 = box_of(problem), problem.penalty.l2
     caps, up = box.caps / l2, box.signs > 0
     apart = bool(box.pull)  # a nu-SVM: a half of the mass for each class
     return Terms(

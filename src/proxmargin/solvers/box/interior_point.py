@@ -15,9 +15,8 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
-    Program,
+    BoxProgram,
     Solve,
-    centre_of_data,
     has_box,
     has_ridge,
     live_samples,
@@ -29,8 +28,8 @@ from proxmargin.solvers.box.crossover import (
     AT_ZERO,
     FREE,
     MAX_FACES,
+    ExactSolution,
     Face,
-    Vertex,
     crossed,
     work_of,
 )
@@ -59,14 +58,14 @@ CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior iterations
 CROSSOVER_PORTION = 0.5  # of what is left of the budget, that one attempt may take
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Central(State):
     """The state of the interior point method, on the samples with a positive weight.
 
     Attributes
     ----------
     coef : (n_features,)
-        Coefficients in units of the program (`Program`).
+        Coefficients in units of the program (`BoxProgram`).
     free : (n_free,)
         The unpenalised parameters of the model: intercept and threshold, where there are any.
     scores : (n_samples,)
@@ -81,7 +80,7 @@ class Central(State):
         The last relative gap.
     idle : int
         Certificates in a row without progress, because of rounding.
-    vertex : Vertex, optional
+    vertex : ExactSolution, optional
         The exact solution on the face of the box that the last crossover found.
     guessed : float
         Sum of the complementary products at the last crossover.
@@ -89,17 +88,17 @@ class Central(State):
         Work of all crossovers so far, in iterations.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    free: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    room: Array = None  # type: ignore[assignment]
-    below: Array = None  # type: ignore[assignment]
-    above: Array = None  # type: ignore[assignment]
+    coef: Array
+    free: Array
+    scores: Array
+    dual: Array
+    room: Array
+    below: Array
+    above: Array
     best: float = np.inf
     relative: float = np.inf
     idle: int = 0
-    vertex: Vertex | None = None
+    vertex: ExactSolution | None = None
     guessed: float = np.inf
     spent: float = 0.0
 
@@ -208,7 +207,7 @@ class InteriorPoint(Solver[Central]):
         if problem.fits_intercept:
             intercept = program.coef_unit * at.free[:1]
         point = _touching(problem, program, Point(coef, intercept), at)
-        return Point(point.coef, point.intercept - centre_of_data(problem) @ point.coef)
+        return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: Central) -> Array:
         program = program_of(problem)
@@ -231,7 +230,7 @@ class InteriorPoint(Solver[Central]):
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
 
 
-def _with_vertex(program: Program, before: Central, after: Central) -> Central:
+def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
     """``after``, with the exact solution of a crossover, if that is tried and succeeds."""
     products = _complementarity(after)
     ratio = products / max(_complementarity(before), 1e-300)
@@ -267,7 +266,9 @@ def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
     return sides
 
 
-def _touching(problem: Problem, program: Program, point: Point, at: Central | Vertex) -> Point:
+def _touching(
+    problem: Problem, program: BoxProgram, point: Point, at: Central | ExactSolution
+) -> Point:
     """If a hinge separates the classes, the point scaled and shifted to a least margin of one.
 
     With weights far larger than the ridge, the rounding of margins at one would dominate the
@@ -291,7 +292,7 @@ def _touching(problem: Problem, program: Program, point: Point, at: Central | Ve
 
 
 def _corrected(
-    program: Program, state: Central, solve: Solve, rp: Array, rf: Array
+    program: BoxProgram, state: Central, solve: Solve, rp: Array, rf: Array
 ) -> tuple[_Direction, float]:
     """Predictor, corrector, and centrality corrections as long as they lengthen the step."""
 
@@ -321,7 +322,7 @@ def _corrected(
 
 
 def _direction(
-    program: Program,
+    program: BoxProgram,
     state: Central,
     solve: Solve,
     rp: Array,
@@ -342,7 +343,7 @@ def _direction(
     return _Direction(coef, free, scores, dual, below, above)
 
 
-def _moved(program: Program, state: Central, by: _Direction, step: float) -> Central:
+def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> Central:
     floor = COMPLEMENTARITY_FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
     capped = np.isfinite(program.caps[0])
     return replace(

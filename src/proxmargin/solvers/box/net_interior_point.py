@@ -16,8 +16,8 @@ from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.box.box_program import centre_of_data, has_box, live_samples, program_of
-from proxmargin.solvers.linear_algebra import cholesky
+from proxmargin.solvers.box.box_program import has_box, live_samples, program_of
+from proxmargin.solvers.linear_algebra import inverse_of
 from proxmargin.stopping import Stop
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
@@ -34,7 +34,7 @@ ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the 
 PATIENCE_CERTIFICATES = 12  # without progress and of rounding, until the method ends
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NetCentral(State):
     """The state of `NetInteriorPoint`; boxes are those of the samples, then of the features.
 
@@ -52,11 +52,11 @@ class NetCentral(State):
         Certificates in a row without progress.
     """
 
-    at: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    room: Array = None  # type: ignore[assignment]
-    below: Array = None  # type: ignore[assignment]
-    above: Array = None  # type: ignore[assignment]
+    at: Array
+    dual: Array
+    room: Array
+    below: Array
+    above: Array
     best: float = np.inf
     idle: int = 0
 
@@ -200,7 +200,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         intercept = np.zeros(1)
         if problem.fits_intercept:
             intercept = program.coef_unit * state.at[p : p + 1]
-        return Point(coef, intercept - centre_of_data(problem) @ coef)
+        return problem.centred.point(coef, intercept)
 
     def dual(self, problem: Problem, state: NetCentral) -> Array:
         program = program_of(problem)
@@ -226,7 +226,7 @@ class NetInteriorPoint(Solver[NetCentral]):
 
 def _boxes_of(problem: Problem) -> _Boxes:
     """The problem as boxes, made once and kept with it."""
-    return problem.remembered("boxes in units of the features", lambda: _new_boxes(problem))
+    return problem.remembered(_new_boxes)
 
 
 def _new_boxes(problem: Problem) -> _Boxes:
@@ -261,7 +261,7 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
     """
     steep, flat = state.below / state.dual, state.above / state.room
     theta = 1.0 / (steep + flat + boxes.bends)
-    solve = cholesky(boxes.matrix(theta))
+    solve = inverse_of(boxes.matrix(theta), overwrite=True)
     missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
     slope = boxes.ridge * state.at + boxes.pull - boxes.pulled(state.dual)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ from proxmargin.compiled.solvers import multiplier_newton as compiled
 from proxmargin.designs.base import Design
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign, centred
+from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
+from proxmargin.memory import Remembers
 from proxmargin.problem import Point, Problem
 
-__all__ = ["Block", "Coordinates", "Live", "Pairs", "coordinates_of"]
+__all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 
 Ids = NDArray[np.intp]
 
@@ -232,7 +234,7 @@ class SparseBlock(Block):
         return ((rows * weights[None, :]) @ rows.T).toarray()
 
 
-class Coordinates:
+class ClassCoordinates(Remembers):
     """The problem in coordinates in which its Newton systems are well-conditioned.
 
     With a free intercept dense features are centred (and a centring of sparse ones is undone),
@@ -250,8 +252,7 @@ class Coordinates:
         design, free = problem.design, problem.intercept.is_shift_invariant
         self.whole, self.centre = design, np.zeros(design.n_features)
         if free and design.is_dense:
-            middle = centred(design, problem.loss.shares)
-            self.whole, self.centre = middle, middle.centre
+            self.whole, self.centre = problem.centred
         elif free and isinstance(design, StandardizedDesign):
             self.whole = StandardizedDesign(design.base, np.zeros_like(design.centre), design.scale)
             self.centre = -design.centre / design.scale
@@ -277,22 +278,13 @@ class Coordinates:
 
     def block(self, members: Ids) -> Block:
         """Some of the columns; the last answer is remembered."""
-        known = self.__dict__.get("_last_block")
-        if known is None or not np.array_equal(known[0], members):
-            known = self.__dict__["_last_block"] = (members, _block(self.design, members))
-        found: Block = known[1]
-        return found
+        return self.remembered(_some_columns, members)
 
-    @property
+    @cached_property
     def spreads(self) -> Array:
         """Root mean square of each column."""
-        known = self.__dict__.get("_spreads")
-        if known is None:
-            rows = np.full(self.design.n_samples, 1.0 / self.design.n_samples)
-            squares = self.design.column_squares(rows, np.zeros(self.design.n_features))
-            known = self.__dict__["_spreads"] = np.sqrt(squares)
-        found: Array = known
-        return found
+        rows = np.full(self.design.n_samples, 1.0 / self.design.n_samples)
+        return np.sqrt(self.design.column_squares(rows, np.zeros(self.design.n_features)))
 
 
 def has_l1(problem: Problem) -> bool:
@@ -300,9 +292,13 @@ def has_l1(problem: Problem) -> bool:
     return float(getattr(problem.penalty, "l1", 0.0)) > 0
 
 
-def coordinates_of(problem: Problem) -> Coordinates:
+def class_coordinates(problem: Problem) -> ClassCoordinates:
     """Made once a problem."""
-    return problem.remembered("class coordinates", lambda: Coordinates(problem))
+    return problem.remembered(ClassCoordinates)
+
+
+def _some_columns(coordinates: ClassCoordinates, members: Ids) -> Block:
+    return _block(coordinates.design, members)
 
 
 def _block(design: Design, members: Ids) -> Block:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
+from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
@@ -115,7 +115,7 @@ class DualNewtonSystem:
 
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """``V^-1 gradient`` on the support of dual points, in the space of least dimension."""
-    samples = samples_of(system)
+    samples = dual_length(system)
     if samples <= SMALL_SIDE:
         return _dual_direction(system, gradient)
     if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
@@ -132,7 +132,7 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     return _iterated_direction(system, gradient)
 
 
-def samples_of(system: DualNewtonSystem) -> int:
+def dual_length(system: DualNewtonSystem) -> int:
     """Dual coordinates: the side of V."""
     return int(np.count_nonzero(system.support))
 
@@ -152,7 +152,7 @@ def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     size = classes * n
     whole = chosen.size == size
     flat = matrix.reshape(size, size)
-    solve = cholesky(flat if whole else flat[np.ix_(chosen, chosen)])
+    solve = inverse_of(flat if whole else flat[np.ix_(chosen, chosen)], overwrite=True)
     direction = np.zeros(size)
     direction[chosen] = solve(gradient.T.ravel()[chosen])
     return direction.reshape(classes, n).T.copy()
@@ -222,7 +222,7 @@ def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         part = whole[:, rows]
         matrix = (part * e[:, k : k + 1]).T @ part
         np.einsum("ii->i", matrix)[:] += 1.0 / strengths[rows, k]
-        inverse = cholesky(matrix)(np.eye(rows.size))
+        inverse = inverse_of(matrix, overwrite=True)(np.eye(rows.size))
         right = part.T @ (e[:, k] * gradient[:, k])
         constraints[np.ix_(rows, rows)] += inverse
         pulled[rows] += inverse @ right
@@ -240,7 +240,7 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
     coupled = np.append(np.full(system.live.size, system.coef.sign < 0), system.intercept.sign < 0)
     rows = np.flatnonzero(coupled & (np.einsum("ii->i", matrix) > 0))
     multipliers = np.zeros(right.size)
-    multipliers[rows] = cholesky(matrix[np.ix_(rows, rows)])(right[rows])
+    multipliers[rows] = inverse_of(matrix[np.ix_(rows, rows)], overwrite=True)(right[rows])
     return multipliers
 
 
@@ -273,7 +273,7 @@ class _Factor:
         right = self.system.solved_by_loss(gradient)
         matrix = self._rooted(self._rooted(self._gram()).T)
         np.einsum("ii->i", matrix)[:] += 1.0
-        inner = cholesky(matrix)(self._rooted(self._pulled(right)[None, :])[0])
+        inner = inverse_of(matrix, overwrite=True)(self._rooted(self._pulled(right)[None, :])[0])
         return right - self.system.solved_by_loss(self._scores(inner))
 
     def _rooted(self, matrix: Array) -> Array:

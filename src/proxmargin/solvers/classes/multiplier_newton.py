@@ -16,7 +16,7 @@ from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.classes.block import coordinates_of
+from proxmargin.solvers.classes.block import class_coordinates
 from proxmargin.solvers.classes.smoothing import Smoothed, minimised
 from proxmargin.stopping import Stop
 
@@ -48,7 +48,7 @@ GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClassMultipliers(State):
     """The state of the proximal method of multipliers.
 
@@ -58,7 +58,7 @@ class ClassMultipliers(State):
         Columns of the working set, sorted.
     stacked : (n_members + 1, n_classes)
         Their coefficients at the solution of the last smoothed problem, and its intercept, in the
-        coordinates of `Coordinates`.
+        coordinates of `ClassCoordinates`.
     masses, scores : (n_samples, n_classes)
         Multipliers there, in unit simplices, and scores.
     centre, centre_masses : arrays
@@ -78,12 +78,12 @@ class ClassMultipliers(State):
         Whether it was solved.
     """
 
-    members: NDArray[np.intp] = None  # type: ignore[assignment]
-    stacked: Array = None  # type: ignore[assignment]
-    masses: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    centre: Array = None  # type: ignore[assignment]
-    centre_masses: Array = None  # type: ignore[assignment]
+    members: NDArray[np.intp]
+    stacked: Array
+    masses: Array
+    scores: Array
+    centre: Array
+    centre_masses: Array
     violations: Array | None = None
     sharpness: float = FIRST_SHARPNESS
     sharpest: float = MAX_SHARPNESS
@@ -127,7 +127,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ClassMultipliers:
-        coordinates, loss = coordinates_of(problem), _loss(problem)
+        coordinates, loss = class_coordinates(problem), _loss(problem)
         warm = bool(start.coef.any())
         if not warm:
             start = problem.null_point()
@@ -184,12 +184,12 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         )
 
     def point(self, problem: Problem, state: ClassMultipliers) -> Point:
-        point = coordinates_of(problem).point(state.stacked, state.members)
+        point = class_coordinates(problem).point(state.stacked, state.members)
         return problem.projected(point)
 
     def scores(self, problem: Problem, state: ClassMultipliers) -> Array:
         point = self.point(problem, state)
-        moved = point.intercept + coordinates_of(problem).centre @ point.coef - state.stacked[-1]
+        moved = point.intercept + class_coordinates(problem).centre @ point.coef - state.stacked[-1]
         return state.scores + moved
 
     def dual(self, problem: Problem, state: ClassMultipliers) -> Array:
@@ -242,7 +242,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
 
 
 def _smoothed(problem: Problem, state: ClassMultipliers) -> Smoothed:
-    coordinates, members = coordinates_of(problem), state.members
+    coordinates, members = class_coordinates(problem), state.members
     l1, l2 = _l1(problem), problem.penalty.l2
     spreads = coordinates.spreads
     proximal = np.zeros(members.size)

@@ -14,9 +14,9 @@ from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.solvers.classes.block import Block, Live
-from proxmargin.solvers.classes.system import system_of
+from proxmargin.solvers.classes.system import class_system
 
-__all__ = ["End", "Here", "Smoothed", "minimised"]
+__all__ = ["ClassPoint", "End", "Smoothed", "minimised"]
 
 ORTHANT_CORRECTIONS = 5  # active sets tried in a Newton step
 # line search
@@ -27,7 +27,7 @@ HALVINGS = 30  # of a step
 EPS = float(np.finfo(float).eps)
 
 
-class Here(NamedTuple):
+class ClassPoint(NamedTuple):
     """A point of a smoothed problem.
 
     Attributes
@@ -92,7 +92,7 @@ class Smoothed:
     sharpness: float
     movable: NDArray[np.bool_]
 
-    def at(self, stacked: Array, scores: Array | None = None) -> Here:
+    def at(self, stacked: Array, scores: Array | None = None) -> ClassPoint:
         """The smoothed problem at a point; ``scores`` where they are known."""
         if scores is None:
             scores = self.block.scores(stacked)
@@ -103,16 +103,18 @@ class Smoothed:
         value += float((self.l1 * np.abs(stacked)).sum())
         value += 0.5 * float((self.l2 * stacked**2).sum())
         value += 0.5 * float((self.proximal * (stacked - self.stacked) ** 2).sum())
-        return Here(stacked, scores, masses, live, value)
+        return ClassPoint(stacked, scores, masses, live, value)
 
-    def along(self, here: Here, direction: Array, side: Array) -> Callable[[float], Here]:
+    def along(
+        self, here: ClassPoint, direction: Array, side: Array
+    ) -> Callable[[float], ClassPoint]:
         """The point at a step length, projected onto the orthant ``side``.
 
         Scores are linear in the length but for the projected coefficients, which are mostly few.
         """
         ahead = self.block.scores(direction)
 
-        def point(length: float) -> Here:
+        def point(length: float) -> ClassPoint:
             moved = here.stacked + length * direction
             beyond = moved * side < 0
             scores = here.scores + length * ahead
@@ -124,7 +126,7 @@ class Smoothed:
 
         return point
 
-    def slope(self, here: Here) -> Array:
+    def slope(self, here: ClassPoint) -> Array:
         """The gradient of the smooth part."""
         pulled = self.block.adjoint(self.loss.dual_of(here.masses))
         proximal = self.proximal * (here.stacked - self.stacked)
@@ -135,7 +137,7 @@ class Smoothed:
         """Curvatures of the samples."""
         return self.sharpness * self.loss.shares
 
-    def residual(self, here: Here, slope: Array) -> float:
+    def residual(self, here: ClassPoint, slope: Array) -> float:
         """The largest violation of the optimality conditions, over the penalty's gradient."""
         at_zero = np.maximum(np.abs(slope) - self.l1, 0.0)
         away = np.abs(slope + self.l1 * np.sign(here.stacked))
@@ -143,12 +145,12 @@ class Smoothed:
         unit = max(float(self.l1[0, 0]), float(np.abs(self.l2 * here.stacked).max(initial=0.0)))
         return max(float(rest[:-1].max(initial=0.0)) / (unit or 1.0), float(rest[-1].max()))
 
-    def direction(self, here: Here, slope: Array, side: Array) -> Array:
+    def direction(self, here: ClassPoint, slope: Array, side: Array) -> Array:
         """The Newton step in the orthant ``side``; pairs at zero that would leave it stay zero."""
         free = (side != 0) | (self.l1 == 0) & self.movable
         live = Live(here.live, here.masses, self.weights)
         diagonal = (self.l2 + self.proximal)[:, 0]
-        system = system_of(self.block, live, free, diagonal, bool(self.l1.any()))
+        system = class_system(self.block, live, free, diagonal, bool(self.l1.any()))
         towards = system.pairs.gathered(side)
         zero = (system.pairs.gathered(here.stacked) == 0) & (towards != 0)
         keep = np.ones(towards.size, dtype=bool)
@@ -161,7 +163,7 @@ class Smoothed:
             keep &= ~wrong
         return move
 
-    def side(self, here: Here, slope: Array) -> Array:
+    def side(self, here: ClassPoint, slope: Array) -> Array:
         """The signs of coefficients with an l1 part, or of their first step away from zero."""
         entering = np.where(np.abs(slope) > self.l1, -np.sign(slope), 0.0)
         signs = np.where(here.stacked == 0, entering, np.sign(here.stacked))
@@ -169,8 +171,8 @@ class Smoothed:
 
 
 def minimised(
-    smoothed: Smoothed, here: Here, target: float, limit: int, deadline: float
-) -> tuple[Here, End]:
+    smoothed: Smoothed, here: ClassPoint, target: float, limit: int, deadline: float
+) -> tuple[ClassPoint, End]:
     """Newton steps until the residual is at most ``target``, or the line search fails."""
     steps = 0
     while True:
@@ -187,7 +189,7 @@ def minimised(
         here = trial
 
 
-def _stepped(smoothed: Smoothed, here: Here, slope: Array) -> Here | None:
+def _stepped(smoothed: Smoothed, here: ClassPoint, slope: Array) -> ClassPoint | None:
     """A Newton step with a projected line search in its orthant; None if that fails.
 
     Where the decrease is below rounding, the slope at its end decides (Hager and Zhang 2005).

@@ -9,8 +9,7 @@ import numpy as np
 
 from proxmargin.certificate import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.designs.base import Array, Design
-from proxmargin.designs.standardized import centred
+from proxmargin.designs.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
@@ -45,7 +44,7 @@ GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 PATIENCE_STEPS = 8  # subproblems without progress: the gap has reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Multipliers(State):
     """The state of the augmented Lagrangian method.
 
@@ -70,12 +69,12 @@ class Multipliers(State):
         Subproblems without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    intercept: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    image: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    proven: Array = None  # type: ignore[assignment]
+    coef: Array
+    intercept: Array
+    scores: Array
+    image: Array
+    dual: Array
+    proven: Array
     tau: float = 1.0
     tau_b: float = 1.0
     ts: float = 1.0
@@ -133,8 +132,7 @@ class SemismoothNewton(Solver[Multipliers]):
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multipliers:
-        design, centre = _design(problem), _centre(problem)
-        intercept = start.intercept + centre @ start.coef
+        design, intercept = problem.centred.design, problem.centred.intercept(start)
         scores = design.scores(start.coef) + intercept
         shares = problem.loss.shares
         samples = float(np.count_nonzero(shares))
@@ -205,7 +203,7 @@ class SemismoothNewton(Solver[Multipliers]):
         return state
 
     def point(self, problem: Problem, state: Multipliers) -> Point:
-        return Point(state.coef, state.intercept - _centre(problem) @ state.coef)
+        return problem.centred.point(state.coef, state.intercept)
 
     def scores(self, problem: Problem, state: Multipliers) -> Array:
         return state.image
@@ -235,7 +233,7 @@ class _Subproblem:
 
     def __init__(self, problem: Problem, state: Multipliers) -> None:
         self.problem, self.state = problem, state
-        self.design = _design(problem)
+        self.design = problem.centred.design
         self.support = problem.loss.dual_support
         # scores and coefficients are differences of terms as large as their steps
         lengths = state.ts + state.tau * float(self.design.row_norms().max())
@@ -324,16 +322,3 @@ class _Subproblem:
 
 def _square(values: Array) -> float:
     return float(np.vdot(values, values))
-
-
-def _design(problem: Problem) -> Design:
-    """The data, centred where the intercept is free: the problem is invariant to shifts."""
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
-def _centre(problem: Problem) -> Array:
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares).centre
-    return np.zeros(problem.design.n_features)

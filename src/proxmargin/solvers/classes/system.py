@@ -9,20 +9,18 @@ the unknown condition number: where all pairs are kept, CG is tried before a mat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from proxmargin.compiled.solvers.multiplier_newton import curved_scores
 from proxmargin.losses.base import Array
 from proxmargin.solvers.classes.block import Block, DenseBlock, Live, Pairs
-from proxmargin.solvers.linear_algebra import conjugate_gradients
+from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
-__all__ = ["System", "system_of"]
+__all__ = ["ClassSystem", "class_system"]
 
 WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
 MAX_SIDE = 2500  # of a matrix that is factored; larger systems are solved by CG
@@ -32,14 +30,9 @@ CG_STEPS = 500  # at most
 CG_WORK_FRACTION = 0.5  # of the work of the factor that it may take
 BLAS_SPEEDUP = 6.0  # of an operation of the factor over one of a product with the data
 MIN_CG_STEPS = 20  # it is not tried for fewer
-RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 
 
-Inverse = Callable[[Array], Array]
-"""From right sides, (n,) or (n, n_right), to solutions."""
-
-
-class System(ABC):
+class ClassSystem(ABC):
     """A way to solve the system, for all of its pairs or for some of them.
 
     Parameters
@@ -73,7 +66,7 @@ class System(ABC):
         return self.pairs.spread(values)
 
 
-class Factored(System):
+class Factored(ClassSystem):
     """A factored matrix, reused where few of its pairs are left out."""
 
     # pairs that may be left out, as a share of the rows of the matrix
@@ -115,7 +108,7 @@ class _Base(NamedTuple):
         found = self.inverse(rights)
         values, held = found[:, 0], found[:, 1:]
         if gone.size:
-            values = values - held @ factor_solved(held[gone], values[gone])
+            values = values - held @ inverse_of(held[gone])(values[gone])
         return values[kept]
 
 
@@ -132,7 +125,7 @@ class OverPairs(Factored):
     def factorised(self, keep: NDArray[np.bool_]) -> _Base:
         index = np.flatnonzero(keep)
         matrix = self.matrix if keep.all() else self.matrix[np.ix_(index, index)]
-        return _Base(keep, index.size, inverse_of(matrix))
+        return _Base(keep, index.size, inverse_of(matrix.T))  # its lower triangle is filled
 
 
 class OverContrasts(Factored):
@@ -151,7 +144,7 @@ class OverContrasts(Factored):
         scale = (self.scale if whole else self.scale[keep])[:, None]
         matrix = roots @ roots.T
         np.einsum("ii->i", matrix)[:] += 1.0
-        inner = inverse_of(matrix)
+        inner = inverse_of(matrix, overwrite=True)
 
         def inverse(right: Array) -> Array:
             scaled = scale * right
@@ -160,7 +153,7 @@ class OverContrasts(Factored):
         return _Base(keep, len(roots), inverse)
 
 
-class OverGram(System):
+class OverGram(ClassSystem):
     """The same matrix from the Gram matrix of the samples, where every pair is in the system."""
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
@@ -179,7 +172,7 @@ class OverGram(System):
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         table = self.pairs.spread(right) / self.diagonal[:, None]
         scores = self.block.scores(table)[self.samples]
-        weights = factor_solved(self.matrix, (scores * self.contrasts).sum(axis=1))
+        weights = inverse_of(self.matrix)((scores * self.contrasts).sum(axis=1))
         dual = np.zeros((self.block.n_samples, table.shape[1]))
         np.add.at(dual, self.samples, weights[:, None] * self.contrasts)
         table -= self.block.adjoint(dual) / self.diagonal[:, None]
@@ -193,7 +186,7 @@ def _contrasts(live: Live) -> Array:
     return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
 
 
-class ConjugateGradients(System):
+class MatrixFreePairs(ClassSystem):
     """Products with the data only, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
@@ -223,14 +216,14 @@ class ConjugateGradients(System):
         return moved
 
 
-class Tried(System):
+class Tried(ClassSystem):
     """Few steps of conjugate gradients, and a factored matrix where these do not converge.
 
     Parameters
     ----------
     most : int
         Steps.
-    kind : type of System
+    kind : type of ClassSystem
         The form of the matrix.
     """
 
@@ -241,11 +234,11 @@ class Tried(System):
         free: NDArray[np.bool_],
         diagonal: Array,
         most: int,
-        kind: type[System],
+        kind: type[ClassSystem],
     ) -> None:
         super().__init__(block, live, free, diagonal)
         self.most = most
-        self.first = ConjugateGradients(block, live, free, diagonal)
+        self.first = MatrixFreePairs(block, live, free, diagonal)
         self.second = cache(lambda: kind(block, live, free, diagonal))
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
@@ -255,15 +248,15 @@ class Tried(System):
         return found if arrived else self.second().solved(keep, right)
 
 
-def system_of(
+def class_system(
     block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
-) -> System:
+) -> ClassSystem:
     """The cheapest form of the system; without selection all pairs are always kept."""
     pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
     if min(pairs, contrasts) > MAX_SIDE:
-        return ConjugateGradients(block, live, free, diagonal)
+        return MatrixFreePairs(block, live, free, diagonal)
     if selects:
-        kind: type[System] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
+        kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
         return kind(block, live, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
     steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
@@ -276,23 +269,3 @@ def _affordable_steps(block: Block, classes: int, side: int) -> int:
     """CG steps for `CG_WORK_FRACTION` of the work of factoring a matrix with ``side`` rows."""
     step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * classes
     return min(int(CG_WORK_FRACTION * side**3 / 3.0 / step), CG_STEPS)
-
-
-def factor_solved(matrix: Array, right: Array) -> Array:
-    """``matrix^-1 right`` for a positive definite matrix, of which the lower triangle is read."""
-    return inverse_of(matrix)(right)
-
-
-def inverse_of(matrix: Array) -> Inverse:
-    """Solves with a positive definite matrix, of which the lower triangle is read."""
-    if matrix.size == 0:
-        return np.copy
-    diagonal = matrix.diagonal().copy()
-    lower = matrix.T  # for LAPACK, whose arrays are by columns, its upper triangle
-    for lift in RELATIVE_SHIFTS:
-        tried = lower.copy(order="F")
-        np.einsum("ii->i", tried)[:] = diagonal * (1.0 + lift)
-        factor, failed = lapack.dpotrf(tried, lower=0, clean=0, overwrite_a=1)
-        if not failed:
-            return lambda right: lapack.dpotrs(factor, right, lower=0)[0]
-    return lambda right: (right.T / diagonal).T

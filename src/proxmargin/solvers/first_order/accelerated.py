@@ -53,7 +53,7 @@ SAME_OBJECTIVE = (
 PATIENCE_STEPS = 1000  # iterations without F at its least value, and half of all iterations
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerated(State):
     """The state of an accelerated method.
 
@@ -79,10 +79,10 @@ class Accelerated(State):
         The least F so far, and the last iteration that reached it.
     """
 
-    u: Array = None  # type: ignore[assignment]
-    u_old: Array = None  # type: ignore[assignment]
-    image: Array = None  # type: ignore[assignment]
-    image_old: Array = None  # type: ignore[assignment]
+    u: Array
+    u_old: Array
+    image: Array
+    image_old: Array
     response: Response | None = None
     response_old: Response | None = None
     t: float = 0.0

@@ -19,7 +19,7 @@ from proxmargin.traits import Trait
 __all__ = ["CoordinateDescent", "Sweeping"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Sweeping(State):
     """The state of coordinate descent.
 
@@ -32,10 +32,10 @@ class Sweeping(State):
         Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
-    major: Array = None  # type: ignore[assignment]
+    scores: Array
+    major: Array
     objective: float = np.inf
 
 

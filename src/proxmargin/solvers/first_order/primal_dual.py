@@ -21,13 +21,13 @@ from typing import ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from proxmargin.certificate import Gap, certify
-from proxmargin.compiled.projections.epigraphs import project_epigraphs
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
+from proxmargin.projections.epigraphs import hinge_epigraphs
 from proxmargin.solver import Solver, State, require
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -59,7 +59,7 @@ class Dual(NamedTuple):
 P = TypeVar("P", Primal, Dual)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Saddle(State):
     """A pair of primal and dual points.
 
@@ -76,13 +76,13 @@ class Saddle(State):
         ``sqrt(tau / sigma)``.
     """
 
-    primal: Primal = None  # type: ignore[assignment]
-    dual: Dual = None  # type: ignore[assignment]
-    primal_sum: Primal = None  # type: ignore[assignment]
-    dual_sum: Dual = None  # type: ignore[assignment]
+    primal: Primal
+    dual: Dual
+    primal_sum: Primal
+    dual_sum: Dual
     count: int = 0
-    primal_start: Primal = None  # type: ignore[assignment]
-    dual_start: Dual = None  # type: ignore[assignment]
+    primal_start: Primal
+    dual_start: Dual
     gap_start: float = np.inf
     norm: float = 1.0
     balance: float = 1.0
@@ -160,8 +160,7 @@ class Epigraphs(Splitting):
     def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
         rows = dual.rows + sigma * (scores - scores[self.own][:, None])
         heights = dual.levels + sigma * levels
-        nearest, nearest_levels = np.empty_like(rows), np.empty_like(heights)
-        project_epigraphs(rows / sigma, heights / sigma, self.codes, nearest, nearest_levels)
+        nearest, nearest_levels = hinge_epigraphs(rows / sigma, heights / sigma, self.codes)
         return Dual(rows - sigma * nearest, heights - sigma * nearest_levels)
 
     def dual_point(self, dual: Dual) -> Array:
@@ -215,14 +214,15 @@ class PrimalDual(Solver[Saddle]):
         levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
         square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
-        return _restarted(
-            Saddle(
-                norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
-                balance=_guess(problem) if self.balance is None else self.balance,
-            ),
-            primal,
-            dual,
-            np.inf,
+        return Saddle(
+            primal=primal,
+            dual=dual,
+            primal_sum=_scaled(primal, 0.0),
+            dual_sum=_scaled(dual, 0.0),
+            primal_start=primal,
+            dual_start=dual,
+            norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
+            balance=_guess(problem) if self.balance is None else self.balance,
         )
 
     def step(self, problem: Problem, state: Saddle) -> Saddle:

@@ -22,7 +22,7 @@ __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
 OBJECTIVE_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Momentum(State):
     """The state of a proximal gradient method with extrapolation.
 
@@ -43,10 +43,10 @@ class Momentum(State):
         F(u).
     """
 
-    u: Array = None  # type: ignore[assignment]
-    u_old: Array = None  # type: ignore[assignment]
-    z: Array = None  # type: ignore[assignment]
-    z_old: Array = None  # type: ignore[assignment]
+    u: Array
+    u_old: Array
+    z: Array
+    z_old: Array
     t: float = 1.0
     lipschitz: float = 1.0
     bound: float = np.inf

@@ -7,26 +7,25 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
-from proxmargin.solvers.hinge.curved_system import Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.model import (
-    centre_of,
-    design_of,
     first_multipliers,
     hinge_objection,
     intercept_ridge,
     l1_of,
-    samples_of,
+    signs_and_caps,
 )
 from proxmargin.stopping import Stop
 
 __all__ = ["Alternated", "AlternatingDirections"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Alternated(State):
     """The state of ADMM.
 
@@ -48,11 +47,11 @@ class Alternated(State):
         Of u, if they are.
     """
 
-    sparse: Array = None  # type: ignore[assignment]
+    sparse: Array
     intercept: float = 0.0
-    missing: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    multipliers: Array = None  # type: ignore[assignment]
+    missing: Array
+    dual: Array
+    multipliers: Array
     compares: bool = False
     objective: float = np.inf
 
@@ -97,12 +96,12 @@ class AlternatingDirections(Solver[Alternated]):
         return hinge_objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Alternated:
-        design = design_of(problem)
+        design = problem.centred.design
         coef = start.coef[:, 0].copy()
-        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
+        intercept = float(problem.centred.intercept(start)[0])
         scores = design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         l1 = l1_of(problem)
         pulled = design.adjoint((signs * dual)[:, None])[:, 0]
         return Alternated(
@@ -116,8 +115,8 @@ class AlternatingDirections(Solver[Alternated]):
         )
 
     def step(self, problem: Problem, state: Alternated) -> Alternated:
-        design, (price, weight) = design_of(problem), self._prices(problem)
-        signs, caps = samples_of(problem)
+        design, (price, weight) = problem.centred.design, self._prices(problem)
+        signs, caps = signs_and_caps(problem)
         push = signs * (state.dual + price * (1.0 - state.missing))
         right = design.adjoint(push[:, None])[:, 0] + weight * state.sparse - state.multipliers
         every = np.arange(right.size)
@@ -149,17 +148,12 @@ class AlternatingDirections(Solver[Alternated]):
             point_change=float(np.linalg.norm(change) / (1.0 + size)),
         )
 
-    def _system(self, problem: Problem) -> System:
+    def _system(self, problem: Problem) -> HingeSystem:
         """The system of the step in (w, b), constant over the iterations; kept with the data."""
-        design, (margins, coef) = design_of(problem), self._prices(problem)
-        key = (margins, problem.penalty.l2 + coef, intercept_ridge(problem))
-
-        def system() -> System:
-            bends = np.full(design.n_samples, key[0])
-            diagonal = np.full(design.n_features, key[1])
-            return system_of(Curved(design, bends, diagonal, key[2]))
-
-        return design.remembered("alternating", system, np.array(key))
+        margins, coef = self._prices(problem)
+        ridge = intercept_ridge(problem)
+        prices = np.array([margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge])
+        return problem.centred.design.remembered(_system, prices)
 
     def _prices(self, problem: Problem) -> tuple[float, float]:
         """Penalty parameters of margins and coefficients, for the mean of the losses."""
@@ -168,8 +162,15 @@ class AlternatingDirections(Solver[Alternated]):
 
     def point(self, problem: Problem, state: Alternated) -> Point:
         coef = state.sparse[:, None]
-        return Point(coef, np.array([state.intercept]) - centre_of(problem) @ coef)
+        return problem.centred.point(coef, np.array([state.intercept]))
 
     def dual(self, problem: Problem, state: Alternated) -> Array:
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         return (-signs * state.dual)[:, None]
+
+
+def _system(design: Design, prices: Array) -> HingeSystem:
+    """The system for the prices of margins, of coefficients, and of an intercept (none: nan)."""
+    margin, coef, ridge = prices.tolist()
+    bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
+    return hinge_system(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))

@@ -12,26 +12,23 @@ work.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.losses.base import Array
 from proxmargin.pace import affordable, factor_work, gram_work
+from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
-__all__ = ["ConjugateGradients", "Curved", "OverFeatures", "OverSamples", "System", "system_of"]
+__all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples", "hinge_system"]
 
 WIDE = 1.3  # features per sample above which the system is formed over the samples
 MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
 CG_STEPS = 500  # at most
-RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +42,17 @@ class Curved:
     bends : (n_samples,) >= 0
         Curvatures of the samples; positive where these are fewer than the features.
     diagonal : (n_features,) > 0
-    lift : float >= 0, or None
+    intercept_curvature : float >= 0, or None
         Curvature of the intercept besides that of the samples; None without intercept.
     """
 
     design: Design
     bends: Array
     diagonal: Array
-    lift: float | None
+    intercept_curvature: float | None
 
 
-class System(ABC):
+class HingeSystem(ABC):
     """A way to solve the system, for all of its features or for some of them."""
 
     matrix: Array
@@ -64,9 +61,9 @@ class System(ABC):
         self.curved = curved
 
     @cached_property
-    def _whole(self) -> Callable[[Array], Array]:
+    def _whole(self) -> Inverse:
         """Solves with the matrix of all features, which is factored once."""
-        return _factorised(self.matrix)
+        return inverse_of(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
         """The change of r and s with a step of coefficients and intercept: a product."""
@@ -75,9 +72,9 @@ class System(ABC):
         design, bends = self.curved.design, self.curved.bends
         bent = bends * (design.scores(move[:, None])[:, 0] + turn)
         pulled = design.adjoint(bent[:, None])[:, 0] + self.curved.diagonal * move
-        if self.curved.lift is None:
+        if self.curved.intercept_curvature is None:
             return pulled, 0.0
-        return pulled, float(bent.sum()) + self.curved.lift * turn
+        return pulled, float(bent.sum()) + self.curved.intercept_curvature * turn
 
     @abstractmethod
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
@@ -93,17 +90,17 @@ class System(ABC):
         """
 
 
-def system_of(curved: Curved, deadline: float = np.inf) -> System:
+def hinge_system(curved: Curved, deadline: float = np.inf) -> HingeSystem:
     """The cheapest form of the system; by CG where a factor would not end before the deadline."""
     samples, features = curved.design.n_samples, curved.design.n_features
     short, long = sorted((samples, features))
     work = gram_work(long, short, curved.design.density) + factor_work(short)
     if short > MAX_SIDE or not affordable(work, deadline):
-        return ConjugateGradients(curved, deadline)
+        return MatrixFree(curved, deadline)
     return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
 
 
-class OverFeatures(System):
+class OverFeatures(HingeSystem):
     """The intercept eliminated, a matrix over the features."""
 
     def __init__(self, curved: Curved) -> None:
@@ -112,27 +109,31 @@ class OverFeatures(System):
         total = float(bends.sum())
         self.cross = np.zeros(design.n_features)
         self.pivot = np.inf
-        if curved.lift is None or total == 0:
+        if curved.intercept_curvature is None or total == 0:
             self.matrix = design.gram(bends, self.cross)
         else:
             self.cross = design.adjoint(bends[:, None])[:, 0]
             self.matrix = design.gram(bends, self.cross / total)
             # the centred Gram matrix is the Schur complement for an intercept without own curvature
-            share = curved.lift / (total * (total + curved.lift))
+            own = curved.intercept_curvature
+            share = own / (total * (total + own))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
-        if curved.lift is not None:
-            self.pivot = total + curved.lift
+        if curved.intercept_curvature is not None:
+            self.pivot = total + curved.intercept_curvature
         np.einsum("ii->i", self.matrix)[:] += curved.diagonal
 
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         cross = self.cross[keep]
         whole = keep.size == self.cross.size
-        solve = self._whole if whole else _factorised(self.matrix[np.ix_(keep, keep)])
+        solve = self._whole if whole else self._part(keep)
         coef = solve(-slope + cross * (lean / self.pivot))
         return coef, -(lean + float(cross @ coef)) / self.pivot
 
+    def _part(self, keep: NDArray[np.intp]) -> Inverse:
+        return inverse_of(self.matrix[np.ix_(keep, keep)], overwrite=True)
 
-class OverSamples(System):
+
+class OverSamples(HingeSystem):
     """The coefficients eliminated, a matrix over the samples bordered by the intercept.
 
     With u the change of ``c (X w + b)``: ``dw = -(r + X'u) / D`` and
@@ -147,15 +148,16 @@ class OverSamples(System):
 
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         design, diagonal = self.curved.design, self.curved.diagonal
-        solve = self._whole if keep.size == diagonal.size else _factorised(self._on(keep))
+        whole = keep.size == diagonal.size
+        solve = self._whole if whole else inverse_of(self._on(keep), overwrite=True)
         spread = np.zeros((diagonal.size, 1))
         spread[keep, 0] = slope / diagonal[keep]
         columns = np.column_stack([-design.scores(spread)[:, 0], np.ones(design.n_samples)])
         solved = solve(columns)
         shift = 0.0
-        if self.curved.lift is not None:
+        if self.curved.intercept_curvature is not None:
             sums = solved.sum(axis=0)
-            shift = -(lean + float(sums[0])) / (self.curved.lift + float(sums[1]))
+            shift = -(lean + float(sums[0])) / (self.curved.intercept_curvature + float(sums[1]))
         change = solved[:, 0] + shift * solved[:, 1]
         pulled = design.adjoint(change[:, None])[keep, 0]
         return -(slope + pulled) / diagonal[keep], shift
@@ -169,7 +171,7 @@ class OverSamples(System):
         return self.matrix - part.inner_products(weights[dropped])
 
 
-class ConjugateGradients(System):
+class MatrixFree(HingeSystem):
     """Products with the data only, preconditioned by the diagonal; nothing is stored."""
 
     def __init__(self, curved: Curved, deadline: float = np.inf) -> None:
@@ -182,8 +184,8 @@ class ConjugateGradients(System):
         curved = self.curved
         whole = keep.size == curved.diagonal.size
         design = curved.design if whole else curved.design.columns(keep)
-        fits = curved.lift is not None
-        own = 0.0 if curved.lift is None else curved.lift
+        fits = curved.intercept_curvature is not None
+        own = 0.0 if curved.intercept_curvature is None else curved.intercept_curvature
         diagonal = np.append(curved.diagonal[keep], own)
         scale = np.append(self.scale[keep], own + curved.bends.sum() if fits else 1.0)
 
@@ -193,48 +195,7 @@ class ConjugateGradients(System):
             return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
 
         right = -np.append(slope, lean if fits else 0.0)
-        found = _conjugate_gradients(product, right, scale, self.deadline)
+        found = conjugate_gradients(
+            product, 1.0 / scale, right, CG_TOLERANCE, CG_STEPS, self.deadline
+        )
         return found[:-1], float(found[-1])
-
-
-def _conjugate_gradients(
-    product: Callable[[Array], Array], right: Array, scale: Array, deadline: float
-) -> Array:
-    """Preconditioned CG from zero, to a relative residual in the preconditioner's norm.
-
-    It ends at the deadline too: an inexact step still descends.
-    """
-    at, rest = np.zeros_like(right), right.copy()
-    direction = rest / scale
-    size = float(rest @ direction)
-    enough = CG_TOLERANCE**2 * size
-    for _ in range(CG_STEPS):
-        if size <= enough or clock() >= deadline:
-            break
-        moved = product(direction)
-        length = size / float(direction @ moved)
-        at += length * direction
-        rest -= length * moved
-        scaled = rest / scale
-        size, before = float(rest @ scaled), size
-        direction = scaled + (size / before) * direction
-    return at
-
-
-def _factorised(matrix: Array) -> Callable[[Array], Array]:
-    """Cholesky, with the least of the shifts of the diagonal with which it succeeds."""
-    if matrix.size == 0:
-        return lambda right: right
-    diagonal = np.einsum("ii->i", matrix)
-    for lift in RELATIVE_SHIFTS:
-        lifted = matrix if lift == 0.0 else matrix + np.diag(lift * diagonal)
-        # the transpose of the symmetric matrix is in Fortran order: LAPACK does not copy it
-        factor, info = dpotrf(lifted.T, lower=True, clean=False)
-        if info == 0:
-            return lambda right: _solved(factor, right)
-    return lambda right: np.full_like(right, np.nan)
-
-
-def _solved(factor: Array, right: Array) -> Array:
-    solution: Array = dpotrs(factor, right, lower=True)[0]
-    return solution

@@ -14,13 +14,11 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.hinge.model import (
-    centre_of,
-    design_of,
     first_multipliers,
     hinge_objection,
     intercept_ridge,
     l1_of,
-    samples_of,
+    signs_and_caps,
     spread_of,
 )
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge, minimised
@@ -54,7 +52,7 @@ GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Multiplied(State):
     """The state of the proximal method of multipliers.
 
@@ -62,7 +60,7 @@ class Multiplied(State):
     ----------
     at, centre : Centre
         The solution of the last smoothed problem, and the point it was built around. Intercepts
-        are those of centred features, where they are (`design_of`).
+        are those of centred features, where they are (`Problem.centred`).
     scores : (n_samples,)
         Of ``at``.
     members : integers
@@ -85,11 +83,11 @@ class Multiplied(State):
         Steps at the largest sharpness since then.
     """
 
-    at: Centre = None  # type: ignore[assignment]
-    centre: Centre = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
-    members: NDArray[np.intp] = None  # type: ignore[assignment]
-    violations: Array = None  # type: ignore[assignment]
+    at: Centre
+    centre: Centre
+    scores: Array
+    members: NDArray[np.intp]
+    violations: Array
     sharpness: float = COLD_SHARPNESS
     sharpest: float = MAX_SHARPNESS
     proximal: float = 1.0
@@ -132,8 +130,8 @@ class HingeNewton(Solver[Multiplied]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
         coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
-        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
-        scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        intercept = float(problem.centred.intercept(start)[0])
+        scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
         tall = scores.size > coef.size and unit == 1.0
         cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
         at = Centre(coef, intercept, first_multipliers(problem, start, scores))
@@ -142,6 +140,7 @@ class HingeNewton(Solver[Multiplied]):
             centre=at,
             scores=scores,
             members=np.flatnonzero(coef),
+            violations=np.zeros_like(coef),
             sharpness=unit * (WARM_SHARPNESS if coef.any() else cold),
             sharpest=unit * MAX_SHARPNESS,
             stop=stop,
@@ -175,17 +174,17 @@ class HingeNewton(Solver[Multiplied]):
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
-        return Point(coef, np.array([state.at.intercept]) - centre_of(problem) @ coef)
+        return problem.centred.point(coef, np.array([state.at.intercept]))
 
     def dual(self, problem: Problem, state: Multiplied) -> Array:
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         return (-signs * state.at.dual)[:, None]
 
 
 def _pulled(problem: Problem, state: Multiplied) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
-    signs, _ = samples_of(problem)
-    return design_of(problem).adjoint((signs * state.at.dual)[:, None])[:, 0]
+    signs, _ = signs_and_caps(problem)
+    return problem.centred.design.adjoint((signs * state.at.dual)[:, None])[:, 0]
 
 
 def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
@@ -214,7 +213,7 @@ def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
 
 def _value(problem: Problem, state: Multiplied) -> float:
     """The objective."""
-    signs, caps = samples_of(problem)
+    signs, caps = signs_and_caps(problem)
     coef = state.at.coef
     hinge = float(caps @ np.maximum(1.0 - signs * state.scores, 0.0))
     ridge = 0.5 * (intercept_ridge(problem) or 0.0) * state.at.intercept**2
@@ -223,7 +222,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
 
 def _leant(problem: Problem, state: Multiplied) -> float:
     """What the dual bound loses because ``y'a`` is not zero."""
-    signs, _ = samples_of(problem)
+    signs, _ = signs_and_caps(problem)
     ridge = intercept_ridge(problem)
     if ridge is None:
         return 0.0
@@ -262,8 +261,8 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
 
 
 def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
-    design, members, centre = design_of(problem), state.members, state.centre
-    signs, caps = samples_of(problem)
+    design, members, centre = problem.centred.design, state.members, state.centre
+    signs, caps = signs_and_caps(problem)
     l1, l2 = l1_of(problem), problem.penalty.l2
     ridge = intercept_ridge(problem)
     return SmoothedHinge(
@@ -276,21 +275,21 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
         proximal=state.proximal * (max(l1, l2) or UNPENALISED_PROXIMAL),
         ridge=ridge or 0.0,
-        lift=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
+        intercept_proximal=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
     )
 
 
 def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
     """The features of the working set; a copy where they are few, since they are read often."""
-
-    def plain() -> DenseDesign:
-        matrix = np.asfortranarray(design.dense_columns(members))
-        share = design.share * members.size / max(design.n_features, 1)
-        return DenseDesign(matrix, design.ledger, share)
-
     if design.is_dense and design.n_samples * members.size <= COPIED_ENTRIES:
-        return design.remembered("plain columns", plain, members)
+        return design.remembered(_plain_columns, members)
     return design if members.size == design.n_features else design.columns(members)
+
+
+def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
+    matrix = np.asfortranarray(design.dense_columns(members))
+    share = design.share * members.size / max(design.n_features, 1)
+    return DenseDesign(matrix, design.ledger, share)
 
 
 def _sharpness_unit(problem: Problem) -> float:

@@ -14,13 +14,11 @@ from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
 from proxmargin.solvers.hinge.model import (
-    centre_of,
-    design_of,
     first_multipliers,
     hinge_objection,
     intercept_ridge,
     l1_of,
-    samples_of,
+    signs_and_caps,
 )
 from proxmargin.stopping import Stop
 
@@ -37,7 +35,7 @@ SMO_STEPS_PER_SAMPLE = 200
 MAX_RHO = 1e100  # penalty parameter that ends the method: the loss is negligible, none overflows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Split(State):
     """The state of a split of the coefficients into w, which the loss sees, and u, which is sparse.
 
@@ -57,10 +55,10 @@ class Split(State):
         Accuracy of the inner problem.
     """
 
-    smooth: Array = None  # type: ignore[assignment]
-    sparse: Array = None  # type: ignore[assignment]
-    multipliers: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
+    smooth: Array
+    sparse: Array
+    multipliers: Array
+    dual: Array
     intercept: float = 0.0
     rho: float = 0.0
     exactness: float = FIRST_ACCURACY
@@ -105,15 +103,15 @@ class Isvm2(Solver[Split]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Split:
         coef = start.coef[:, 0].copy()
-        intercept = float((start.intercept + centre_of(problem) @ start.coef)[0])
-        scores = design_of(problem).scores(coef[:, None])[:, 0] + intercept
+        intercept = float(problem.centred.intercept(start)[0])
+        scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
         if intercept_ridge(problem) == 0:
             dual = _balanced(problem, dual)
         multipliers = np.zeros_like(coef)
         if coef.any() or start.dual is not None:
-            signs, _ = samples_of(problem)
-            pulled = design_of(problem).adjoint((signs * dual)[:, None])[:, 0]
+            signs, _ = signs_and_caps(problem)
+            pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
             l1 = l1_of(problem)
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
         return Split(
@@ -129,9 +127,9 @@ class Isvm2(Solver[Split]):
         rho = state.rho / problem.loss.sample_count
         stiffness = problem.penalty.l2 + rho
         offset = (rho * state.sparse - state.multipliers) / stiffness
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         dual, intercept = _support_vectors(problem, state, offset, stiffness)
-        pulled = design_of(problem).adjoint((signs * dual)[:, None])[:, 0]
+        pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
         smooth = pulled / stiffness + offset
         sparse = soft_threshold(rho * smooth + state.multipliers, l1_of(problem)) / rho
         moved = replace(
@@ -156,10 +154,10 @@ class Isvm2(Solver[Split]):
 
     def point(self, problem: Problem, state: Split) -> Point:
         coef = state.sparse[:, None]
-        return Point(coef, np.array([state.intercept]) - centre_of(problem) @ coef)
+        return problem.centred.point(coef, np.array([state.intercept]))
 
     def dual(self, problem: Problem, state: Split) -> Array:
-        signs, _ = samples_of(problem)
+        signs, _ = signs_and_caps(problem)
         return (-signs * state.dual)[:, None]
 
 
@@ -234,8 +232,8 @@ def _support_vectors(
     ``min a'YXX'Ya / (2 stiffness) + (Y X offset - 1)'a`` over the box, and ``y'a = 0`` where the
     intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
     """
-    signs, caps = samples_of(problem)
-    design, ridge = design_of(problem), intercept_ridge(problem)
+    signs, caps = signs_and_caps(problem)
+    design, ridge = problem.centred.design, intercept_ridge(problem)
     kernel, scale = design.outer_gram(), 1.0 / stiffness
     if ridge:
         kernel = kernel + stiffness / ridge
@@ -258,6 +256,6 @@ def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before
 
 def _balanced(problem: Problem, dual: Array) -> Array:
     """The heavier class shrunk to the sum of the other."""
-    signs, _ = samples_of(problem)
+    signs, _ = signs_and_caps(problem)
     balanced = problem.loss.balanced((-signs * dual)[:, None], problem.intercept)
     return -signs * balanced[:, 0]

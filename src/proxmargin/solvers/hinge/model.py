@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import centred, standardized
+from proxmargin.designs.standardized import standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin_sum import MarginSum
@@ -15,13 +14,11 @@ from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 
 __all__ = [
-    "centre_of",
-    "design_of",
     "first_multipliers",
     "hinge_objection",
     "intercept_ridge",
     "l1_of",
-    "samples_of",
+    "signs_and_caps",
     "spread_of",
 ]
 
@@ -42,7 +39,7 @@ def hinge_objection(problem: Problem) -> str | None:
     return None
 
 
-def samples_of(problem: Problem) -> tuple[Array, Array]:
+def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
     """Signs, and caps of the multipliers, (n_samples,) each."""
     assert isinstance(problem.loss, MarginSum)
     return problem.loss.signs[:, 0], problem.loss.weights[:, 0]
@@ -57,34 +54,13 @@ def intercept_ridge(problem: Problem) -> float | None:
     return None if isinstance(problem.intercept, Pinned) else problem.intercept.l2
 
 
-def design_of(problem: Problem) -> Design:
-    """The data, centred where the intercept is free: the problem is invariant to shifts.
-
-    Gram matrices of data with large means would suffer from cancellation. Made once a problem.
-    """
-    return problem.remembered("design of hinges", lambda: _centred(problem))
-
-
-def _centred(problem: Problem) -> Design:
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
 def spread_of(problem: Problem) -> float:
-    """Mean square of the lengths of the samples of `design_of`."""
+    """Mean square of the lengths of the samples of `Problem.centred`."""
     shares = problem.loss.shares
     if problem.intercept.is_shift_invariant:
         scale = standardized(problem.design, shares).scale
         return float(np.square(scale[np.isfinite(scale)]).sum())
     return float(shares @ problem.design.row_norms())
-
-
-def centre_of(problem: Problem) -> Array:
-    """The centre that `design_of` subtracts, (n_features,)."""
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares).centre
-    return np.zeros(problem.design.n_features)
 
 
 def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
@@ -94,7 +70,7 @@ def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
     have the same sum. With coefficients they are at the cap for margins below one, zero above, and
     half the cap on the kink.
     """
-    signs, caps = samples_of(problem)
+    signs, caps = signs_and_caps(problem)
     if start.dual is not None:
         return np.clip(-signs * start.dual[:, 0], 0.0, caps)
     if start.coef.any():

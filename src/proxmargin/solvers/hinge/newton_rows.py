@@ -84,7 +84,11 @@ def _are_few(rows: int, columns: int) -> bool:
 
 def newton_rows(design: Design) -> NewtonRows:
     """The `NewtonRows` of a design, made once."""
-    return design.remembered("newton rows", lambda: _kind(design)(design))
+    return design.remembered(_newton_rows)
+
+
+def _newton_rows(design: Design) -> NewtonRows:
+    return _kind(design)(design)
 
 
 def _kind(design: Design) -> type[NewtonRows]:

@@ -13,14 +13,15 @@ from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orth
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.solvers.hinge.curved_system import RELATIVE_SHIFTS, WIDE, Curved, System, system_of
+from proxmargin.solvers.hinge.curved_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
 
-__all__ = ["Centre", "End", "Here", "SmoothedHinge", "minimised"]
+__all__ = ["Centre", "End", "HingePoint", "SmoothedHinge", "minimised"]
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 # Newton step within an orthant
+RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 ORTHANT_CORRECTIONS = 5  # active sets tried, each without all features that change their sign
 ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if these fail
 # line search
@@ -41,7 +42,7 @@ class Centre(NamedTuple):
     dual: Array
 
 
-class Here(NamedTuple):
+class HingePoint(NamedTuple):
     """A point of a smoothed problem.
 
     Attributes
@@ -101,7 +102,7 @@ class SmoothedHinge:
 
         e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
 
-    the proximal terms being ``|w - centre|^2_D / 2`` and ``lift/2 (b - centre)^2``.
+    the proximal terms being ``|w - centre|^2_D / 2`` and ``proximal_b/2 (b - centre)^2``.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class SmoothedHinge:
     proximal : float > 0
         The diagonal of D.
     ridge : float
-    lift : float > 0, or None
+    intercept_proximal : float > 0, or None
         None where there is no intercept.
     """
 
@@ -125,13 +126,13 @@ class SmoothedHinge:
     centre: Centre
     proximal: float
     ridge: float
-    lift: float | None
+    intercept_proximal: float | None
 
     @property
     def rows(self) -> NewtonRows:
         return newton_rows(self.design)
 
-    def at(self, coef: Array, intercept: float, scores: Array | None = None) -> Here:
+    def at(self, coef: Array, intercept: float, scores: Array | None = None) -> HingePoint:
         """The smoothed problem at a point; ``scores`` if they are known."""
         if scores is None:
             scores = self.rows.scores(coef) + intercept
@@ -141,19 +142,20 @@ class SmoothedHinge:
         )
         turn = intercept - self.centre.intercept
         value += net_value(coef, self.centre.coef, self.l1, self.l2, self.proximal)
-        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.lift or 0.0) * turn**2
-        return Here(coef, intercept, scores, dual, free, value)
+        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.intercept_proximal or 0.0) * turn**2
+        return HingePoint(coef, intercept, scores, dual, free, value)
 
-    def slopes(self, here: Here) -> Slopes:
+    def slopes(self, here: HingePoint) -> Slopes:
         signed = self.signs * here.dual
         pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
         rest, pull = net_slopes(
             here.coef, self.centre.coef, pulled, self.l1, self.l2, self.proximal, slope
         )
         lean = 0.0
-        if self.lift is not None:
+        if self.intercept_proximal is not None:
             turn = here.intercept - self.centre.intercept
-            lean = self.ridge * here.intercept + self.lift * turn - float(signed.sum())
+            lean = self.ridge * here.intercept - float(signed.sum())
+            lean += self.intercept_proximal * turn
         unit = max(pull, self.l1) or 1.0
         total = max(float(here.dual.sum()), TINY)
         residual = max(rest / unit, abs(lean) / total)
@@ -161,7 +163,7 @@ class SmoothedHinge:
         noise = 2 * EPS * float(widths @ widths) ** 0.5 * self.rows.largest
         return Slopes(slope, lean, residual, noise / unit, pulled)
 
-    def curved(self, here: Here, index: NDArray[np.intp]) -> Curved:
+    def curved(self, here: HingePoint, index: NDArray[np.intp]) -> Curved:
         """The curvature at a point, in the intercept and the features ``index``."""
         part, bends = self.design, self.widths[here.free]
         if self.rows.is_large(here.free.size, index.size):
@@ -173,13 +175,13 @@ class SmoothedHinge:
             part,
             bends,
             np.full(index.size, self.proximal + self.l2),
-            None if self.lift is None else self.lift + self.ridge,
+            None if self.intercept_proximal is None else self.intercept_proximal + self.ridge,
         )
 
 
 def minimised(
-    smoothed: SmoothedHinge, here: Here, target: float, limit: int, deadline: float
-) -> tuple[Here, End]:
+    smoothed: SmoothedHinge, here: HingePoint, target: float, limit: int, deadline: float
+) -> tuple[HingePoint, End]:
     """Newton steps until the residual is at most ``target``, or the line search fails."""
     steps, slopes = 0, smoothed.slopes(here)
     while True:
@@ -206,8 +208,8 @@ class _Direction(NamedTuple):
 
 
 def _stepped(
-    smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float
-) -> tuple[Here, Slopes] | None:
+    smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
+) -> tuple[HingePoint, Slopes] | None:
     """A Newton step with a line search; None if the line search fails.
 
     Near the solution the decrease of the objective is below rounding. There the slope at the end
@@ -243,20 +245,22 @@ def _stepped(
     return None
 
 
-def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: float) -> _Direction:
+def _direction(
+    smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
+) -> _Direction:
     """The Newton step in the orthant of the non-zero and the violating features."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.l1)
     curved, coef = smoothed.curved(here, index), here.coef[index]
     matrix = few_by_rows(curved.design)
     if matrix is not None:
-        lift = -1.0 if curved.lift is None else curved.lift
-        parts = matrix, curved.bends, curved.diagonal, lift
+        own = -1.0 if curved.intercept_curvature is None else curved.intercept_curvature
+        parts = matrix, curved.bends, curved.diagonal, own
         start = coef, side, slope, slopes.intercept
         move, turn = orthant_step(
             *parts, *start, WIDE, RELATIVE_SHIFTS, ORTHANT_CORRECTIONS, ORTHANT_BREAKPOINTS
         )
     else:
-        model = _Model(system_of(curved, deadline), coef, side, slope, slopes.intercept)
+        model = _Model(hinge_system(curved, deadline), coef, side, slope, slopes.intercept)
         move, turn = _jumped(model)
         if not float(slope @ move) + turn * slopes.intercept < 0:
             move, turn = _walked(model)
@@ -266,7 +270,7 @@ def _direction(smoothed: SmoothedHinge, here: Here, slopes: Slopes, deadline: fl
 class _Model(NamedTuple):
     """A quadratic model: its system, the point, its orthant, and the gradient there."""
 
-    system: System
+    system: HingeSystem
     coef: Array
     side: Array
     slope: Array

@@ -49,13 +49,13 @@ def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
     Decided once, when the solver starts: not where an eigendecomposition would not end before the
     ``deadline``.
     """
+    return problem.remembered(_forms_covariances, deadline=deadline)
+
+
+def _forms_covariances(problem: Problem, deadline: float) -> bool:
     design, side = problem.design, short_side(problem.design)
     work = gram_work(max(design.n_samples, design.n_features), side, design.density)
-
-    def formed() -> bool:
-        return side <= MAX_SIDE and affordable(work + eigen_work(side), deadline)
-
-    return problem.remembered("covariances are formed", formed)
+    return side <= MAX_SIDE and affordable(work + eigen_work(side), deadline)
 
 
 def coordinates_of(problem: Problem) -> Coordinates:

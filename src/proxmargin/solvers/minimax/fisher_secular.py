@@ -38,7 +38,7 @@ LANCZOS_BLOCK = 8  # vectors that a step of the solver adds
 LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual that ends the Krylov space
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FisherState(State):
     """The state of `FisherSecular`.
 
@@ -53,12 +53,12 @@ class FisherState(State):
         Diagonal and subdiagonal of the tridiagonal matrix, the last entry to ``following``.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     dual: Array | None = None
     basis: tuple[Array, ...] = ()
-    following: Array = None  # type: ignore[assignment]
-    diagonal: Array = None  # type: ignore[assignment]
-    beside: Array = None  # type: ignore[assignment]
+    following: Array
+    diagonal: Array
+    beside: Array
 
 
 class _Secular(NamedTuple):
@@ -113,7 +113,12 @@ class FisherSecular(Solver[FisherState]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:
         forms_covariances(problem, stop.deadline)
-        return FisherState(coef=start.coef[:, 0].copy(), following=_means_apart(problem))
+        return FisherState(
+            coef=start.coef[:, 0].copy(),
+            following=_means_apart(problem),
+            diagonal=np.empty(0),
+            beside=np.empty(0),
+        )
 
     def step(self, problem: Problem, state: FisherState) -> FisherState:
         if forms_covariances(problem):
@@ -131,10 +136,7 @@ class FisherSecular(Solver[FisherState]):
         design = coordinates.design
         apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
         values, vectors = design.remembered(  # no part of it depends on kappa
-            "within-class spectrum",
-            lambda: spectrum(np.add(*covariances(loss, design)), variances_of(problem)),
-            loss.form.roots,
-            loss.form.offset,
+            _within_class_spectrum, loss.form.roots, loss.form.offset, problem=problem
         )
         found = _secular(values, vectors.T @ apart, loss.kappa)
         regression = vectors @ found.regression
@@ -178,6 +180,14 @@ def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
     return dual
 
 
+def _within_class_spectrum(
+    design: Design, roots: Array, offset: Array, *, problem: Problem
+) -> tuple[Array, Array]:
+    """The spectrum of the sum of the covariances of the classes, which these weights determine."""
+    loss = ellipsoid_loss(problem)
+    return spectrum(np.add(*covariances(loss, design)), variances_of(problem))
+
+
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
 
@@ -217,8 +227,8 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
 def _lanczos(problem: Problem, state: FisherState) -> FisherState:
     """`LANCZOS_BLOCK` more vectors of the Lanczos basis, with full reorthogonalisation."""
     design, form = problem.design, ellipsoid_loss(problem).form
-    diagonal = [] if state.diagonal is None else list(state.diagonal)
-    beside = [] if state.beside is None else list(state.beside)
+    diagonal = state.diagonal.tolist()
+    beside = state.beside.tolist()
     block = np.zeros((LANCZOS_BLOCK, design.n_features))
     following, count = state.following / np.linalg.norm(state.following), 0
     ended = False

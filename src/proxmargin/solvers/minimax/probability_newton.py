@@ -14,7 +14,8 @@ from proxmargin.designs.base import Array, subtract_outer
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
+from proxmargin.solvers.line_search import increasing_root
+from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.minimax.ellipsoids import (
     coordinates_of,
     covariances,
@@ -55,7 +56,7 @@ LIMIT_NEWTON_STEPS = 3  # for the level of one class where that of the other is 
 LEVEL_PATIENCE_STEPS = 8  # without progress: more than in w, as the gap can rise on the way
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ProbabilityState(State):
     """The state of `ProbabilityNewton`.
 
@@ -78,8 +79,8 @@ class ProbabilityState(State):
         Steps without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    scores: Array = None  # type: ignore[assignment]
+    coef: Array
+    scores: Array
     dual: Array | None = None
     covariances: Array | None = None
     levels: Array | None = None
@@ -182,7 +183,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         at, l2 = _Spread(problem, state), problem.penalty.l2
         unit = at.variance() / l2
         levels = np.maximum(levels, LEVEL_FLOOR * unit)
-        solve = cholesky(at.matrix(l2, 1.0 / levels))
+        solve = inverse_of(at.matrix(l2, 1.0 / levels), overwrite=True)
         coef = at.refined(solve, l2, 1.0 / levels, -at.pull(at.form.offset))
         scores = at.design.scores(coef[:, None])[:, 0]
         reached = replace(state, coef=coef, scores=scores)
@@ -256,7 +257,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             return replace(state, coef=0.0 * apart, scores=0.0 * state.scores), levels
         for _ in range(LIMIT_NEWTON_STEPS):
             others = np.where(collapsed, 0.0, 1.0 / levels)
-            inner = cholesky(outside.T @ at.matrix(l2, others) @ outside)
+            inner = inverse_of(outside.T @ at.matrix(l2, others) @ outside)
             solve = partial(_between, outside, inner)
             coef = at.refined(solve, l2, others, apart)
             state = replace(state, coef=coef, scores=at.design.scores(coef[:, None])[:, 0])
@@ -354,7 +355,7 @@ class _Spread:
     def solved(self, l2: float | Array, rate: Callable[[Array], Array], right: Array) -> Array:
         """Solve ``(l2 I + X' r rate(v of .)) d = right``, rate being `bent` or `weighed`."""
         if self.covariances is not None:
-            return cholesky(self._hessian(l2, rate))(right)
+            return inverse_of(self._hessian(l2, rate), overwrite=True)(right)
 
         def product(direction: Array) -> Array:
             e = self.form.deviations(self.design.scores(direction[:, None])[:, 0])
@@ -439,7 +440,7 @@ class _Spread:
                 total += self.kappa * (b + t * c) / np.sqrt(square) if square > 0 else 0.0
             return float(total)
 
-        return _root(slope)
+        return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)
 
 
 def _gap(problem: Problem, state: ProbabilityState, dual: Array | None) -> float:
@@ -465,32 +466,3 @@ def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:
         wanted[rest] = levels[rest] - np.linalg.solve(part, slope[rest])
     moved: Array = np.clip(wanted, SMALLEST_LEVEL_RATIO * levels, LARGEST_LEVEL_RATIO * levels)
     return moved
-
-
-def _root(slope: Callable[[float], float]) -> float:
-    """The root of an increasing function, by doubling, then false position and bisection in turn.
-
-    Zero where the function does not start below zero.
-    """
-    first = slope(0.0)
-    if not first < 0.0:
-        return 0.0
-    low, high, t = 0.0, np.inf, 1.0
-    at_low, at_high = first, np.inf
-    for trial in range(LINE_SEARCH_STEPS):
-        here = slope(t)
-        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
-            return t
-        if here < 0.0:
-            low, at_low = t, here
-        else:
-            high, at_high = t, here
-        if high == np.inf:
-            t = 2.0 * t
-        elif trial % 2 == 0:
-            t = low + (high - low) * at_low / (at_low - at_high)
-        else:
-            t = 0.5 * (low + high)
-        if t in (low, high):
-            return t
-    return low

@@ -18,7 +18,7 @@ from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
-from proxmargin.solvers.programs.restricted_program import Program, Vertex
+from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
 
 __all__ = ["HingeProgram", "hinge_program"]
 
@@ -87,7 +87,7 @@ class HingeProgram:
         """Number of rows above those of the loss."""
         return self.sums + self.limits
 
-    def restricted(self, rows: Ids, columns: Columns) -> Program:
+    def restricted(self, rows: Ids, columns: Columns) -> RestrictedProgram:
         """The program of some rows of the loss and some columns of the gauge."""
         size = (self.above + rows.size, self.ahead + columns.parts.size)
         entries = _Triplets.joined([
@@ -105,7 +105,7 @@ class HingeProgram:
             price = [self.level.price / self.gauge.strength]
         else:
             price = []
-        return Program(
+        return RestrictedProgram(
             cost=np.concatenate([np.zeros(self.free), price, loss, columns.costs]),
             lower=lower,
             upper=np.full(size[1], np.inf),

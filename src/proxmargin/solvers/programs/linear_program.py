@@ -35,7 +35,7 @@ WARM_DUAL_NORM = 0.98  # dual norm from which a column enters; active ones have 
 ROW_TOLERANCE = 1e-12  # violation of a row that is not in the program, in units of the margin
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Generated(State):
     """The generated rows and columns, and the last vertex of their program.
 
@@ -58,11 +58,11 @@ class Generated(State):
     deadline : float
     """
 
-    at: Point = None  # type: ignore[assignment]
+    at: Point
     scores: Array | None = None
     dual: Array | None = None
-    rows: Ids = None  # type: ignore[assignment]
-    columns: Columns = None  # type: ignore[assignment]
+    rows: Ids
+    columns: Columns
     basis: Basis | None = None
     multiplier: float = 1.0
     pivots: int = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
 
-__all__ = ["Basis", "Program", "Vertex", "solved"]
+__all__ = ["Basis", "RestrictedProgram", "Vertex", "solved"]
 
 Status = NDArray[np.int8]
 # codes of a column or a row in a basis, as HiGHS numbers them
@@ -38,7 +38,7 @@ class Basis(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class RestrictedProgram:
     """``min cost'x  s.t.  lower <= x <= upper,  row_lower <= matrix x <= row_upper``.
 
     Parameters
@@ -76,7 +76,7 @@ class Vertex(NamedTuple):
 
 
 def solved(
-    program: Program,
+    program: RestrictedProgram,
     basis: Basis | None,
     *,
     pivots: int = UNLIMITED_PIVOTS,
@@ -115,7 +115,7 @@ def solved(
     return _vertex(highs, solver, program)
 
 
-def _given(highs: Any, program: Program) -> tuple[Any, ...]:
+def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
     """A program as arrays, which HiGHS copies at once; attributes go entry by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
@@ -147,7 +147,7 @@ def _basis(highs: Any, basis: Basis) -> Any:
     return given
 
 
-def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
+def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
     found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
     known = highs.HighsModelStatus
     return Vertex(
@@ -160,7 +160,7 @@ def _vertex(highs: Any, solver: Any, program: Program) -> Vertex:
     )
 
 
-def _without_rounding(program: Program, columns: Array) -> Array:
+def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
     """``columns`` with exact zeros where a degenerate vertex has them up to rounding."""
     starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
     effects = np.zeros(columns.size)

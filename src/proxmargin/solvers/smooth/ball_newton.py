@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
@@ -17,15 +16,14 @@ from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
-    centre_of,
     eliminated,
     expanded,
     line_search,
     next_share,
-    well_centred,
 )
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -56,7 +54,7 @@ ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no
 PATIENCE_STEPS = 6  # without progress: gap and objective have reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BallNewtonState(PricedState):
     """The state of the ball-constrained Newton method.
 
@@ -79,9 +77,9 @@ class BallNewtonState(PricedState):
         Steps without progress.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    at: Expansion = None  # type: ignore[assignment]
-    gradient: Array = None  # type: ignore[assignment]
+    coef: Array
+    at: Expansion
+    gradient: Array
     share: float = 0.0
     multiplier: float = 0.0
     objective: float = np.inf
@@ -144,19 +142,21 @@ class BallNewton(Solver[BallNewtonState]):
         return gram_work(long, side, design.density) + factors * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
-        coordinates, centre = _views(problem)
+        coordinates = _coordinates(problem)
         coef = coordinates.of(start.coef[:, 0])
         coef = _inside(problem, coef)
-        intercept = float(start.intercept[0] + centre @ start.coef[:, 0])
+        intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
-        state = BallNewtonState(coef=coef, tol=CLAIM_FRACTION * stop.tol)
-        begun = self._priced(problem, state, intercept, scores)
+        at = expanded(problem, scores, intercept, 0.0)
+        gradient, tol = _gradient(problem, at), CLAIM_FRACTION * stop.tol
+        state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=tol)
+        begun = self._priced(problem, state)
         # a large polishing step costs more than its digits are worth
         small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        design, at = _views(problem)[0].design, state.at
+        design, at = _coordinates(problem).design, state.at
         matrix, mean = eliminated(problem, design, at.bend)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
@@ -168,31 +168,29 @@ class BallNewton(Solver[BallNewtonState]):
         moved = design.scores(found.step[:, None])[:, 0] + move
         length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
         change = length * float(np.linalg.norm(found.step))
+        share = next_share(state.share, length)
+        scores, intercept = at.scores + length * moved, at.intercept + length * move
+        there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
             coef=_inside(problem, state.coef + length * found.step),
-            share=next_share(state.share, length),
+            at=there,
+            gradient=_gradient(problem, there),
+            share=share,
             multiplier=found.multiplier,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
-        intercept = at.intercept + length * move
-        priced = self._priced(problem, reached, intercept, at.scores + length * moved)
+        priced = self._priced(problem, reached)
         stuck = change == 0.0 and state.share == 0.0
         return priced.but(finished=priced.idle >= PATIENCE_STEPS or stuck)
 
-    def _priced(
-        self, problem: Problem, state: BallNewtonState, intercept: float, scores: Array
-    ) -> BallNewtonState:
-        """The best intercept, the loss around the point, its gradient and the gap."""
-        at = expanded(problem, scores, intercept, state.share)
-        gradient = _views(problem)[0].design.adjoint(at.dual[:, None])[:, 0]
-        reach = problem.penalty.conjugate(gradient[:, None])
-        lost = reach + float(gradient @ state.coef)
+    def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
+        """The objective and the gap of the state's point."""
+        at, gradient = state.at, state.gradient
+        lost = problem.penalty.conjugate(gradient[:, None]) + float(gradient @ state.coef)
         better = lost < GAP_REDUCTION * state.gap
         better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
         return state.but(
-            at=at,
-            gradient=gradient,
             objective=at.value,
             gap=min(lost, state.gap),
             relative_gap=lost / max(abs(at.value), problem.negligible),
@@ -204,25 +202,29 @@ class BallNewton(Solver[BallNewtonState]):
         return state.observed()
 
     def point(self, problem: Problem, state: BallNewtonState) -> Point:
-        coordinates, centre = _views(problem)
+        coordinates = _coordinates(problem)
         coef = _inside(problem, coordinates.coef(state.coef))
-        return Point(coef[:, None], np.array([state.at.intercept - float(centre @ coef)]))
+        return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
         # coefficients mapped back from the span carry rounding that these scores do not have
-        whole = isinstance(_views(problem)[0], AllFeatures)
+        whole = isinstance(_coordinates(problem), AllFeatures)
         return state.at.scores[:, None] if whole else None
 
 
-def _views(problem: Problem) -> tuple[Coordinates, Array]:
-    """The coordinates in which steps are taken, and the centre of the data."""
+def _coordinates(problem: Problem) -> Coordinates:
+    """The coordinates in which steps are taken, of the centred data."""
+    whole = problem.centred.design
+    return in_short_coordinates(whole) if _is_round(problem) else problem.remembered(_as_they_are)
 
-    def views() -> tuple[Coordinates, Array]:
-        whole = well_centred(problem)
-        coordinates = in_short_coordinates(whole) if _is_round(problem) else AllFeatures(whole)
-        return coordinates, centre_of(problem, whole)
 
-    return problem.remembered("ball views", views)
+def _as_they_are(problem: Problem) -> Coordinates:
+    return AllFeatures(problem.centred.design)
+
+
+def _gradient(problem: Problem, at: Expansion) -> Array:
+    """Of the loss in the coefficients."""
+    return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 
 
 def _ball(problem: Problem) -> Ball:
@@ -273,16 +275,15 @@ def _minimised(
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
         return _InBall(step, guess)
-    lift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
+    shift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
     for _ in range(MAX_SECULAR_STEPS):
-        try:
-            factor = cho_factor(_lifted(matrix, lift + mu), lower=True, check_finite=False)
-        except LinAlgError:
-            lift *= SHIFT_GROWTH
+        factor = cholesky(matrix, [shift + mu])
+        if factor is None:
+            shift *= SHIFT_GROWTH
             continue
-        step = -cho_solve(factor, gradient + mu * at, check_finite=False)
+        step = -factor.solve(gradient + mu * at)
         reached = at + step
         size = float(np.linalg.norm(reached))
         if mu == 0.0 and size <= radius:
@@ -293,7 +294,7 @@ def _minimised(
             break
         low, high = (mu, high) if size > radius else (low, mu)
         # d|x|/dmu = -|L^-1 x|^2 / |x|
-        slope = float(np.sum(solve_triangular(factor[0], reached, lower=True) ** 2))
+        slope = float(np.sum(factor.solve_half(reached) ** 2))
         newton = mu + (size / radius - 1.0) * size**2 / slope if slope > 0 else 0.0
         inside = low < newton < high or (newton <= 0.0 == low)
         wanted = max(newton, 0.0) if inside else 0.5 * (low + high)
@@ -301,9 +302,3 @@ def _minimised(
             break
         mu = wanted
     return _InBall(step, mu)
-
-
-def _lifted(matrix: Array, lift: float) -> Array:
-    lifted = matrix.copy()
-    np.einsum("ii->i", lifted)[:] += lift
-    return lifted

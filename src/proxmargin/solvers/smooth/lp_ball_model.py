@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proxmargin.losses.base import Array
-from proxmargin.solvers.linear_algebra import cholesky
+from proxmargin.solvers.linear_algebra import inverse_of
 
 __all__ = ["minimised_in_ball"]
 
@@ -60,7 +60,7 @@ def minimised_in_ball(
     of `ball_interior_point`, which has no singularity at zero coefficients, until the complementary
     products are at most ``accuracy`` times the decrease of the model.
     """
-    step = -cholesky(matrix.copy())(gradient)
+    step = -inverse_of(matrix)(gradient)
     if float(np.linalg.norm(at + step, p)) <= radius:
         return step
     slope = radius * (gradient - matrix @ at)
@@ -125,7 +125,7 @@ class _System:
         self.tilt = self.root * (up - down) / self.along
         matrix = model.matrix.copy()
         np.einsum("ii->i", matrix)[:] += stiffness
-        self.solve = cholesky(matrix)
+        self.solve = inverse_of(matrix, overwrite=True)
         self.beside = self.solve(self.tilt)
         self.give = float(at.slacks[-1] / at.multipliers[-1])
         self.bend = self.give + float((1.0 / self.along).sum() + self.tilt @ self.beside)

@@ -12,15 +12,14 @@ import numpy as np
 
 from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.standardized import centred
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.problem import Problem
+from proxmargin.solvers.line_search import increasing_root
 
 __all__ = [
     "Expansion",
     "Hessian",
-    "centre_of",
     "curvature_in_shift",
     "eliminated",
     "expanded",
@@ -28,7 +27,6 @@ __all__ = [
     "line_search",
     "loss_of",
     "next_share",
-    "well_centred",
 ]
 
 # exact line search
@@ -85,23 +83,6 @@ def loss_of(problem: Problem) -> MarginSum:
     return problem.loss
 
 
-def well_centred(problem: Problem) -> Design:
-    """The data, centred where the intercept is free: the problem is invariant to shifts.
-
-    With the intercept eliminated the Hessian is a covariance, which cancellation would spoil if
-    it were formed from data with large means.
-    """
-    if problem.intercept.is_shift_invariant:
-        return centred(problem.design, problem.loss.shares)
-    return problem.design
-
-
-def centre_of(problem: Problem, design: Design) -> Array:
-    """The centre of what `well_centred` returned; zero for the data as they are."""
-    centre: Array = getattr(design, "centre", np.zeros(design.n_features))
-    return np.zeros(design.n_features) if design is problem.design else centre
-
-
 def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:
     """The best intercept for these scores, and the loss around it.
 
@@ -156,9 +137,9 @@ def line_search(
     slope, bend : float
         ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
     """
-    loss, lift = loss_of(problem), problem.intercept.l2
-    slope += lift * at.intercept * move
-    bend += lift * move * move
+    loss, ridge = loss_of(problem), problem.intercept.l2
+    slope += ridge * at.intercept * move
+    bend += ridge * move * move
     if loss.phi.scalars is None:
         return _exact_step(loss, at.scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
@@ -207,32 +188,13 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
     return bend
 
 
-def _exact_step(loss: MarginSum, scores: Array, moved: Array, lift: float, bend: float) -> float:
+def _exact_step(loss: MarginSum, scores: Array, moved: Array, fixed: float, bend: float) -> float:
     """`compiled.newton.exact_step` for losses without scalar functions."""
     signs = loss.signs[:, 0]
     margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
 
     def slope(step: float) -> float:
         t = margins + step * signs * moved
-        return lift + step * bend - float(rates @ loss.phi.descent(t))
+        return fixed + step * bend - float(rates @ loss.phi.descent(t))
 
-    first = slope(0.0)
-    if not first < 0.0:
-        return 0.0
-    low, high, step = 0.0, np.inf, 1.0
-    at_low, at_high = first, np.inf
-    for trial in range(LINE_SEARCH_STEPS):
-        here = slope(step)
-        if abs(here) <= LINE_SEARCH_TOLERANCE * abs(first):
-            return step
-        if here < 0.0:
-            low, at_low = step, here
-        else:
-            high, at_high = step, here
-        if high == np.inf:
-            step = 2.0 * step
-        elif trial % 2 == 0:
-            step = low + (high - low) * at_low / (at_low - at_high)
-        else:
-            step = 0.5 * (low + high)
-    return low
+    return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)

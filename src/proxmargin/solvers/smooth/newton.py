@@ -52,7 +52,7 @@ STAGE_GAP = 0.3  # relative gap at which a stage is left, of its width: the chan
 STAGE_THETA = 0.1  # majoriser weight at the start of a stage: it starts close to its solution
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Pursuit(PricedState):
     """The state of `ProximalNewton`.
 
@@ -76,11 +76,11 @@ class Pursuit(PricedState):
         Iterations without a smaller violation or a new feature in the working set.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
-    working: ColumnSet = None  # type: ignore[assignment]
-    violations: Array = None  # type: ignore[assignment]
+    scores: Array
+    working: ColumnSet
+    violations: Array
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
@@ -174,6 +174,7 @@ class ProximalNewton(Solver[Pursuit]):
             intercept=float(start.intercept[0]),
             scores=(problem.design.scores(start.coef) + start.intercept)[:, 0],
             working=ColumnSet.of(problem, members),
+            violations=np.zeros(start.coef.shape[0]),
             width=max(loss.phi.zone, FIRST_WIDTH),
             tol=CLAIM_FRACTION * stop.tol,
             limit=self.max_iter if stop.max_iter is None else stop.max_iter,

@@ -15,12 +15,11 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
-from proxmargin.problem import Point, Problem
+from proxmargin.problem import Centred, Point, Problem
 from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
-from proxmargin.solvers.linear_algebra import cholesky, conjugate_gradients
+from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
-    centre_of,
     curvature_in_shift,
     eliminated,
     expanded,
@@ -28,7 +27,6 @@ from proxmargin.solvers.smooth.margin_model import (
     line_search,
     loss_of,
     next_share,
-    well_centred,
 )
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
@@ -60,7 +58,7 @@ PATIENCE_STEPS = 8  # without progress: gap and objective have reached rounding
 EXACT_GAP = 1e-20  # relative gap that leaves nothing to polish
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RidgeNewtonState(PricedState):
     """The state of Newton's method.
 
@@ -86,9 +84,9 @@ class RidgeNewtonState(PricedState):
         After which CG starts no further product.
     """
 
-    inner: Array = None  # type: ignore[assignment]
-    at: Expansion = None  # type: ignore[assignment]
-    slope: Array = None  # type: ignore[assignment]
+    inner: Array
+    at: Expansion
+    slope: Array
     share: float = 0.0
     ridge: float = 0.0
     objective: float = np.inf
@@ -141,15 +139,18 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         form = _form(problem, stop.deadline)
         inner = form.inner(start.coef[:, 0])
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
+        share = first_share(problem)
+        at = expanded(problem, form.products(inner) + intercept, intercept, share)
         state = RidgeNewtonState(
             inner=inner,
-            share=first_share(problem),
+            at=at,
+            slope=form.pulled(at.dual),
+            share=share,
             ridge=_first_ridge(problem, form.design),
             tol=CLAIM_FRACTION * stop.tol,
             deadline=stop.deadline,
         )
-        begun = _priced(problem, form, state, form.products(inner) + intercept, intercept)
-        return begun.but(unpolished=stop.polish, idle=0)
+        return _priced(problem, form, state).but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         form, l2, at, inner = _form(problem), state.ridge, state.at, state.inner
@@ -159,14 +160,18 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         bend = l2 * form.inner_product(step.direction, step.direction, moved)
         length = line_search(problem, at, step.moved, step.move, slope, bend)
         change = length * float(np.linalg.norm(step.direction))
+        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
+        share = next_share(state.share, length)
+        there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
             inner=inner + length * step.direction,
-            share=next_share(state.share, length),
+            at=there,
+            slope=form.pulled(there.dual),
+            share=share,
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
         )
-        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
-        return _priced(problem, form, reached, scores, intercept)
+        return _priced(problem, form, reached)
 
     def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
         return state.observed()
@@ -181,25 +186,21 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         return _form(problem).dual(problem, state)
 
 
-def _priced(
-    problem: Problem, form: _Form, state: RidgeNewtonState, scores: Array, intercept: float
-) -> RidgeNewtonState:
-    """Expand the loss at the best intercept; the gap; and the next ridge of the homotopy."""
-    inner, ridge, final = state.inner, state.ridge, problem.penalty.l2
-    at = expanded(problem, scores, intercept, state.share)
-    reached = state.but(at=at, slope=form.pulled(at.dual))
+def _priced(problem: Problem, form: _Form, state: RidgeNewtonState) -> RidgeNewtonState:
+    """The objective and the gap of the state's point, and the next ridge of the homotopy."""
+    at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
     square = form.inner_product(inner, inner, at.scores - at.intercept)
-    objective, gap = at.value + 0.5 * ridge * square, form.gap(reached, ridge)
+    objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
     passing = ridge > final
-    proved = form.proved(problem, reached) if passing else gap
+    proved = form.proved(problem, state) if passing else gap
     least = max(at.value + 0.5 * final * square, problem.negligible)
     if not passing and gap > state.tol * least:
-        proved = min(gap, form.proved(problem, reached))
+        proved = min(gap, form.proved(problem, state))
     better = passing or gap < GAP_REDUCTION * state.gap
     better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
     idle = 0 if better else state.idle + 1
     still = state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
-    return reached.but(
+    return state.but(
         ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
         objective=objective,
         gap=np.inf if passing else min(gap, state.gap),
@@ -221,8 +222,8 @@ class _Form(ABC):
     centre : (n_features,)
     """
 
-    def __init__(self, problem: Problem, design: Design) -> None:
-        self.design, self.centre = design, centre_of(problem, design)
+    def __init__(self, data: Centred) -> None:
+        self.design, self.centre = data
 
     def inner(self, coef: Array) -> Array:
         return coef.copy()
@@ -265,7 +266,7 @@ class _Narrow(_Form):
     def newton(self, problem: Problem, state: RidgeNewtonState) -> _Step:
         matrix, mean = eliminated(problem, self.design, state.at.bend)
         np.einsum("ii->i", matrix)[:] += state.ridge
-        direction = cholesky(matrix.T)(-(state.slope + state.ridge * state.inner))
+        direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
         move = -float(mean @ direction)
         return _Step(direction, move, self.products(direction) + move)
 
@@ -277,7 +278,7 @@ class _Wide(_Form):
         if not coef.any():
             return np.zeros(self.design.n_samples)
         scores = self.design.scores(coef[:, None])[:, 0]
-        return cholesky(self.design.outer_gram().copy())(scores)
+        return inverse_of(self.design.outer_gram())(scores)
 
     def coef(self, inner: Array) -> Array:
         return self.design.adjoint(inner[:, None])[:, 0]
@@ -338,9 +339,9 @@ class _Wide(_Form):
         if not np.isfinite(curvature_in_shift(problem, at.bend)):
             step[curved] = by_score
             return step, 0.0
-        lift = problem.intercept.l2 / l2
-        level = float(by_shift.sum()) + lift
-        surplus = float(by_score.sum() + (step + state.inner).sum()) - lift * at.intercept
+        own = problem.intercept.l2 / l2
+        level = float(by_shift.sum()) + own
+        surplus = float(by_score.sum() + (step + state.inner).sum()) - own * at.intercept
         move = surplus / level if level > 0 else 0.0
         step[curved] = by_score - move * by_shift
         return step, move
@@ -353,14 +354,14 @@ class _Wide(_Form):
         """
         whole, root = self.design.outer_gram(), np.sqrt(bend)
         inner = whole if curved.all() else whole[np.ix_(curved, curved)]
-        most = self.design.remembered("size of inner products", lambda: np.linalg.norm(whole))
-        condition = 1.0 + float(bend.max(initial=0.0)) * float(most) / l2
+        most = self.design.remembered(_gram_norm)
+        condition = 1.0 + float(bend.max(initial=0.0)) * most / l2
         products = 0.5 * np.sqrt(condition) * np.log(2.0 / DUAL_CG_TOLERANCE)
         if products * FACTOR_SAMPLES > root.size:
             system = inner * root
             system *= root[:, None]
             np.einsum("ii->i", system)[:] += l2
-            return cholesky(system.T)(right)  # Fortran order: LAPACK does not copy it
+            return inverse_of(system, overwrite=True)(right)
 
         def product(v: Array) -> Array:
             return root * (inner @ (root * v)) + l2 * v
@@ -398,9 +399,13 @@ class _Large(_Form):
         return _Step(direction, move, self.products(direction) + move)
 
 
+def _gram_norm(design: Design) -> float:
+    return float(np.linalg.norm(design.outer_gram()))
+
+
 def _form(problem: Problem, deadline: float = np.inf) -> _Form:
     """The form for the shape of the data and the time left, chosen once a problem."""
-    return problem.remembered("ridge form", lambda: _new_form(problem, deadline))
+    return problem.remembered(_new_form, deadline=deadline)
 
 
 def _new_form(problem: Problem, deadline: float) -> _Form:
@@ -414,12 +419,12 @@ def _new_form(problem: Problem, deadline: float) -> _Form:
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)
     if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
-        return _Large(problem, well_centred(problem) if dense else raw)
+        return _Large(problem.centred if dense else Centred(raw, np.zeros(features)))
     few = (
         samples
         <= (GRAM_SAMPLES_PER_FEATURE if dense and not _is_weak(problem, raw) else 1.0) * features
     )
-    return (_Wide if few else _Narrow)(problem, well_centred(problem))
+    return (_Wide if few else _Narrow)(problem.centred)
 
 
 def _is_weak(problem: Problem, design: Design) -> bool:

@@ -12,7 +12,7 @@ from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
 from proxmargin.compiled.solvers.proximal_newton import pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.standardized import centred, standardized
+from proxmargin.designs.standardized import standardized
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.minimize import minimize
 from proxmargin.penalties.elastic_net import ElasticNet
@@ -48,7 +48,7 @@ VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one i
 PATIENCE_STEPS = 5  # without progress: violations have reached rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TallState(PricedState):
     """The state of `TallNewton`.
 
@@ -72,17 +72,17 @@ class TallState(PricedState):
         Iterations without a smaller violation.
     """
 
-    coef: Array = None  # type: ignore[assignment]
+    coef: Array
     intercept: float = 0.0
-    scores: Array = None  # type: ignore[assignment]
-    dual: Array = None  # type: ignore[assignment]
-    slope: Array = None  # type: ignore[assignment]
+    scores: Array
+    dual: Array
+    slope: Array
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
     bend: Array | None = None
     matrix: Array | None = None
-    major: Array = None  # type: ignore[assignment]
+    major: Array
     idle: int = 0
 
 
@@ -117,14 +117,16 @@ class TallNewton(Solver[TallState]):
         loss, _ = _parts(problem)
         if not start.coef.any():
             start = _from_some_samples(problem, start, stop)
-        design, centre = _design(problem)
-        intercept = float((start.intercept + centre @ start.coef)[0])
+        design = problem.centred.design
+        intercept = float(problem.centred.intercept(start)[0])
         return self._priced(
             problem,
             TallState(
                 coef=start.coef[:, 0].copy(),
                 intercept=intercept,
                 scores=design.scores(start.coef)[:, 0] + intercept,
+                dual=np.zeros(design.n_samples),
+                slope=np.zeros(design.n_features),
                 major=loss.phi.smoothness * _squares(problem),
                 tol=CLAIM_FRACTION * stop.tol,
             ),
@@ -132,7 +134,7 @@ class TallNewton(Solver[TallState]):
 
     def step(self, problem: Problem, state: TallState) -> TallState:
         loss, penalty = _parts(problem)
-        design, _ = _design(problem)
+        design = problem.centred.design
         bend = np.empty_like(state.scores)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         curvature_weights(loss.phi.scalars, state.scores, signs, weights, 0.0, bend)
@@ -179,13 +181,12 @@ class TallNewton(Solver[TallState]):
         """Tighten the tolerance after a claim that was not confirmed, and recompute the scores."""
         if not state.claims:
             return state
-        scores = _design(problem)[0].scores(state.coef[:, None])[:, 0] + state.intercept
+        scores = problem.centred.design.scores(state.coef[:, None])[:, 0] + state.intercept
         return state.observed().but(scores=scores)
 
     def point(self, problem: Problem, state: TallState) -> Point:
-        centre = _design(problem)[1]
         coef = state.coef[:, None]
-        return Point(coef, np.array([state.intercept]) - centre @ coef)
+        return problem.centred.point(coef, np.array([state.intercept]))
 
     def _direction(
         self, state: TallState, matrix: Array, cross: Array, total: float, penalty: ElasticNet
@@ -214,7 +215,7 @@ class TallNewton(Solver[TallState]):
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual, free = np.empty(scores.size), problem.fits_intercept
         intercept += settle(loss.phi.scalars, scores, signs, weights, free, ridge, intercept, dual)
-        slope = _design(problem)[0].adjoint(dual[:, None])[:, 0]
+        slope = problem.centred.design.adjoint(dual[:, None])[:, 0]
         worst, objective, gap = pricing(
             loss.phi.scalars,
             scores,
@@ -274,20 +275,8 @@ def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     return minimize(some, ProximalNewton(), stop=rough).point
 
 
-def _design(problem: Problem) -> tuple[Design, Array]:
-    """The data, centred where the intercept is free: the problem is invariant to shifts.
-
-    With the intercept eliminated the Hessian is a covariance, which cancellation would spoil if
-    it were formed from data with large means.
-    """
-    if problem.intercept.is_shift_invariant:
-        design = centred(problem.design, problem.loss.shares)
-        return design, design.centre
-    return problem.design, np.zeros(problem.design.n_features)
-
-
 def _squares(problem: Problem) -> Array:
-    """Weighted mean square of each feature of `_design`."""
+    """Weighted mean square of each centred feature."""
     shares = problem.loss.shares
     if problem.intercept.is_shift_invariant:
         scale = standardized(problem.design, shares).scale  # computed with the centre already

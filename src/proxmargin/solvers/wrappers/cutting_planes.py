@@ -56,7 +56,7 @@ class Cut(NamedTuple):
         return self.penalty + multiplier * self.excess
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Bracket(State):
     """The two lines that bracket the maximum, and the best dual point.
 
@@ -79,7 +79,7 @@ class Bracket(State):
     stop : Stop
     """
 
-    over: Cut = None  # type: ignore[assignment]
+    over: Cut
     under: Cut | None = None
     proof: Array | None = None
     lower: float = 0.0
@@ -87,7 +87,7 @@ class Bracket(State):
     turn: int = 0
     idle: int = 0
     open: float = np.inf
-    stop: Stop = None  # type: ignore[assignment]
+    stop: Stop
 
 
 @dataclass(frozen=True)

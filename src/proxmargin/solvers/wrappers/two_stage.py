@@ -23,14 +23,14 @@ from proxmargin.traits import Trait
 __all__ = ["MulticlassTwoStage", "TwoStage"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Staged(State):
     """Stage one while ``second`` is None; ``settled`` counts iterations that meet rule (20)."""
 
-    first: Momentum = None  # type: ignore[assignment]
+    first: Momentum
     second: Restricted | None = None
     settled: int = 0
-    stop: Stop = None  # type: ignore[assignment]
+    stop: Stop
 
 
 @dataclass(frozen=True)

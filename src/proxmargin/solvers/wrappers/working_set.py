@@ -27,7 +27,7 @@ TOL_REDUCTION = 0.03  # factor each time
 MIN_TOL_FACTOR = 1e-5  # total factor at which the method gives up
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Restricted(State):
     """The state of a working-set method.
 
@@ -49,9 +49,9 @@ class Restricted(State):
         Factor on the inner tolerance; it falls when the inner solver returns its start.
     """
 
-    coef: Array = None  # type: ignore[assignment]
-    intercept: Array = None  # type: ignore[assignment]
-    members: NDArray[np.intp] = None  # type: ignore[assignment]
+    coef: Array
+    intercept: Array
+    members: NDArray[np.intp]
     violations: Array | None = None
     dual: Array | None = None
     relative_gap: float = np.inf

@@ -1,9 +1,4 @@
-"""Ranges of nu and kappa that give a margin.
-
-Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
-``nu_max`` it has no dual point. From ``kappa_max`` on the ellipsoids of the minimax models meet.
-In the space of a kernel all this is that of models with at most `KERNEL_RANK` support vectors.
-"""
+"""Range of kappa that gives a margin: the ellipsoids of the classes meet at ``kappa_max``."""
 
 from __future__ import annotations
 
@@ -11,44 +6,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, lsmr
-from sklearn.base import BaseEstimator
 
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import (
-    DenseDesign,
-    Design,
-    SparseDesign,
-    StandardizedDesign,
-    as_design,
-    standardized,
-)
-from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.low_rank import factorise
-from proxmargin.designs.standardized import rescaled
-from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_choice, validated, validated_weights
-from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
+from proxmargin.designs import Design, standardized
+from proxmargin.inputs.validation import check_choice
+from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.losses.base import Array
-from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.pace import affordable, eigen_work, gram_work
 
-__all__ = [
-    "KERNEL_RANK",
-    "kappa_max",
-    "largest_kappa",
-    "largest_nu",
-    "nu_range",
-    "smallest_nu",
-    "with_features",
-]
+__all__ = ["kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
-KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
-TIMED_OUT = 1  # status of `scipy.optimize.linprog` at its time limit
-SEPARATING_STEPS = (10, 40, 160)  # of LSMR, for separating hyperplanes before the linear program
 # by one dense eigendecomposition
 MAX_DIRECT = 3000  # smaller of samples and features up to which it is the fastest
 BLOCK = 64  # columns of the n x n Gram matrix formed at a time
@@ -63,42 +32,6 @@ MIN_LSMR_STEPS = 4  # at least, whatever the deadline
 # balance of the two ellipsoids
 KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa
 SEARCH_STEPS = 200  # at most
-
-
-def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
-    """The values of nu for which a nu-SVM with intercept has a margin: ``nu_min < nu <= nu_max``.
-
-    Of `NuSVC` with a linear kernel; ``nu_max`` is the same for every kernel.
-
-    ``nu_max = 2 min(S+, S-) / S`` with the weights S+ and S- of the classes. ``nu_min`` is the
-    largest nu at which the reduced convex hulls of the classes meet, 0 where even the hulls
-    themselves do not: the data can then be separated.
-
-    Parameters
-    ----------
-    X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
-    y : (n_samples,) labels of two classes
-    sample_weight : (n_samples,), optional
-
-    Returns
-    -------
-    nu_min, nu_max : float
-        ``nu_min >= nu_max`` where no nu gives a margin. The accuracy of ``nu_min`` is that of a
-        linear program, about 1e-7.
-
-    Raises
-    ------
-    ValueError
-        For bad data, or other than two classes.
-    RuntimeError
-        Where the linear program could not be solved.
-
-    Notes
-    -----
-    Ito, Takeda and Toh (2017, 3.2.4), who print max for min.
-    """
-    design, signs, shares = _checked(X, y, sample_weight)
-    return smallest_nu(design, signs, shares), largest_nu(signs, shares)
 
 
 def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
@@ -125,147 +58,8 @@ def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
         For bad data, other than two classes, or an unknown model.
     """
     check_choice("model", model, MODELS)
-    design, signs, shares = _checked(X, y, sample_weight)
+    design, signs, shares = checked(X, y, sample_weight)
     return largest_kappa(design, signs, shares, model)
-
-
-def _checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
-    X, y = validated(_Data(), X, y)
-    targets = Targets.encode(y, validated_weights(sample_weight, X), None)
-    if targets.classes.size != 2:
-        raise ValueError(
-            f"y holds {targets.classes.size} classes: nu and kappa are parameters of binary models"
-        )
-    live = np.flatnonzero(targets.weights)
-    if live.size < targets.weights.size:
-        X, targets = X[live], targets.picked(live)
-    return as_design(X), targets.signs(1)[:, 0], targets.shares
-
-
-class _Data(BaseEstimator):  # type: ignore[misc]
-    """The estimator named in the messages of scikit-learn's checks."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-# -- in the space of a kernel -------------------------------------------------------------------
-
-
-def with_features(design: Design, deadline: float = np.inf) -> Design:
-    """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
-
-    A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
-    of the kernel, and nu_min an upper bound.
-    """
-    if not isinstance(design, KernelDesign):
-        return design
-    columns = factorise(design.matrix, rank=KERNEL_RANK, deadline=deadline).factor
-    return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))
-
-
-# -- the nu-SVM ---------------------------------------------------------------------------------
-
-
-def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
-    """The largest nu at which the reduced convex hulls meet; 0 where the hulls do not.
-
-    With a the dual point times nu, the linear program
-
-        maximise sum a   over   0 <= a <= s,   y'a = 0,   X'(y a) = 0,
-
-    whose value is 0 if a hyperplane separates the classes, which is tried first by least squares.
-    It is invariant to centre and scale of the features. For many samples of few features
-    `meeting_nu` is faster than the simplex method.
-
-    Parameters
-    ----------
-    design : Design
-    signs, shares : (n_samples,)
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`.
-
-    Raises
-    ------
-    RuntimeError
-        Where the linear program could not be solved.
-    TimeoutError
-        Where it was not solved until the deadline.
-    """
-    _check_time(deadline)
-    design = with_features(design)
-    if _separates(standardized(design, shares), signs, shares):
-        return 0.0
-    met = meeting_nu(design, signs, shares, deadline)
-    if met is not None:
-        return met if met > FEASIBILITY_TOLERANCE else 0.0
-    _check_time(deadline)
-    equalities = _balance(design, shares)
-    low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
-    found: Any = linprog(  # type: ignore[call-overload]
-        -signs,
-        A_eq=equalities,
-        b_eq=np.zeros(equalities.shape[0]),
-        bounds=np.column_stack([low, high]),
-        method="highs",
-        options={
-            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-            "time_limit": max(deadline - clock(), 0.0),
-        },
-    )
-    if found.status == TIMED_OUT:
-        _check_time(deadline)
-    if not found.success:
-        raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
-    return float(-found.fun) if -found.fun > FEASIBILITY_TOLERANCE else 0.0
-
-
-def _check_time(deadline: float) -> None:
-    if clock() >= deadline:
-        raise TimeoutError("the smallest nu was not found within the time limit")
-
-
-def _separates(design: Design, signs: Array, shares: Array) -> bool:
-    """Whether a least-squares hyperplane, at increasing accuracy, separates the classes."""
-    root = np.sqrt(shares)
-    operator = LinearOperator(
-        (design.n_samples, design.n_features),
-        matvec=lambda coef: root * design.scores(coef.reshape(-1, 1))[:, 0],
-        rmatvec=lambda dual: design.adjoint((root * dual.reshape(-1)).reshape(-1, 1))[:, 0],
-        dtype=np.float64,
-    )
-    wanted = root * (signs - float(shares @ signs))
-    up, down = ((shares > 0) & one for one in (signs > 0, signs < 0))
-    for steps in SEPARATING_STEPS:
-        coef = lsmr(operator, wanted, atol=1e-8, btol=1e-8, maxiter=steps)[0][:, None]
-        scores = design.scores(coef)[:, 0]
-        gap = float(scores[up].min() - scores[down].max())
-        if gap > 2.0 * float(design.enclosed(coef, np.zeros(1), scores).error[0]):
-            return True
-    return False
-
-
-def _balance(design: Design, shares: Array) -> Any:
-    """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
-    while isinstance(design, StandardizedDesign):
-        design = design.base
-    ones = np.ones((1, design.n_samples))
-    if isinstance(design, SparseDesign):
-        parts, scale = design.sweep_data(), rescaled(design, shares).scale
-        columns = sparse.csc_array(parts, shape=(design.n_samples, design.n_features))
-        scaled = (columns @ sparse.diags_array(1.0 / scale)).T
-        return sparse.vstack([scaled, sparse.csr_array(ones)], format="csr")
-    matrix, centre, scale = standardized(design, shares).sweep_data()
-    rows: Any = ((matrix - centre) / scale).T
-    if rows.shape[0] > rows.shape[1]:
-        rows = np.linalg.qr(rows, mode="r")
-    return np.vstack([rows, ones])
-
-
-# -- the minimax models -------------------------------------------------------------------------
 
 
 def largest_kappa(
@@ -295,14 +89,21 @@ def largest_kappa(
         is a lower bound for data with many samples and many features.
     """
     design = with_features(design, deadline)
-    key = ("largest kappa", model, infinite, np.packbits(signs > 0).tobytes())
+    classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
     return design.remembered(
-        key, lambda: _largest_kappa(design, signs, shares, model, infinite, deadline), shares
+        _largest_kappa, classes, shares, model, infinite, signs=signs, deadline=deadline
     )
 
 
 def _largest_kappa(
-    design: Design, signs: Array, shares: Array, model: str, infinite: float, deadline: float
+    design: Design,
+    classes: bytes,
+    shares: Array,
+    model: str,
+    infinite: float,
+    *,
+    signs: Array,
+    deadline: float,
 ) -> float:
     spread = Spread(standardized(design, shares), signs, shares)
     short, long = sorted((design.n_samples, design.n_features))

@@ -1,0 +1,64 @@
+"""Data of two classes, for which it is asked what nu and kappa may be.
+
+In the space of a kernel the answers are those of models with at most `KERNEL_RANK` support
+vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from proxmargin.designs import DenseDesign, Design, as_design
+from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.designs.low_rank import factorise
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import validated, validated_weights
+from proxmargin.losses.base import Array
+
+__all__ = ["KERNEL_RANK", "checked", "with_features"]
+
+KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
+
+
+def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
+    """The design, the signs and the shares of the samples of positive weight.
+
+    Raises
+    ------
+    ValueError
+        For bad data, or other than two classes.
+    """
+    X, y = validated(_Data(), X, y)
+    targets = Targets.encode(y, validated_weights(sample_weight, X), None)
+    if targets.classes.size != 2:
+        raise ValueError(
+            f"y holds {targets.classes.size} classes: nu and kappa are parameters of binary models"
+        )
+    live = np.flatnonzero(targets.weights)
+    if live.size < targets.weights.size:
+        X, targets = X[live], targets.picked(live)
+    return as_design(X), targets.signs(1)[:, 0], targets.shares
+
+
+class _Data(BaseEstimator):  # type: ignore[misc]
+    """Whom the checks of scikit-learn speak of."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def with_features(design: Design, deadline: float = np.inf) -> Design:
+    """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
+
+    A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
+    of the kernel, and nu_min an upper bound.
+    """
+    if not isinstance(design, KernelDesign):
+        return design
+    columns = factorise(design.matrix, rank=KERNEL_RANK, deadline=deadline).factor
+    return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))

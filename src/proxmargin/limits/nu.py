@@ -1,0 +1,159 @@
+"""Between which values nu gives a margin.
+
+Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
+``nu_max`` it has no dual point.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.sparse.linalg import LinearOperator, lsmr
+
+from proxmargin.compiled.clock import clock
+from proxmargin.designs import Design, SparseDesign, StandardizedDesign, standardized
+from proxmargin.designs.standardized import rescaled
+from proxmargin.limits.binary_data import checked, with_features
+from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
+from proxmargin.losses.base import Array
+from proxmargin.losses.tail_mean import largest_nu
+
+__all__ = ["largest_nu", "nu_range", "smallest_nu"]
+
+TIMED_OUT = 1  # status of `linprog` at its time limit
+SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the tries at a separating hyperplane
+
+
+def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
+    """The values of nu for which a nu-SVM with intercept has a margin: ``nu_min < nu <= nu_max``.
+
+    Of `NuSVC` with a linear kernel; ``nu_max`` is the same for every kernel.
+
+    ``nu_max = 2 min(S+, S-) / S`` with the weights S+ and S- of the classes. ``nu_min`` is the
+    largest nu at which the reduced convex hulls of the classes meet, 0 where even the hulls
+    themselves do not: the data can then be separated.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+    y : (n_samples,) labels of two classes
+    sample_weight : (n_samples,), optional
+
+    Returns
+    -------
+    nu_min, nu_max : float
+        ``nu_min >= nu_max`` where no nu gives a margin. The accuracy of ``nu_min`` is that of a
+        linear program, about 1e-7.
+
+    Raises
+    ------
+    ValueError
+        For bad data, or other than two classes.
+    RuntimeError
+        Where the linear program could not be solved.
+
+    Notes
+    -----
+    Ito, Takeda and Toh (2017, 3.2.4), who print max for min.
+    """
+    design, signs, shares = checked(X, y, sample_weight)
+    return smallest_nu(design, signs, shares), largest_nu(signs, shares)
+
+
+def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
+    """The largest nu at which the reduced convex hulls meet; 0 where the hulls do not.
+
+    With a the dual point times nu, the linear program
+
+        maximise sum a   over   0 <= a <= s,   y'a = 0,   X'(y a) = 0,
+
+    whose value is 0 if a hyperplane separates the classes, which is tried first by least squares.
+    It is invariant to centre and scale of the features. For many samples of few features
+    `meeting_nu` is faster than the simplex method.
+
+    Parameters
+    ----------
+    design : Design
+    signs, shares : (n_samples,)
+    deadline : float
+        On the clock of `proxmargin.compiled.clock`.
+
+    Raises
+    ------
+    RuntimeError
+        Where the linear program could not be solved.
+    TimeoutError
+        Where it was not solved until the deadline.
+    """
+    _check_time(deadline)
+    design = with_features(design)
+    if _separates(standardized(design, shares), signs, shares):
+        return 0.0
+    met = meeting_nu(design, signs, shares, deadline)
+    if met is not None:
+        return met if met > FEASIBILITY_TOLERANCE else 0.0
+    _check_time(deadline)
+    equalities = _balance(design, shares)
+    low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
+    found: Any = linprog(  # type: ignore[call-overload]
+        -signs,
+        A_eq=equalities,
+        b_eq=np.zeros(equalities.shape[0]),
+        bounds=np.column_stack([low, high]),
+        method="highs",
+        options={
+            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "time_limit": max(deadline - clock(), 0.0),
+        },
+    )
+    if found.status == TIMED_OUT:
+        _check_time(deadline)
+    if not found.success:
+        raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
+    return float(-found.fun) if -found.fun > FEASIBILITY_TOLERANCE else 0.0
+
+
+def _check_time(deadline: float) -> None:
+    if clock() >= deadline:
+        raise TimeoutError("the smallest nu was not found within the time limit")
+
+
+def _separates(design: Design, signs: Array, shares: Array) -> bool:
+    """Whether a least-squares hyperplane, at increasing accuracy, separates the classes."""
+    root = np.sqrt(shares)
+    operator = LinearOperator(
+        (design.n_samples, design.n_features),
+        matvec=lambda coef: root * design.scores(coef.reshape(-1, 1))[:, 0],
+        rmatvec=lambda dual: design.adjoint((root * dual.reshape(-1)).reshape(-1, 1))[:, 0],
+        dtype=np.float64,
+    )
+    wanted = root * (signs - float(shares @ signs))
+    up, down = ((shares > 0) & one for one in (signs > 0, signs < 0))
+    for steps in SEPARATING_STEPS:
+        coef = lsmr(operator, wanted, atol=1e-8, btol=1e-8, maxiter=steps)[0][:, None]
+        scores = design.scores(coef)[:, 0]
+        gap = float(scores[up].min() - scores[down].max())
+        if gap > 2.0 * float(design.enclosed(coef, np.zeros(1), scores).error[0]):
+            return True
+    return False
+
+
+def _balance(design: Design, shares: Array) -> Any:
+    """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
+    while isinstance(design, StandardizedDesign):
+        design = design.base
+    ones = np.ones((1, design.n_samples))
+    if isinstance(design, SparseDesign):
+        parts, scale = design.sweep_data(), rescaled(design, shares).scale
+        columns = sparse.csc_array(parts, shape=(design.n_samples, design.n_features))
+        scaled = (columns @ sparse.diags_array(1.0 / scale)).T
+        return sparse.vstack([scaled, sparse.csr_array(ones)], format="csr")
+    matrix, centre, scale = standardized(design, shares).sweep_data()
+    rows: Any = ((matrix - centre) / scale).T
+    if rows.shape[0] > rows.shape[1]:
+        rows = np.linalg.qr(rows, mode="r")
+    return np.vstack([rows, ones])
