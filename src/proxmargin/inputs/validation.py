@@ -1,4 +1,4 @@
-"""Bad input gets one clear sentence, before any work starts."""
+"""Validation of input: one clear sentence for each error, before any work starts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ __all__ = [
     "validated_weights",
 ]
 
-# squares of larger entries, summed over a data set, would leave the range of float64
-LARGEST_ENTRY = 1e100
-# rows looked at together when searching for the one bad entry
-SEARCH_ROWS = 4096
+LARGEST_ENTRY = 1e100  # sums of squares of larger entries would overflow
+SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
 
 def check_number(
@@ -207,9 +205,9 @@ def _checked_entries(estimator: Any, X: Any) -> Any:
 
 
 def _are_modest(entries: NDArray[Any]) -> bool:
-    """Whether one look tells that every entry is finite and within `LARGEST_ENTRY`.
+    """A quick sufficient test that every entry is finite and within `LARGEST_ENTRY`.
 
-    The sum of their squares, which is NaN or large where an entry is.
+    By the sum of squares, which is NaN or large if an entry is.
     """
     if entries.dtype != np.float64 or not entries.flags.forc:
         return False

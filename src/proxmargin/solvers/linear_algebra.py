@@ -13,9 +13,7 @@ from proxmargin.designs.base import Array
 
 __all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "inverse_of"]
 
-RELATIVE_SHIFT = (
-    1e-15  # of the diagonal, at first: some 5 ulp, below the backward error of a factor
-)
+RELATIVE_SHIFT = 1e-15  # of the diagonal, at first: 5 ulp, below the backward error of a factor
 SHIFT_GROWTH = 100.0  # factor, while Cholesky fails
 MAX_SHIFTS = 7  # the last is 1e-3 of the diagonal
 
@@ -28,7 +26,7 @@ class Factor(NamedTuple):
 
     Attributes
     ----------
-    lower : (n, n), by columns
+    lower : (n, n), in Fortran order
         L in the lower triangle; the other one is not read.
     """
 
@@ -60,8 +58,8 @@ def cholesky(
         Added to the diagonal; the first that makes the matrix numerically positive definite
         counts. By default a geometric sequence, relative to the diagonal.
     overwrite : bool
-        The factor may take the place of the matrix, which is in the order of rows, and of which
-        both triangles are given. Then nothing of its size is copied.
+        The factor may overwrite the matrix, which is in C order, with both triangles given. Then
+        nothing of its size is copied.
 
     Returns
     -------
@@ -73,7 +71,7 @@ def cholesky(
     diagonal = work.diagonal().copy()
     for shift in _relative_shifts(diagonal) if shifts is None else shifts:
         np.einsum("ii->i", work)[:] = diagonal + shift
-        # the transpose is in the order of columns: LAPACK overwrites its lower triangle in place
+        # the transpose is in Fortran order: LAPACK overwrites its lower triangle in place
         lower, failed = dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return Factor(lower) if np.isfinite(lower.diagonal()).all() else None
