@@ -16,6 +16,7 @@ import proxmargin
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
 from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.kernels import Rbf
 from proxmargin.losses import (
     CrammerSinger,
@@ -31,6 +32,7 @@ from proxmargin.losses import (
     MinimaxProbability,
     Multinomial,
     PairwiseSquaredHinge,
+    Rescaled,
     SquaredHinge,
     TailMean,
     wrong_classes,
@@ -66,6 +68,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
     "distance-weighted": DistanceWeighted(0.5),
     "distance-weighted, far": DistanceWeighted(2.0),
+    "rescaled": Rescaled(DistanceWeighted(0.5), height=1.5, slope=2.0, shift=-0.7),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
 COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.scalars is not None}
@@ -309,28 +312,21 @@ MULTICLASS_SOLVERS: dict[str, Callable[[], Any]] = {
     "fapg-star": NAMED["fapg-star"],
     "fapg-ws": NAMED["fapg-ws"],
 }
-PENALISED: dict[str, Callable[..., Any]] = {
-    "HuberizedSVC": proxmargin.HuberizedSVC,
-    "ElasticNetSVC": proxmargin.ElasticNetSVC,
-    "SquaredHingeSVC": proxmargin.SquaredHingeSVC,
-    "SparseLogisticRegression": proxmargin.SparseLogisticRegression,
-    "MarginClassifier": proxmargin.MarginClassifier,
-}
-# of the models that need samples only through inner products
-KERNEL_MACHINES: dict[str, Callable[..., Any]] = {
-    "SVC": proxmargin.SVC,
-    "L2SVC": proxmargin.L2SVC,
-    "LogisticRegression": proxmargin.LogisticRegression,
-    "NuSVC": proxmargin.NuSVC,
-    "DWD": proxmargin.DWD,
-    "MarginFDA": proxmargin.MarginFDA,
-    "MarginMPM": proxmargin.MarginMPM,
-}
+_MODELS = {name: getattr(proxmargin, name) for name in MODELS}
 # of all classes together
 MULTICLASS: dict[str, Callable[..., Any]] = {"MulticlassSVC": proxmargin.MulticlassSVC}
+# of the models that need samples only through inner products
+KERNEL_MACHINES: dict[str, Callable[..., Any]] = {
+    name: _MODELS[name] for name in model_names(kernels=True)
+}
+PENALISED: dict[str, Callable[..., Any]] = {
+    name: _MODELS[name] for name in model_names(kernels=False) if name not in MULTICLASS
+}
 ESTIMATORS: dict[str, Callable[..., Any]] = {**PENALISED, **KERNEL_MACHINES, **MULTICLASS}
 # of other classifiers, whatever they are
-META_ESTIMATORS: dict[str, Callable[..., Any]] = {"DDAGClassifier": proxmargin.DDAGClassifier}
+META_ESTIMATORS: dict[str, Callable[..., Any]] = {
+    name: make for name, make in _MODELS.items() if name not in ESTIMATORS
+}
 
 # -- whole problems ---------------------------------------------------------------------------
 

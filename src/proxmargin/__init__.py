@@ -5,25 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from proxmargin.estimators.registry import MODELS
+
 __version__ = "0.1.0"
 
 # Public names and the module each lives in; nothing is imported before it is asked for, so that
 # `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.
 _HOMES = {
-    "HuberizedSVC": "estimators.elastic_net",
-    "ElasticNetSVC": "estimators.elastic_net",
-    "SquaredHingeSVC": "estimators.elastic_net",
-    "SparseLogisticRegression": "estimators.sparse_logistic",
-    "MulticlassSVC": "estimators.multiclass",
-    "MarginClassifier": "estimators.custom",
-    "SVC": "estimators.regularized",
-    "L2SVC": "estimators.regularized",
-    "LogisticRegression": "estimators.regularized",
-    "NuSVC": "estimators.hulls",
-    "DWD": "estimators.hulls",
-    "MarginFDA": "estimators.minimax",
-    "MarginMPM": "estimators.minimax",
-    "DDAGClassifier": "estimators.ddag",
+    **{name: f"estimators.{model.home}" for name, model in MODELS.items()},
     "nu_range": "limits.nu",
     "kappa_max": "limits.kappa",
     "alpha_max": "paths",

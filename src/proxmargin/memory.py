@@ -37,11 +37,17 @@ class Remembers:
         known = self._memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
             known = None
-            self._memory.pop(key, None)  # before the next one is made: it may be of the data's size
+            self._forget(key)  # before the next one is made: it may be of the data's size
             known = [np.array(each) for each in arrays], make(self, *given, **first)
             self._memory[key] = known
         found: T = known[1]
         return found
+
+    def _forget(self, key: Hashable) -> None:
+        """Drop an answer, and what it keeps, which may refer to it: no circle is left behind."""
+        _, answer = self._memory.pop(key, ([], None))
+        if isinstance(answer, Remembers):
+            answer._memory.clear()
 
     @cached_property
     def _memory(self) -> dict[Hashable, tuple[list[np.ndarray], Any]]:

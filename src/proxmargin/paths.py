@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of, unmet
 from proxmargin.estimators.multiclass import MulticlassSVC
+from proxmargin.estimators.registry import MODELS
 from proxmargin.inputs.validation import check_number
 from proxmargin.interrupts import interrupts
 from proxmargin.limits.critical import critical_strength
@@ -30,8 +31,8 @@ __all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "fitted_grid", "marg
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
-# parameters of the loss and the penalty: models that differ in nothing else share their data
-OF_THE_PROBLEM = {"C", "alpha", "delta", "intercept_ridge", "kappa", "l1_ratio", "nu", "tol"}
+# models that differ in parameters of the loss and the penalty alone share their data
+OF_THE_PROBLEM = {"tol", *(name for model in MODELS.values() for name in model.parameters)}
 # a pure ridge penalty has no strength at which the coefficients vanish; its grid starts where
 # the grid of this share of l1 would, as is customary for elastic nets
 RIDGE_L1_RATIO = 1e-3

@@ -319,7 +319,7 @@ def test_any_whole_number_of_iterations_is_taken(most: int) -> None:
 
 
 def test_data_that_overflow_products_raise_no_warnings_of_numpy() -> None:
-    X = 1e95 * np.random.default_rng(0).standard_normal((12, 4))
+    X = 2e69 * np.random.default_rng(0).standard_normal((12, 4))
     y = np.arange(12) % 2
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -334,3 +334,59 @@ def test_without_a_penalty_a_stationary_loss_is_told_at_once(make) -> None:
     with pytest.warns(ConvergenceWarning, match="without a penalty no dual point proves it"):
         model = make(alpha=0.0).fit(X, np.arange(30) % 2)
     assert model.certificate_.n_iter < 1000
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix, "frame"])
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        (1e90, r"contains .*e\+\d\d in row 0, {} .*beyond 1e\+70, where products overflow"),
+        (1e-90, r"nothing larger than .*e-90 in row 7, {} .*below 1e-70, where products underflow"),
+    ],
+)
+def test_units_whose_products_leave_the_range_are_refused_by_column(data, unit, words, form):
+    X, y = data
+    X[7, 5] = 9.0
+    if unit > 1:
+        X[:, :5] *= 1e-90
+        X[:, 6:] *= 1e-90
+    named = form == "frame"
+    X = pd.DataFrame(unit * X, columns=list("abcdefgh")) if named else form(unit * X)
+    column = r"column 5 \('f'\)" if named else "column 5"
+    with pytest.raises(ValueError, match=words.format(column) + ".* set standardize=True"):
+        SquaredHingeSVC().fit(X, y)
+
+
+@every
+@pytest.mark.parametrize("unit", [1e-130, 1e-90, 1e90, 1e130])
+def test_standardising_brings_them_back_into_the_range(data, make, unit) -> None:
+    X, y = data
+    plain, other = (make(standardize=True, tol=1e-9).fit(part, y) for part in (X, unit * X))
+    assert other.certificate_.converged
+    np.testing.assert_allclose(unit * other.coef_, plain.coef_, atol=1e-6)
+    np.testing.assert_array_equal(other.predict(unit * X), plain.predict(X))
+
+
+@every
+@pytest.mark.parametrize("unit", [1e-12, 1e12, 1e-60, 1e60])
+def test_units_of_any_use_are_taken(data, make, unit) -> None:
+    X, y = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = make(max_iter=20).fit(unit * X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.certificate_.gap)
+
+
+def test_a_small_column_beside_others_is_no_harm(data) -> None:
+    X, y = data
+    X[:, 3] *= 1e-200
+    X[:, 4] = 0.0
+    model = SquaredHingeSVC(tol=1e-9).fit(X, y)
+    kept = np.delete(X, [3, 4], axis=1)
+    assert model.certificate_.converged
+    np.testing.assert_allclose(
+        model.decision_function(X),
+        SquaredHingeSVC(tol=1e-9).fit(kept, y).decision_function(kept),
+        atol=1e-5,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -228,3 +230,36 @@ def test_pairs_that_end_early_are_warned_of_once(n_jobs: int | None, rng) -> Non
     with pytest.warns(ConvergenceWarning, match="3 of 3 pairs of classes") as said:
         model.fit(X, y)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_time_limit_is_that_of_all_pairs(n_jobs: int | None) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((6_000, 40)), np.arange(6_000) % 8
+    model = DDAGClassifier(SVC(kernel="rbf", tol=0.0, time_limit=0.7), n_jobs=n_jobs)
+    with warnings.catch_warnings(), parallel_backend("threading"):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X[:400], y[:400])  # compiles
+        start = perf_counter()
+        model.fit(X, y)
+    assert perf_counter() - start < 1.2
+    assert all(one.time_limit == 0.7 for one in model.estimators_)
+
+
+def test_pairs_that_are_quick_leave_their_time_to_the_others() -> None:
+    given = []
+
+    class Noting(Counting):
+        def __init__(self, time_limit: float | None = None) -> None:
+            self.time_limit = time_limit
+
+        def fit(self, X: Any, y: Any) -> Noting:
+            given.append(self.time_limit)
+            return super().fit(X, y)
+
+    X, y = load_iris(return_X_y=True)
+    DDAGClassifier(Noting(30.0)).fit(X, y)
+    assert 9.0 < given[0] <= 10.0 < 13.0 < given[1] <= 15.0 < 25.0 < given[2] <= 30.0
+    given.clear()
+    DDAGClassifier(Noting()).fit(X, y)
+    assert given == [None] * 3

@@ -199,7 +199,9 @@ def test_distance_weighted_discrimination_does_not_depend_on_the_units(
 
 def test_units_beyond_the_range_of_numbers_are_refused_in_a_sentence() -> None:
     X, y = blobs()
-    with pytest.raises(ValueError, match=r"different classes are .*e-100 apart: rescale"):
+    with pytest.raises(ValueError, match=r"different classes are .*e-70 apart: rescale"):
+        DWD().fit(1e-70 * X, y)
+    with pytest.raises(ValueError, match="products underflow: rescale"):
         DWD().fit(1e-100 * X, y)
 
 

@@ -64,3 +64,34 @@ def spent(model: MulticlassSVC, X: np.ndarray, y: np.ndarray) -> float:
     above = 1.0 + scores - scores[each, y][:, None]
     above[each, y] = 0.0
     return float(logsumexp(above, axis=1).sum())
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("seconds", [1e-4, 3e-3, 0.03])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_budget_that_is_known_to_be_met_is_never_refused_for_want_of_time(
+    loss, seconds, seed
+) -> None:
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(40, 120)), int(rng.integers(2, 12))
+    X, y = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-2, 2, p), np.arange(n) % 3
+    near = MulticlassSVC(C=1e3, loss=loss, penalty="l2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        near.set_params(time_limit=0.5).fit(X, y)
+        known = summed(loss, X @ near.coef_.T + near.intercept_, y)
+        assert known > 0
+        for more in (1e-9, 1e-3):
+            model = MulticlassSVC(C=None, eta=known * (1 + more), loss=loss, time_limit=seconds)
+            certificate = model.fit(X, y).certificate_
+            assert certificate.dual <= certificate.primal
+
+
+def summed(loss: str, scores: np.ndarray, y: np.ndarray) -> float:
+    """The losses of all samples together, by their definitions."""
+    off = scores - scores[np.arange(y.size), y][:, None]
+    wrong = np.arange(scores.shape[1]) != y[:, None]
+    if loss == "logistic":
+        return float(np.logaddexp.reduce(off + wrong, axis=1).sum())
+    ahead = np.where(wrong, np.maximum(1.0 + off, 0.0), 0.0)
+    return float(ahead.max(axis=1).sum() if loss == "hinge" else (ahead**2).sum())

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import proxmargin
 from proxmargin.comparing.data import Data
+from proxmargin.estimators.registry import MODELS, Model
 
 __all__ = ["CANDIDATES", "AlphaPath", "Candidate", "Grid", "Search", "named_candidates"]
 
@@ -134,39 +135,22 @@ def _standardized(name: str, **parameters: Any) -> Any:
     return getattr(proxmargin, name)(standardize=True, **parameters)
 
 
-def _sparse(name: str) -> Candidate:
-    return Candidate(name, partial(_standardized, name), AlphaPath())
+def _search(model: Model) -> Search:
+    return AlphaPath() if model.has_path else Grid(model.grid, SELECTION_TOL)
 
 
-def _tried(name: str, **values: Iterable[Any]) -> Candidate:
-    return Candidate(name, partial(_standardized, name), Grid(values, SELECTION_TOL))
-
-
-# weaker fits first: among equals the earlier is preferred
-STRENGTHS = (0.01, 0.1, 1.0, 10.0)
-SHARES = ("0.2max", "0.5max", "0.8max")
-
+_RBF = Candidate(
+    "SVC-rbf",
+    partial(_standardized, "SVC", kernel="rbf"),
+    Grid({"C": (0.1, 1.0, 10.0)}, SELECTION_TOL),
+)
 CANDIDATES: dict[str, Candidate] = {
-    candidate.name: candidate
-    for candidate in (
-        _sparse("HuberizedSVC"),
-        _sparse("ElasticNetSVC"),
-        _sparse("SquaredHingeSVC"),
-        _sparse("SparseLogisticRegression"),
-        _tried("MulticlassSVC", C=(0.01, 0.1, 1.0)),
-        _tried("SVC", C=STRENGTHS),
-        _tried("L2SVC", C=STRENGTHS),
-        _tried("LogisticRegression", C=STRENGTHS),
-        _tried("NuSVC", nu=SHARES),
-        _tried("DWD"),
-        _tried("MarginFDA", kappa=SHARES),
-        _tried("MarginMPM", kappa=SHARES),
-        Candidate(
-            "SVC-rbf",
-            partial(_standardized, "SVC", kernel="rbf"),
-            Grid({"C": (0.1, 1.0, 10.0)}, SELECTION_TOL),
-        ),
-    )
+    **{
+        name: Candidate(name, partial(_standardized, name), _search(model))
+        for name, model in MODELS.items()
+        if model.compared
+    },
+    _RBF.name: _RBF,
 }
 
 

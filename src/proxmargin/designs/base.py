@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Order = Literal["C", "F"]
+"""Of the entries of a matrix in memory: by rows, or by columns."""
 T = TypeVar("T")
 
 
@@ -199,12 +201,12 @@ class Design(Remembers, ABC):
     def _columns(self, index: Index) -> Design:
         """What `columns` returns when asked for the first time."""
 
-    def dense_columns(self, index: Index) -> Array:
-        """Some of the features as a matrix (n_samples, size of ``index``), float64.
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        """Some of the features as a new matrix (n_samples, size of ``index``), float64.
 
         For systems of the few features that are live.
         """
-        return self.columns(index).scores(np.eye(index.size))
+        return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
 
     @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:

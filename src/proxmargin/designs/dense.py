@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import compensated, products
-from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.base import Array, Design, Index, Ledger, Order
 from proxmargin.rounding import Enclosed, compensated_error
 from proxmargin.rows import live_rows
 
@@ -136,16 +136,21 @@ class DenseDesign(Design):
     def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
-        picked = np.empty((self.n_samples, index.size), self.matrix.dtype, order="F")
-        step = max(1, BLOCK // max(index.size, 1))
-        for start in range(0, self.n_samples, step):  # no second copy, in the other order
-            part = slice(start, start + step)
-            picked[part] = self.matrix[part][:, index]
+        picked = self._picked(index, self.matrix.dtype, "F")
         return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
 
-    def dense_columns(self, index: Index) -> Array:
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
         self.ledger.charge(self.share * index.size / max(self.n_features, 1))
-        return self.matrix[:, index].astype(np.float64, copy=False)
+        return self._picked(index, np.dtype(np.float64), order)
+
+    def _picked(self, index: Index, dtype: np.dtype[Any], order: Order) -> NDArray[Any]:
+        """A copy of some columns, without a second one in another type or order on the way."""
+        picked = np.empty((self.n_samples, index.size), dtype, order=order)
+        step = max(1, BLOCK // max(index.size, 1))
+        for start in range(0, self.n_samples, step):
+            part = slice(start, start + step)
+            picked[part] = self.matrix[part][:, index]
+        return picked
 
     def sweep_data(self) -> tuple[Any, ...]:
         return self.matrix, np.zeros(self.n_features), np.ones(self.n_features)

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.solvers.newton import sparse_gram
-from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Ledger, subtract_outer
+from proxmargin.designs.base import (
+    CONSTANT_VARIANCE,
+    Array,
+    Design,
+    Index,
+    Ledger,
+    Order,
+    subtract_outer,
+)
 from proxmargin.designs.compressed import entries_of_columns, full_columns, shifted
 from proxmargin.rounding import Enclosed, compensated_error
 
@@ -147,10 +155,10 @@ class SparseDesign(Design):
         picked = self.matrix[:, index].tocsc()
         return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
 
-    def dense_columns(self, index: Index) -> Array:
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
         picked = self.matrix[:, index]
         self.ledger.charge(self.share * _share(picked, self.matrix))
-        return picked.toarray().astype(np.float64, copy=False)
+        return picked.astype(np.float64, copy=False).toarray(order=order)
 
     def sweep_data(self) -> tuple[Any, ...]:
         by_columns = self.matrix.tocsc()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.compiled.products import compensated
-from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index
+from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 
 __all__ = [
@@ -171,8 +171,11 @@ class StandardizedDesign(Design):
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 
-    def dense_columns(self, index: Index) -> Array:
-        return (self.base.dense_columns(index) - self.centre[index]) / self.scale[index]
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        columns = self.base.dense_columns(index, order)
+        columns -= self.centre[index]
+        columns /= self.scale[index]
+        return columns
 
     @property
     def has_columns(self) -> bool:  # type: ignore[override]

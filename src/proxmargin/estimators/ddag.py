@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, repeat
+from math import ceil
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -18,14 +20,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.compiled.clock import clock
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.regularized import SVC
 from proxmargin.inputs.validation import validated, validated_features
+from proxmargin.stopping import Stop
 
 __all__ = ["DDAGClassifier"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+# seconds of a pair for which no time is left: it gets the null model and a certificate
+NO_TIME = 1e-9
 
 
 class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,7 +45,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     Parameters
     ----------
     estimator : a binary classifier, optional
-        Is cloned for each pair; `SVC` by default.
+        Is cloned for each pair; `SVC` by default. If it has a ``time_limit``, all pairs together
+        have so long: each has its part of the time that those before it have left.
     n_jobs : int, optional
         Pairs fitted at the same time; see `joblib.Parallel`.
 
@@ -81,7 +89,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         ValueError
             Fewer than two classes, an estimator that is no classifier, or what it raises.
         """
-        estimator = self._checked_estimator()
+        begun, estimator = clock(), self._checked_estimator()
         X, y = validated(self, X, y)
         check_classification_targets(y)
         weights = None
@@ -98,13 +106,31 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(estimator, X, y, weights, self.classes_[[i, j]])
-            for i, j in self.pairs_
+            delayed(_fit_pair)(estimator, X, y, weights, self.classes_[[i, j]], part)
+            for (i, j), part in zip(self.pairs_, self._times(estimator, begun), strict=True)
         )
         self.estimators_ = [model for model, _ in fitted]
         self._note_certificates()
         self._warn([said for _, said in fitted])
         return self
+
+    def _times(self, estimator: Any, begun: float) -> Iterator[float | None]:
+        """Seconds for each pair, asked for when it is its turn; None without a limit.
+
+        Pairs that are fitted at the same time take equal parts: what one leaves over is lost.
+        """
+        pairs, jobs = len(self.pairs_), effective_n_jobs(self.n_jobs)
+        limit = estimator.get_params(deep=False).get("time_limit")
+        seconds = float(limit) if isinstance(limit, Real) else np.inf
+        if not 0.0 < seconds < np.inf:  # none, or one that the pair refuses
+            yield from repeat(None, pairs)
+        elif jobs > 1:
+            yield from repeat(seconds / ceil(pairs / jobs), pairs)
+        else:
+            stop = Stop(time_limit=seconds).started(begun, ())
+            for left in range(pairs, 0, -1):
+                now = clock()
+                yield max(stop.shared(now, left).deadline - now, NO_TIME)
 
     def _warn(self, said: Sequence[str | None]) -> None:
         """Once for all pairs, wherever they were fitted."""
@@ -216,16 +242,25 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
 
 
 def _fit_pair(
-    estimator: Any, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[Any]
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weights: Any,
+    pair: NDArray[Any],
+    seconds: float | None,
 ) -> tuple[Any, str | None]:
     """The classifier of two classes, fitted on their samples alone, and what it warned of."""
     rows = np.flatnonzero(np.isin(y, pair))
     model = clone(estimator)
+    if seconds is not None:
+        model.set_params(time_limit=seconds)
     part, labels = _safe_split(model, X, y, rows)
     weighted = {} if weights is None else {"sample_weight": weights[rows]}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(part, labels, **weighted)
+    if seconds is not None:
+        model.set_params(time_limit=estimator.time_limit)
     short = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
     for one in caught:
         if one not in short:

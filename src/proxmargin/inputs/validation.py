@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,8 +26,36 @@ __all__ = [
     "validated_weights",
 ]
 
-LARGEST_ENTRY = 1e100  # sums of squares of larger entries would overflow
+Array = NDArray[np.float64]
+
+LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger ones would overflow
 SEARCH_ROWS = 4096  # rows searched together for an invalid entry
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """The admissible range of the largest entry of the data.
+
+    Attributes
+    ----------
+    least : float
+        For data that are not all zero. Single entries may be smaller.
+    most : float
+    advice : str
+        How to bring other data into the range.
+    """
+
+    least: float
+    most: float
+    advice: str
+
+
+# Methods multiply the data up to four times: a curvature ``g'X'Xg`` at a slope ``g = X'a``. Fourth
+# powers of the largest entry stay within the range of float64, 1e-308 to 1.8e308, with 28 digits
+# to spare: for sums over samples and features, and for the rounding of terms that underflow.
+AS_THEY_ARE = Magnitudes(1e-70, 1e70, "rescale the features, or set standardize=True")
+# If data are standardised, or only multiplied with coefficients, squares must not overflow.
+RESCALED = Magnitudes(1e-140, 1e140, "rescale the features")
 
 
 def check_number(
@@ -87,7 +116,8 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     ------
     ValueError
         Wrong shapes, fewer than two samples, no features, entries that are not finite numbers
-        (with their row and column), labels that are not classes.
+        (with their row and column) or whose products leave the range of float64, labels that are
+        not classes.
     """
     if y is None:
         raise ValueError(
@@ -97,12 +127,14 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
     if not _are_two_integers(y):
         check_classification_targets(y)
-    return _checked_entries(estimator, X), y
+    rescaled = getattr(estimator, "standardize", True)
+    return _checked_entries(estimator, X, RESCALED if rescaled else AS_THEY_ARE), y
 
 
 def validated_features(estimator: Any, X: Any) -> Any:
     """Features fit for prediction by a fitted estimator."""
-    return _checked_entries(estimator, _converted(estimator, X, None, reset=False))
+    any_size = replace(RESCALED, least=0.0)
+    return _checked_entries(estimator, _converted(estimator, X, None, reset=False), any_size)
 
 
 def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -115,10 +147,10 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         raise ValueError(
             f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
         )
-    if weights.max(initial=0.0) > LARGEST_ENTRY:
+    if weights.max(initial=0.0) > LARGEST_WEIGHT:
         row = int(np.argmax(weights))
         raise ValueError(
-            f"sample_weight must be at most {LARGEST_ENTRY:g}, got {weights[row]:g} in row {row} "
+            f"sample_weight must be at most {LARGEST_WEIGHT:g}, got {weights[row]:g} in row {row} "
             "(counted from 0): only ratios of weights matter"
         )
     if not np.any(weights):  # recent versions of scikit-learn have said so above
@@ -187,7 +219,7 @@ def _column_name(X: Any, column: int) -> str:
     return f"{column} ({str(names[column])!r})" if names is not None else str(column)
 
 
-def _checked_entries(estimator: Any, X: Any) -> Any:
+def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         X = copy(X)  # shares the arrays: the checks drop room that is not used
@@ -196,46 +228,63 @@ def _checked_entries(estimator: Any, X: Any) -> Any:
         entries = X.data
     else:
         entries = X
-    if entries.size and not _are_modest(entries):
+    if entries.size and not _are_modest(entries, allowed):
         # two reductions without temporaries; NaN and infinities reach the result
         low, high = float(entries.min()), float(entries.max())
-        if not (np.isfinite(low) and np.isfinite(high)) or max(-low, high) > LARGEST_ENTRY:
-            raise ValueError(_first_bad_entry(estimator, X))
+        largest = max(-low, high)
+        if not (np.isfinite(low) and np.isfinite(high)) or largest > allowed.most:
+            raise ValueError(_first_bad_entry(estimator, X, allowed))
+        if 0.0 < largest < allowed.least:
+            raise ValueError(_all_too_small(estimator, X, largest, allowed))
     return X
 
 
-def _are_modest(entries: NDArray[Any]) -> bool:
-    """A quick sufficient test that every entry is finite and within `LARGEST_ENTRY`.
+def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
+    """A quick sufficient test that every entry is finite and the largest one in the range.
 
-    By the sum of squares, which is NaN or large if an entry is.
+    By the sum of squares, which is NaN or large if an entry is, and small if all are.
     """
     if entries.dtype != np.float64 or not entries.flags.forc:
         return False
     flat = entries.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.vdot(flat, flat) <= LARGEST_ENTRY**2)
+        return bool(entries.size * allowed.least**2 <= np.vdot(flat, flat) <= allowed.most**2)
 
 
-def _first_bad_entry(estimator: Any, X: Any) -> str:
-    row, column, value = _search(X)
-    names = getattr(estimator, "feature_names_in_", None)
-    name = f" ({names[column]!r})" if names is not None and column < len(names) else ""
+def _first_bad_entry(estimator: Any, X: Any, allowed: Magnitudes) -> str:
+    row, column, value = _search(X, lambda sizes: ~(sizes <= allowed.most))
     kind = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
-    advice = "" if not np.isfinite(value) else f", beyond {LARGEST_ENTRY:g}: rescale that feature"
-    return f"Input X contains {kind} in row {row}, column {column}{name} (counted from 0){advice}"
+    beyond = f", beyond {allowed.most:g}, where products overflow: {allowed.advice}"
+    return (
+        f"Input X contains {kind} in row {row}, column {_named_column(estimator, column)} "
+        f"(counted from 0){beyond if np.isfinite(value) else ''}"
+    )
 
 
-def _search(X: Any) -> tuple[int, int, float]:
-    """Row, column and value of the first entry that cannot be used."""
+def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
+    row, column, value = _search(X, lambda sizes: sizes == largest)
+    return (
+        f"Input X contains nothing larger than {value:g} in row {row}, column "
+        f"{_named_column(estimator, column)} (counted from 0), below {allowed.least:g}, where "
+        f"products underflow: {allowed.advice}"
+    )
+
+
+def _named_column(estimator: Any, column: int) -> str:
+    names = getattr(estimator, "feature_names_in_", ())
+    return f"{column} ({names[column]!r})" if column < len(names) else str(column)
+
+
+def _search(X: Any, is_meant: Callable[[Array], NDArray[np.bool_]]) -> tuple[int, int, float]:
+    """Row, column and value of the first entry whose absolute value is meant."""
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         listed = X.tocsr().tocoo()
-        entry = int(np.argmax(~(np.abs(listed.data.astype(np.float64)) <= LARGEST_ENTRY)))
+        entry = int(np.argmax(is_meant(np.abs(listed.data.astype(np.float64)))))
         return int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry])
     for start in range(0, X.shape[0], SEARCH_ROWS):
-        block = X[start : start + SEARCH_ROWS].astype(np.float64)
-        bad = ~(np.abs(block) <= LARGEST_ENTRY)
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
+        meant = is_meant(np.abs(X[start : start + SEARCH_ROWS].astype(np.float64)))
+        if meant.any():
+            row, column = np.argwhere(meant)[0]
             return start + int(row), int(column), float(X[start + row, column])
-    raise AssertionError("called without a bad entry")
+    raise AssertionError("called without such an entry")

@@ -13,6 +13,7 @@ from proxmargin.losses.margins.huberized_hinge import HuberizedHinge
 from proxmargin.losses.margins.logistic import Logistic
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.losses.margins.rescaled import Rescaled
 from proxmargin.losses.margins.squared_hinge import SquaredHinge
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
 from proxmargin.losses.tail_mean import TailMean
@@ -32,6 +33,7 @@ __all__ = [
     "MinimaxProbability",
     "Multinomial",
     "PairwiseSquaredHinge",
+    "Rescaled",
     "SquaredHinge",
     "TailMean",
     "wrong_classes",

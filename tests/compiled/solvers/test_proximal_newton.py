@@ -112,13 +112,14 @@ def test_pricing_agrees_with_the_certificate(phi, l1, l2, size, rng) -> None:
 @every_phi
 @pytest.mark.parametrize("form", [np.asfortranarray, compressed], ids=["dense", "compressed"])
 @pytest.mark.parametrize("intercept", [(True, 0.0), (True, 0.4), (False, 0.0)], ids=repr)
-def test_steps_end_at_the_optimum(phi, form, intercept, rng) -> None:
+@pytest.mark.parametrize("side", [0, 7], ids=["swept", "as a whole"])
+def test_steps_end_at_the_optimum(phi, form, intercept, side, rng) -> None:
     Z, unit, signs, weights = data(rng)
     coef, scores = np.zeros(7), np.zeros(40)
     free, ridge = intercept
     b, _, steps, violation = newton_steps(
         form(Z), unit, phi.scalars, signs, weights, 0.02, 0.01, free, ridge,
-        coef, scores, 0.0, 1.0, 1e-11, 200,
+        coef, scores, 0.0, 1.0, 1e-11, 200, side,
     )  # fmt: skip
     assert violation <= 1e-11
     assert 0 < steps < 60
@@ -139,7 +140,7 @@ def test_no_step_without_curvature_or_descent(rng) -> None:
     coef, scores = np.zeros(7), np.zeros(40)
     *_, steps, violation = newton_steps(
         Z, unit, CappedScalars(2.0, 0.5), signs, weights, 1e3, 0.0, True, 0.0,
-        coef, scores, 0.0, 1.0, 0.0, 50,
+        coef, scores, 0.0, 1.0, 0.0, 50, 7,
     )  # fmt: skip
     assert steps == 0
     assert violation == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -130,6 +131,24 @@ class TestEncoding:
         table = read_data(written(self.CONTENT), encode=True)
         assert table.feature_names == ["size", "colour=blue", "colour=red"]
         np.testing.assert_array_equal(table.X, [[1, 0, 1], [2, 1, 0], [3, 0, 1]])
+
+    def test_a_stray_cell_among_numbers_is_warned_about_once_by_column_and_row(self, written):
+        content = "a,b,c,y\n1,5,red,0\n2,6,7,1\n3,oops,blue,1\nx,8,green,0\n"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = read_data(written(content), encode=True)
+        (said,) = (str(one.message) for one in caught)
+        assert "2 columns of numbers with cells that are none" in said
+        assert "'a' (row 4 holds 'x'; 3 of 4 cells are numbers)" in said
+        assert "'b' (row 3 holds 'oops'; 3 of 4 cells are numbers)" in said
+        assert "'c'" not in said
+        assert "b=oops" in table.feature_names
+        assert caught[0].filename == __file__
+
+    def test_categories_are_encoded_without_a_word(self, written):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_data(written(self.CONTENT), encode=True)
 
     def test_many_levels_give_a_sparse_matrix_with_the_same_entries(self, written):
         rows = [f"{j % 3},w{j:02d},{j % 2}" for j in range(60)]

@@ -127,6 +127,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     theta,
     target,
     limit,
+    side,
 ):
     """At most ``limit`` steps; ``coef`` and ``scores`` are changed in place.
 
@@ -145,6 +146,9 @@ def newton_steps(  # type: ignore[no-untyped-def]
         Weight of the majoriser where the loss has no curvature.
     target : float
         Violation of the optimality conditions, in the units of the data, at which to stop.
+    side : int
+        Columns of the largest support of which a matrix is formed; the coordinates of larger ones
+        are swept only.
 
     Returns
     -------
@@ -180,7 +184,19 @@ def newton_steps(  # type: ignore[no-untyped-def]
         aim = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * violation
         pull(columns, bend, cross)
         direction = _model_minimum(
-            columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, aim
+            columns,
+            bend,
+            cross,
+            total,
+            largest,
+            far,
+            slope,
+            coef,
+            thresholds,
+            ridge,
+            unit,
+            aim,
+            side,
         )
         direction -= coef
         shift = -np.dot(cross, direction) / total if total > 0.0 else 0.0
@@ -264,7 +280,7 @@ def _violation(slope, coef, curvature, threshold):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True)
 def _model_minimum(  # type: ignore[no-untyped-def]
-    columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, target
+    columns, bend, cross, total, largest, far, slope, coef, thresholds, ridge, unit, target, side
 ):
     """The minimum of model and penalty by coordinate descent on the change of the scores."""
     rows = active(columns, np.sqrt(bend))
@@ -325,7 +341,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
         if sweeps >= MAX_SWEEPS:
             break
         support = np.flatnonzero(value)
-        if support.size == 0:
+        if support.size == 0 or support.size > side:
             continue
         before = value.copy()
         for j in support:  # type: ignore[assignment]

@@ -5,31 +5,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 
+from proxmargin.estimators.registry import MODELS, model_names
+
 # name in the file -> (module, attribute)
 Allowed = dict[str, tuple[str, str]]
 
-ESTIMATORS: Allowed = {
-    name: ("proxmargin", name)
-    for name in (
-        "DWD",
-        "ElasticNetSVC",
-        "HuberizedSVC",
-        "L2SVC",
-        "LogisticRegression",
-        "MarginClassifier",
-        "MarginFDA",
-        "MarginMPM",
-        "MulticlassSVC",
-        "NuSVC",
-        "SVC",
-        "SparseLogisticRegression",
-        "SquaredHingeSVC",
-    )
-}
+ESTIMATORS: Allowed = {name: ("proxmargin", name) for name in sorted(model_names())}
 
-# estimators that hold other estimators, of any library: what to store instead
+# estimators that hold other estimators, of any library: what to do instead
 COMPOSED: Mapping[str, str] = {
-    "DDAGClassifier": "save the binary classifiers in its estimators_ one by one",
+    name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving
 }
 
 _PART_HOMES: dict[str, tuple[str, ...]] = {
@@ -39,6 +24,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "Hinge",
         "HuberizedHinge",
         "Logistic",
+        "Rescaled",
         "SquaredHinge",
     ),
     "proxmargin.penalties": ("Ball", "ElasticNet", "Pinned", "Ridge", "SumToZero"),
@@ -59,6 +45,7 @@ _PART_HOMES: dict[str, tuple[str, ...]] = {
         "HingeNewton",
         "InteriorPoint",
         "LinearProgram",
+        "NetInteriorPoint",
         "PrimalDual",
         "Isvm1",
         "Isvm2",

@@ -19,6 +19,7 @@ from proxmargin.files.tables.encoding import (
     features_of,
     refuse_text,
     refuse_unusable_cells,
+    warn_of_stray_text,
 )
 from proxmargin.files.tables.labels import class_labels, written_labels
 from proxmargin.files.tables.matrices import same_width
@@ -68,7 +69,9 @@ class NamedColumns:
             raise DataError(f"{self.source}: the target {target!r} cannot be ignored.")
         used = [name for name in self.names if name != target and name not in ignored]
         columns, labels = self._load(used, target)
-        if not request.encode:
+        if request.encode:
+            warn_of_stray_text(columns, self.source)
+        else:
             refuse_text(columns, self.source, way_out=_USE_ENCODE)
         features = features_of(columns)
         _refuse_clashes(features, self.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError
 from proxmargin.files.memory import shortage
 from proxmargin.files.tables.column import Column
@@ -20,6 +22,8 @@ from proxmargin.files.wording import listed, plural
 _DENSE_FROM = 0.1
 # Missing cells are searched for in every column, but a message names only the first few.
 _CELLS_NAMED = 5
+# Share of numbers among its cells above which a column of text was probably meant to be numbers.
+_MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -135,10 +139,35 @@ def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None
         )
 
 
+def warn_of_stray_text(columns: Sequence[Column], source: str) -> None:
+    """Warn, once, of text columns most of whose cells are numbers: they become levels, too."""
+    text = [column for column in columns if not column.is_numeric]
+    stray = [column for column in text if _MOSTLY < _share_of_numbers(column) < 1.0]
+    if stray:
+        warnings.warn(
+            f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
+            f"{listed(map(_example, stray), quote=False)}; each value becomes a feature of its "
+            "own: correct these cells, or ignore the columns.",
+            UserWarning,
+            stacklevel=users_level(),
+        )
+
+
+def _share_of_numbers(column: Column) -> float:
+    """Of the cells that are there; zero where none are."""
+    numbers = _numbers_among(column)[1]
+    return float(numbers.mean()) if numbers.size else 0.0
+
+
+def _numbers_among(column: Column) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The rows of cells that are there, and whether each is a number."""
+    present = np.flatnonzero(~column.missing)
+    return present, np.fromiter(map(_is_number, column.values[present].tolist()), dtype=bool)
+
+
 def _example(column: Column) -> str:
     """The first cell that is no number; where there are others, how many cells are numbers."""
-    present = np.flatnonzero(~column.missing)
-    numbers = np.fromiter(map(_is_number, column.values[present].tolist()), dtype=bool)
+    present, numbers = _numbers_among(column)
     row = int(present[numbers.argmin()])
     mixed = numbers.any() and not numbers.all()
     others = f"; {numbers.sum()} of {present.size} cells are numbers" if mixed else ""

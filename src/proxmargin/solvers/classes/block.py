@@ -26,6 +26,9 @@ __all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 Ids = NDArray[np.intp]
 
 DENSE_SUPPORT = 0.4  # share of classes with positive multipliers above which BLAS beats skipping
+# crowded curvature, a block of live samples at a time
+BLOCK_ENTRIES = 1 << 20  # of scaled rows: 8 MB
+BLOCK_ROWS = 1 << 8  # at least: BLAS is at full speed, and adding to the Hessian costs little
 
 
 class Live(NamedTuple):
@@ -157,16 +160,19 @@ class DenseBlock(Block):
         return hessian
 
     def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
-        """By products of dense matrices, where supports are large."""
-        inside = live.masses[live.samples] > 0
-        rows = np.column_stack([self.matrix[live.samples], np.ones(live.samples.size)])
-        spread = rows[:, pairs.columns]
-        spread *= np.sqrt(live.weights[live.samples, None]) * inside[:, pairs.classes]
-        for first, last in itertools.pairwise(pairs.starts.tolist()):
-            part = spread[:, first:last]
-            hessian[first:last, first:last] = part.T @ part
-        spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
-        hessian -= spread.T @ spread
+        """Where supports are large, by products of matrices of some live samples at a time."""
+        step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
+        for start in range(0, live.samples.size, step):
+            samples = live.samples[start : start + step]
+            inside = live.masses[samples] > 0
+            rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
+            spread = rows[:, pairs.columns]
+            spread *= np.sqrt(live.weights[samples, None]) * inside[:, pairs.classes]
+            for first, last in itertools.pairwise(pairs.starts.tolist()):
+                part = spread[:, first:last]
+                hessian[first:last, first:last] += part.T @ part
+            spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
+            hessian -= spread.T @ spread
         return hessian
 
     def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
@@ -308,12 +314,7 @@ def _block(design: Design, members: Ids) -> Block:
         base, scale = design.base, design.scale[members]
         if isinstance(base, SparseDesign):
             return SparseBlock(sparse.csr_array(_by_rows(base, members) * (1.0 / scale)[None, :]))
-    part = design.columns(members)
-    if not part.has_columns:  # centred, so that nothing is zero
-        return DenseBlock(part.scores(np.eye(members.size)))
-    matrix, centre, scale = part.sweep_data()
-    rows = np.subtract(matrix, centre, dtype=np.float64, order="C")
-    return DenseBlock(np.divide(rows, scale, out=rows))
+    return DenseBlock(design.dense_columns(members, "C"))
 
 
 def _by_rows(design: SparseDesign, members: Ids) -> sparse.csr_array:

@@ -287,7 +287,7 @@ def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
 
 
 def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
-    matrix = np.asfortranarray(design.dense_columns(members))
+    matrix = design.dense_columns(members)
     share = design.share * members.size / max(design.n_features, 1)
     return DenseDesign(matrix, design.ledger, share)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ BASIC = 1
 FEASIBILITY_TOLERANCE = 1e-10  # primal and dual; the tightest that HiGHS takes
 UNLIMITED_PIVOTS = 2**31 - 1  # the largest integer that HiGHS takes
 ZERO_EFFECT = 1e-12  # largest contribution to a row of unit size for which a column is zero
+
+logger = logging.getLogger("proxmargin")
 
 
 class Basis(NamedTuple):
@@ -84,6 +87,8 @@ def solved(
 ) -> Vertex:
     """The optimal vertex, or the last one before ``pivots`` or the ``deadline`` were exhausted.
 
+    What HiGHS refuses is said in the log; a program that it does not take has failed, at zero.
+
     Parameters
     ----------
     basis : Basis, optional
@@ -107,12 +112,45 @@ def solved(
         "time_limit": max(deadline - clock(), 0.0),
     }
     for name, value in options.items():
-        solver.setOptionValue(name, value)
-    solver.passModel(*_given(highs, program))
-    if basis is not None:
-        solver.setBasis(_basis(highs, basis))
-    solver.run()
+        if _refuses(highs, solver.setOptionValue(name, value)):
+            raise RuntimeError(f"HiGHS {solver.version()} does not take the option {name}={value}")
+    if _refuses(highs, solver.passModel(*_given(highs, program))):
+        logger.warning("HiGHS does not take a linear program with %s", _extent(program))
+        return _failed(program, basis)
+    if basis is not None and _refuses(highs, solver.setBasis(_basis(highs, basis))):
+        logger.warning("HiGHS does not take a basis of %s, and starts anew", _extent(program))
+    if _refuses(highs, solver.run()):
+        status = solver.modelStatusToString(solver.getModelStatus())
+        logger.warning("HiGHS failed (%s) at a program with %s", status, _extent(program))
+    if not solver.getSolution().value_valid:
+        limited = solver.getModelStatus() in _limits(highs)
+        return _failed(program, basis)._replace(limited=limited)
     return _vertex(highs, solver, program)
+
+
+def _refuses(highs: Any, status: Any) -> bool:
+    """Whether a call failed; a warning is no failure: tiny entries are taken for zeros."""
+    return bool(status == highs.HighsStatus.kError)
+
+
+def _limits(highs: Any) -> tuple[Any, Any]:
+    """How a search ends that a limit has ended."""
+    return highs.HighsModelStatus.kIterationLimit, highs.HighsModelStatus.kTimeLimit
+
+
+def _extent(program: RestrictedProgram) -> str:
+    sizes = np.abs(program.matrix.data)
+    return (
+        f"{program.matrix.shape[0]} rows and {program.matrix.shape[1]} columns whose entries are "
+        f"of size {sizes.min(initial=np.inf):.2g} to {sizes.max(initial=0.0):.2g}"
+    )
+
+
+def _failed(program: RestrictedProgram, basis: Basis | None) -> Vertex:
+    """Neither optimal nor limited, at zero."""
+    rows, columns = program.matrix.shape
+    empty = Basis(np.zeros(0, np.int8), np.zeros(0, np.int8)).extended(columns, rows)
+    return Vertex(np.zeros(columns), np.zeros(rows), basis or empty, False, False, 0)
 
 
 def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
@@ -149,13 +187,12 @@ def _basis(highs: Any, basis: Basis) -> Any:
 
 def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
     found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
-    known = highs.HighsModelStatus
     return Vertex(
         columns=_without_rounding(program, np.array(found.col_value)),
         duals=np.array(found.row_dual),
         basis=Basis(*(_codes(statuses) for statuses in (basis.col_status, basis.row_status))),
-        optimal=status == known.kOptimal,
-        limited=status in (known.kIterationLimit, known.kTimeLimit),
+        optimal=status == highs.HighsModelStatus.kOptimal,
+        limited=status in _limits(highs),
         pivots=int(solver.getInfo().simplex_iteration_count),
     )
 

@@ -32,6 +32,8 @@ CLOSED_SET_FORCING = 1e-3  # residual, of the violation, when pricing adds no fe
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
 ENTRIES_PER_CALL = 4_000_000  # matrix entries read, at most: some ten milliseconds
+# coordinates of larger supports are swept only: no Gram matrix and factor
+MAX_GRAM_SIDE = 1000  # 8 MB each; or as many as the square root of the entries of the columns
 # convergence, by the largest violation of the optimality conditions
 VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
 PATIENCE_STEPS = 3  # without progress: violations have reached rounding
@@ -211,6 +213,7 @@ class ProximalNewton(Solver[Pursuit]):
             state.theta,
             target,
             max(min(most, state.limit - state.n_iter), 1),
+            max(MAX_GRAM_SIDE, math.isqrt(working.entries)),
         )
         problem.design.ledger.charge(
             3

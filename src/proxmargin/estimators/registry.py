@@ -1,0 +1,84 @@
+"""The models: one entry each, from which all other lists of models are made.
+
+The public names of the package, what model files may hold, the command line, what is compared by
+default, what paths share, and the lists that the tests run over. Nothing is imported here, as the
+package itself reads the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+__all__ = ["MODELS", "Model", "model_names"]
+
+# values of C, the weaker fit first: among equals the earlier is preferred
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)
+# values of nu and kappa, of the largest that the data admit
+SHARES = ("0.2max", "0.5max", "0.8max")
+
+
+class Model(NamedTuple):
+    """What the package knows of a model before it loads it.
+
+    Attributes
+    ----------
+    home : str
+        The module of `proxmargin.estimators` that its class is in.
+    parameters : tuple of str
+        Of its loss and penalty: fits that differ in these alone share their data. A model with
+        ``alpha`` and ``l1_ratio`` has a path.
+    kernels : bool
+        It takes a ``kernel``.
+    compared : bool
+        A comparison of all models has it.
+    grid : mapping from parameter to values
+        What a comparison tries, where the model has no path.
+    instead_of_saving : str
+        What to do, where a model file cannot hold it.
+    """
+
+    home: str
+    parameters: tuple[str, ...] = ()
+    kernels: bool = False
+    compared: bool = True
+    grid: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
+    instead_of_saving: str = ""
+
+    @property
+    def has_path(self) -> bool:
+        return {"alpha", "l1_ratio"} <= set(self.parameters)
+
+
+NET = ("alpha", "l1_ratio")
+BY_C: dict[str, Any] = {"parameters": ("C",), "kernels": True, "grid": {"C": STRENGTHS}}
+BY_NU: dict[str, Any] = {"parameters": ("nu",), "kernels": True}
+BY_KAPPA: dict[str, Any] = {"parameters": ("kappa",), "kernels": True, "grid": {"kappa": SHARES}}
+
+MODELS: Mapping[str, Model] = {
+    "HuberizedSVC": Model("elastic_net", (*NET, "delta", "intercept_ridge")),
+    "ElasticNetSVC": Model("elastic_net", NET),
+    "SquaredHingeSVC": Model("elastic_net", NET),
+    "SparseLogisticRegression": Model("sparse_logistic", NET),
+    "MulticlassSVC": Model("multiclass", ("C",), grid={"C": (0.01, 0.1, 1.0)}),
+    "MarginClassifier": Model("custom", compared=False),
+    "SVC": Model("regularized", **BY_C),
+    "L2SVC": Model("regularized", **BY_C),
+    "LogisticRegression": Model("regularized", **BY_C),
+    "NuSVC": Model("hulls", grid={"nu": SHARES}, **BY_NU),
+    "DWD": Model("hulls", **BY_NU),
+    "MarginFDA": Model("minimax", **BY_KAPPA),
+    "MarginMPM": Model("minimax", **BY_KAPPA),
+    "DDAGClassifier": Model(
+        "ddag",
+        compared=False,
+        instead_of_saving="save the binary classifiers in its estimators_ one by one",
+    ),
+}
+
+
+def model_names(*, kernels: bool | None = None) -> tuple[str, ...]:
+    """Names of the models with a loss of their own; of those that take kernels, or do not."""
+    own = {name: model for name, model in MODELS.items() if not model.instead_of_saving}
+    return tuple(name for name, model in own.items() if kernels in (None, model.kernels))

@@ -1,0 +1,58 @@
+"""The table of models agrees with their classes, and every other list with the table."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from inspect import isclass
+
+import pytest
+from sklearn.base import ClassifierMixin
+
+import proxmargin
+from proxmargin import estimators
+from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
+from proxmargin.estimators.registry import MODELS
+from proxmargin.files.models import known
+from proxmargin.paths import OF_THE_PROBLEM
+
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def test_every_classifier_that_a_module_of_estimators_exports_is_a_model() -> None:
+    modules = [
+        importlib.import_module(f"{estimators.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(estimators.__path__)
+    ]
+    exported = {
+        kind
+        for module in modules
+        for name in getattr(module, "__all__", [])
+        if isclass(kind := getattr(module, name))
+        and issubclass(kind, ClassifierMixin)
+        and kind.__module__ == module.__name__
+    }
+    bases = {base for kind in exported for base in kind.__mro__[1:]}
+    assert {kind.__name__ for kind in exported - bases} == set(MODELS)
+
+
+@every_model
+def test_what_the_table_says_of_a_model_is_true(name: str) -> None:
+    model, kind = MODELS[name], getattr(proxmargin, name)
+    assert kind.__module__ == f"proxmargin.estimators.{model.home}"
+    taken = set(kind._get_param_names())
+    assert {*model.parameters, *model.grid} <= taken
+    assert ("kernel" in taken) == model.kernels
+    assert ({"alpha", "l1_ratio"} <= taken) == model.has_path
+
+
+@every_model
+def test_other_lists_follow_from_the_table(name: str) -> None:
+    model = MODELS[name]
+    assert name in proxmargin.__all__
+    assert (name in known.ESTIMATORS) == (not model.instead_of_saving)
+    assert (name in known.COMPOSED) == bool(model.instead_of_saving)
+    assert (name in CANDIDATES) == model.compared
+    assert OF_THE_PROBLEM.issuperset(model.parameters)
+    if model.compared:
+        assert isinstance(CANDIDATES[name].search, AlphaPath) == model.has_path
