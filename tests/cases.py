@@ -59,6 +59,13 @@ from proxmargin.solvers.wrappers.working_set import WorkingSet
 
 # -- losses of one margin ---------------------------------------------------------------------
 
+
+class ByFormulas(Logistic):
+    """The logistic loss without scalar functions: kernels are not compiled for it."""
+
+    scalars = None  # type: ignore[assignment]
+
+
 MARGIN_LOSSES: dict[str, MarginLoss] = {
     "hinge": Hinge(),
     "huberized hinge": HuberizedHinge(1.0),
@@ -68,7 +75,7 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
     "logistic": Logistic(),
     "distance-weighted": DistanceWeighted(0.5),
     "distance-weighted, far": DistanceWeighted(2.0),
-    "rescaled": Rescaled(DistanceWeighted(0.5), height=1.5, slope=2.0, shift=-0.7),
+    "rescaled, by array formulas": Rescaled(ByFormulas(), height=2.0, slope=0.5, shift=-0.5),
 }
 SMOOTH_LOSSES = {k: phi for k, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)}
 COMPILED_LOSSES = {k: phi for k, phi in SMOOTH_LOSSES.items() if phi.scalars is not None}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.memory import Remembers
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
@@ -81,6 +82,13 @@ class Problem(Remembers):
     def traits(self) -> Trait:
         """Properties of loss and penalty that solvers may rely on."""
         return self.loss.traits | self.penalty.traits
+
+    @property
+    def margins(self) -> MarginSum:
+        """The loss of a problem with `Trait.MARGINS`."""
+        if not isinstance(self.loss, MarginSum):
+            raise TypeError(f"{self.loss!r} is no sum of losses of margins")
+        return self.loss
 
     @property
     def fits_intercept(self) -> bool:

@@ -35,6 +35,10 @@ class Trait(Flag):
     """The conjugate of the penalty is smooth: the problem can be solved from its dual side."""
     QUADRATIC_CONJUGATE = auto()
     """The conjugate of the penalty is quadratic: gradients of the dual are linear in the dual."""
+    MARGINS = auto()
+    """The loss is a weighted sum of losses of one margin: `Problem.margins` is that sum."""
+    HINGE = auto()
+    """It is one of hinges."""
     DUAL_FORM = auto()
     """Projections onto the dual points of the loss are known."""
     CONJUGATE_PROX = auto()
@@ -51,6 +55,8 @@ class Trait(Flag):
 
 _MEANING = {
     Trait.SMOOTH: "a loss with a Lipschitz continuous gradient",
+    Trait.MARGINS: "a loss of margins",
+    Trait.HINGE: "the hinge loss",
     Trait.OUTPUTWISE: "a loss that is a sum over outputs",
     Trait.SEPARABLE: "a penalty that is a sum over single coefficients",
     Trait.NET: "an elastic net",

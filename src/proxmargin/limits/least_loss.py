@@ -17,7 +17,6 @@ from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.standardized import StandardizedDesign, standardized
 from proxmargin.losses.base import Array
-from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
 from proxmargin.solvers.programs.hinge_program import HingeProgram
@@ -99,7 +98,7 @@ def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf)
     TypeError
         The loss is neither made of hinges nor smooth.
     """
-    loss = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+    loss = problem.loss.without_budget
     rows = hinge_rows(loss)
     if rows is None and Trait.SMOOTH not in loss.traits:
         raise TypeError(f"the least value of {loss!r} is not known")

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.losses.box import Box
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
@@ -132,6 +133,16 @@ class Loss(ABC):
     def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
         """An element of the generalised Jacobian of ``conjugate_prox(., step)`` at ``dual``."""
         raise TypeError(f"no derivative of the prox of the conjugate of {self!r} is known")
+
+    @property
+    def box(self) -> Box | None:
+        """The box of the dual points of one column of scores, where they have one."""
+        return None
+
+    @property
+    def without_budget(self) -> Loss:
+        """The loss itself, of a loss within a budget."""
+        return self
 
     @property
     def dual_support(self) -> NDArray[np.bool_]:

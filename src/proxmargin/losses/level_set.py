@@ -63,6 +63,10 @@ class LevelSet(Loss):
             raise ValueError(f"LevelSet: price must be a finite number > 0, got {self.price!r}")
 
     @property
+    def without_budget(self) -> Loss:
+        return self.loss
+
+    @property
     def traits(self) -> Trait:  # type: ignore[override]
         kept = Trait.SINGLE_OUTPUT | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX
         return self.loss.traits & kept

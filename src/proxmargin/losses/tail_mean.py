@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.losses.base import Array
+from proxmargin.losses.box import Box
 from proxmargin.losses.support import IndicatorDual, SupportLoss
 from proxmargin.penalties.base import Penalty
 from proxmargin.projections import BoxHyperplane
@@ -165,6 +166,10 @@ class TailMean(SupportLoss):
         where it is an interval, its middle.
         """
         return _level(self._margins(scores), self.caps, 1.0)
+
+    @property
+    def box(self) -> Box:
+        return Box(self.signs, self.caps, np.zeros_like(self.caps), 0.0, -1.0)
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> CappedSimplexDual:
         return CappedSimplexDual(self, self._groups(intercept))

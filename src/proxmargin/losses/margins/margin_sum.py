@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.losses import margins as compiled
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.box import Box
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
-from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.hinge_shifts import minimise_hinge_shifts
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
@@ -54,8 +54,23 @@ class MarginSum(Loss):
         dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
         compiled = Trait.NONE if self.phi.scalars is None else Trait.COMPILED
         lines = Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
+        hinge = Trait.HINGE if self.phi.is_hinge else Trait.NONE
         prox = lines if self.phi.has_quadratic_conjugate else Trait.NONE
-        return smooth | compiled | outputs | dual | prox | Trait.OUTPUTWISE
+        return smooth | compiled | outputs | dual | prox | hinge | Trait.MARGINS | Trait.OUTPUTWISE
+
+    @cached_property
+    def box(self) -> Box | None:
+        if self.n_outputs > 1 or not self.phi.has_quadratic_conjugate:
+            return None
+        weights, live = self.weights[:, 0], self.weights[:, 0] > 0
+        bend = 1.0 / self.phi.smoothness  # zero for the hinge
+        bends = np.divide(bend, weights, out=np.zeros_like(weights), where=live)
+        caps = np.where(live, weights, 0.0)
+        if np.isfinite(self.phi.dual_bound):
+            caps = caps * self.phi.dual_bound
+        else:
+            caps = np.where(live, np.inf, 0.0)
+        return Box(self.signs[:, 0], caps, bends, 1.0, 0.0)
 
     @property
     def n_outputs(self) -> int:
@@ -135,10 +150,10 @@ class MarginSum(Loss):
         if isinstance(intercept, Pinned):
             return np.zeros_like(start)
         single = self.n_outputs == 1 and isinstance(intercept, Ridge)
-        if single and isinstance(self.phi, Hinge):
+        if single and self.phi.is_hinge:
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
-        if isinstance(self.phi, Hinge) and isinstance(intercept, SumToZero) and intercept.l2 == 0:
+        if self.phi.is_hinge and isinstance(intercept, SumToZero) and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.phi.scalars is not None:
             return start + compiled.best_shift(

@@ -19,7 +19,6 @@ from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
     BoxProgram,
-    has_box,
     live_samples,
     program_of,
     system_work,
@@ -161,7 +160,7 @@ class BallInteriorPoint(Solver[BallCentral]):
     polishing: ClassVar[int] = 1
 
     def objection(self, problem: Problem) -> str | None:
-        if not has_box(problem):
+        if problem.loss.box is None:
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
         plain = isinstance(problem.intercept, Ridge | Pinned)
         if not (isinstance(problem.penalty, Ball) and plain):

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.losses.tail_mean import TailMean
+from proxmargin.losses.box import Box
 from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
@@ -21,11 +20,9 @@ from proxmargin.solvers.linear_algebra import cholesky
 
 __all__ = [
     "LARGEST",
-    "Box",
     "BoxProgram",
     "Solve",
     "box_of",
-    "has_box",
     "has_ridge",
     "live_samples",
     "program_of",
@@ -34,19 +31,6 @@ __all__ = [
 
 LARGEST = 6_000  # side of a matrix that is factored: 288 MB
 WIDE = 1.9  # samples per feature up to which a system over the samples is less work
-
-
-class Box(NamedTuple):
-    """``min over rho  pull rho + sum_i max {a (goal + rho - y_i z_i) - bends_i a^2 / 2}``.
-
-    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero.
-    """
-
-    signs: Array
-    caps: Array
-    bends: Array
-    goal: float
-    pull: float
 
 
 class BoxProgram(NamedTuple):
@@ -169,13 +153,6 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
     return solve
 
 
-def has_box(problem: Problem) -> bool:
-    loss = problem.loss
-    if isinstance(loss, MarginSum):
-        return loss.n_outputs == 1 and loss.phi.has_quadratic_conjugate
-    return isinstance(loss, TailMean)
-
-
 def has_ridge(problem: Problem) -> bool:
     penalty = problem.penalty
     plain = isinstance(penalty, Ridge) or (isinstance(penalty, ElasticNet) and penalty.l1 == 0)
@@ -183,20 +160,11 @@ def has_ridge(problem: Problem) -> bool:
 
 
 def box_of(problem: Problem) -> Box:
-    """The loss as a box, where `has_box` has found that it is one."""
-    loss = problem.loss
-    if isinstance(loss, TailMean):
-        return Box(loss.signs, loss.caps, np.zeros_like(loss.caps), 0.0, -1.0)
-    assert isinstance(loss, MarginSum)
-    weights = loss.weights[:, 0]
-    bend = 1.0 / loss.phi.smoothness  # zero for the hinge
-    bends = np.divide(bend, weights, out=np.zeros_like(weights), where=weights > 0)
-    caps = np.where(weights > 0, weights, 0.0)
-    if np.isfinite(loss.phi.dual_bound):
-        caps = caps * loss.phi.dual_bound
-    else:
-        caps = np.where(weights > 0, np.inf, 0.0)
-    return Box(loss.signs[:, 0], caps, bends, 1.0, 0.0)
+    """The box of the loss of a problem that has one."""
+    box = problem.loss.box
+    if box is None:
+        raise TypeError(f"the dual points of {problem.loss!r} lie in no box")
+    return box
 
 
 def system_work(problem: Problem) -> float:

@@ -28,7 +28,7 @@ from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, require
-from proxmargin.solvers.box.box_program import box_of, has_box, has_ridge
+from proxmargin.solvers.box.box_program import box_of, has_ridge
 from proxmargin.stopping import Stop
 
 __all__ = ["BlockDecomposition", "Blocks", "begun_together"]
@@ -118,7 +118,7 @@ class BlockDecomposition(Solver[Blocks]):
         require(0 < self.forcing < 1, "forcing must lie between 0 and 1", self.forcing)
 
     def objection(self, problem: Problem) -> str | None:
-        if not has_box(problem):
+        if problem.loss.box is None:
             return "it needs a hinge, squared hinge, huberized hinge or nu-SVM loss, binary"
         if not has_ridge(problem):
             return "it needs a ridge penalty"

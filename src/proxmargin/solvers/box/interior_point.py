@@ -17,7 +17,6 @@ from proxmargin.solvers.box.box_program import (
     LARGEST,
     BoxProgram,
     Solve,
-    has_box,
     has_ridge,
     live_samples,
     program_of,
@@ -148,7 +147,7 @@ class InteriorPoint(Solver[Central]):
     polishing: ClassVar[int] = 2
 
     def objection(self, problem: Problem) -> str | None:
-        if not has_box(problem):
+        if problem.loss.box is None:
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
         if not has_ridge(problem):
             return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"

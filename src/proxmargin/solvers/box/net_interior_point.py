@@ -16,7 +16,7 @@ from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
-from proxmargin.solvers.box.box_program import has_box, live_samples, program_of
+from proxmargin.solvers.box.box_program import live_samples, program_of
 from proxmargin.solvers.linear_algebra import inverse_of
 from proxmargin.stopping import Stop
 
@@ -145,7 +145,7 @@ class NetInteriorPoint(Solver[NetCentral]):
     conclusive: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
-        if not has_box(problem) or problem.loss.is_homogeneous:
+        if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
         net = isinstance(problem.penalty, ElasticNet | Ridge) and problem.penalty.l2 > 0
         if not (net and isinstance(problem.intercept, Ridge | Pinned)):

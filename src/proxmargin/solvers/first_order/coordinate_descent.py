@@ -9,7 +9,6 @@ import numpy as np
 
 from proxmargin.compiled.solvers import sweeps
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
@@ -49,19 +48,20 @@ class CoordinateDescent(Solver[Sweeping]):
     """
 
     name: ClassVar[str] = "gcd"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    )
     reads_columns: ClassVar[bool] = True
 
     def objection(self, problem: Problem) -> str | None:
-        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        if not known:
-            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not isinstance(problem.penalty, ElasticNet):
+            return super().objection(problem) or "it needs an elastic net"
         if not problem.design.has_columns:
             return "it reads single columns, which are dense in standardised sparse data"
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:
-        loss = _margins(problem)
+        loss = problem.margins
         scores = problem.design.scores(start.coef) + start.intercept
         squares = problem.design.column_squares(
             loss.weights[:, 0], np.zeros(problem.design.n_features)
@@ -75,7 +75,7 @@ class CoordinateDescent(Solver[Sweeping]):
         )
 
     def step(self, problem: Problem, state: Sweeping) -> Sweeping:
-        loss, penalty = _margins(problem), problem.penalty
+        loss, penalty = problem.margins, problem.penalty
         assert isinstance(penalty, ElasticNet)
         coef, scores = state.coef.copy(), state.scores.copy()
         data = problem.design.sweep_data()
@@ -120,7 +120,7 @@ class CoordinateDescent(Solver[Sweeping]):
 
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:
         """The majorised step of the intercept: its column is all ones."""
-        loss = _margins(problem)
+        loss = problem.margins
         _, dual = loss.value_and_gradient(scores[:, None])
         step = 1.0 / loss.phi.smoothness
         trial = np.array([[intercept - step * float(dual.sum())]])
@@ -130,8 +130,3 @@ class CoordinateDescent(Solver[Sweeping]):
 def _objective(problem: Problem, scores: Array, point: Point) -> float:
     penalties = problem.penalty.value(point.coef) + problem.intercept.value(point.intercept[None])
     return problem.loss.value(scores) + penalties
-
-
-def _margins(problem: Problem) -> MarginSum:
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss

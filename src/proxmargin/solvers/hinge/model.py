@@ -6,12 +6,11 @@ import numpy as np
 
 from proxmargin.designs.standardized import standardized
 from proxmargin.losses.base import Array
-from proxmargin.losses.margins.hinge import Hinge
-from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 
 __all__ = [
     "first_multipliers",
@@ -27,10 +26,9 @@ KINK_TOLERANCE = 1e-3  # |margin - 1| within which a warm start takes a sample t
 
 def hinge_objection(problem: Problem) -> str | None:
     """Why the problem is not one of them, or None."""
-    loss = problem.loss
-    if not (isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge)):
+    if Trait.HINGE not in problem.traits:
         return "it needs the hinge loss"
-    if loss.n_outputs > 1:
+    if problem.loss.n_outputs > 1:
         return "it needs a binary problem (or multi_class='ovr')"
     if not isinstance(problem.penalty, ElasticNet | Ridge):
         return "it needs an elastic net or a ridge"
@@ -41,8 +39,8 @@ def hinge_objection(problem: Problem) -> str | None:
 
 def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
     """Signs, and caps of the multipliers, (n_samples,) each."""
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss.signs[:, 0], problem.loss.weights[:, 0]
+    loss = problem.margins
+    return loss.signs[:, 0], loss.weights[:, 0]
 
 
 def l1_of(problem: Problem) -> float:

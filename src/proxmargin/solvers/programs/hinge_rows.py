@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
-from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin_sum import MarginSum
 
 __all__ = ["HingeRows", "hinge_rows"]
@@ -176,6 +175,6 @@ def hinge_rows(loss: Loss) -> HingeRows | None:
     """The rows of a loss that is a sum of hinges; None for another."""
     if isinstance(loss, CrammerSinger):
         return _WorstClass(loss)
-    if isinstance(loss, MarginSum) and isinstance(loss.phi, Hinge):
+    if isinstance(loss, MarginSum) and loss.phi.is_hinge:
         return _EveryMargin(loss)
     return None

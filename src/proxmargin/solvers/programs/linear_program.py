@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
 from proxmargin.losses.base import Array
-from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.programs.gauge_columns import Columns, gauge_columns
@@ -101,7 +100,7 @@ class LinearProgram(Solver[Generated]):
     max_iter: ClassVar[int] = 1000
 
     def objection(self, problem: Problem) -> str | None:
-        bare = problem.loss.loss if isinstance(problem.loss, LevelSet) else problem.loss
+        bare = problem.loss.without_budget
         if hinge_rows(bare) is None:
             return "it needs a hinge loss (plain, of the wrong classes, or Crammer and Singer's)"
         gauge = gauge_columns(problem.penalty)

@@ -11,7 +11,6 @@ import numpy as np
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import factor_work, gram_work
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
@@ -109,7 +108,7 @@ class BallNewton(Solver[BallNewtonState]):
     """
 
     name: ClassVar[str] = "ball-newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
@@ -118,8 +117,8 @@ class BallNewton(Solver[BallNewtonState]):
         missing = super().objection(problem)
         if missing:
             return missing
-        if not (isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, Ball)):
-            return "it needs a loss of margins, and coefficients in a ball"
+        if not isinstance(problem.penalty, Ball):
+            return "it needs coefficients in a ball"
         if problem.penalty.p != 2 and problem.design.n_features > MAX_CURVED_FEATURES:
             return (
                 f"it needs a ball of the Euclidean norm, p = 2, where there are more than "

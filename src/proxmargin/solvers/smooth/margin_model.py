@@ -25,7 +25,6 @@ __all__ = [
     "expanded",
     "first_share",
     "line_search",
-    "loss_of",
     "next_share",
 ]
 
@@ -77,12 +76,6 @@ class Hessian(NamedTuple):
     mean: Array
 
 
-def loss_of(problem: Problem) -> MarginSum:
-    """The loss, which the solver's ``objection`` has found to be a sum over margins."""
-    assert isinstance(problem.loss, MarginSum)
-    return problem.loss
-
-
 def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:
     """The best intercept for these scores, and the loss around it.
 
@@ -94,7 +87,7 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
         Weight of the reweighted least-squares majoriser where the loss has no curvature
         (`next_share`).
     """
-    loss, start = loss_of(problem), np.array([intercept])
+    loss, start = problem.margins, np.array([intercept])
     bare = (scores - intercept)[:, None]
     best = float(loss.best_intercept(bare, problem.intercept, start)[0])
     scores = bare[:, 0] + best
@@ -137,7 +130,7 @@ def line_search(
     slope, bend : float
         ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
     """
-    loss, ridge = loss_of(problem), problem.intercept.l2
+    loss, ridge = problem.margins, problem.intercept.l2
     slope += ridge * at.intercept * move
     bend += ridge * move * move
     if loss.phi.scalars is None:
@@ -152,7 +145,7 @@ def line_search(
 
 def first_share(problem: Problem) -> float:
     """The first weight of the majoriser: one for losses with linear pieces, else zero."""
-    return 1.0 if loss_of(problem).phi.has_linear_piece else 0.0
+    return 1.0 if problem.margins.phi.has_linear_piece else 0.0
 
 
 def next_share(before: float, step: float) -> float:

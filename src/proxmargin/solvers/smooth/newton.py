@@ -119,7 +119,9 @@ class ProximalNewton(Solver[Pursuit]):
     forcing: float = 0.1
 
     name: ClassVar[str] = "newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    )
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 2000
 
@@ -128,9 +130,8 @@ class ProximalNewton(Solver[Pursuit]):
         require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
 
     def objection(self, problem: Problem) -> str | None:
-        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        if not known:
-            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not isinstance(problem.penalty, ElasticNet):
+            return super().objection(problem) or "it needs an elastic net"
         if not readable(problem):
             return "it reads columns, and centring would fill those of sparse data"
         return super().objection(problem)
@@ -320,10 +321,8 @@ class ProximalNewton(Solver[Pursuit]):
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
     """Loss and penalty, which `ProximalNewton.objection` has found to be of these types."""
-    loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, MarginSum)
-    assert isinstance(penalty, ElasticNet)
-    return loss, penalty
+    assert isinstance(problem.penalty, ElasticNet)
+    return problem.margins, problem.penalty
 
 
 def _norm(vector: Array) -> float:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from proxmargin.certificate import Gap
 from proxmargin.designs.base import Array, Design
-from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.pace import affordable, factor_work, gram_work
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.ridge import Ridge
@@ -25,7 +24,6 @@ from proxmargin.solvers.smooth.margin_model import (
     expanded,
     first_share,
     line_search,
-    loss_of,
     next_share,
 )
 from proxmargin.stopping import Stop
@@ -123,7 +121,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     """
 
     name: ClassVar[str] = "ridge-newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 500
@@ -131,9 +129,9 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     def objection(self, problem: Problem) -> str | None:
         penalty = problem.penalty
         plain = isinstance(penalty, Ridge) or (isinstance(penalty, ElasticNet) and penalty.l1 == 0)
-        known = isinstance(problem.loss, MarginSum) and plain and penalty.l2 > 0
-        readable = None if known else "it needs a loss of margins and a ridge penalty (no l1 part)"
-        return super().objection(problem) or readable
+        known = plain and penalty.l2 > 0
+        refusal = None if known else "it needs a ridge penalty (no l1 part)"
+        return super().objection(problem) or refusal
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
         form = _form(problem, stop.deadline)
@@ -310,7 +308,7 @@ class _Wide(_Form):
 
     def _multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         """``-l2 a`` with the final ridge, projected to be feasible, and its gap."""
-        loss, l2 = loss_of(problem), problem.penalty.l2
+        loss, l2 = problem.margins, problem.penalty.l2
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
 
@@ -429,7 +427,7 @@ def _new_form(problem: Problem, deadline: float) -> _Form:
 
 def _is_weak(problem: Problem, design: Design) -> bool:
     """Whether the ridge is so weak that a singular Gram matrix would swamp it with rounding."""
-    largest = loss_of(problem).phi.smoothness * problem.slope_size**2
+    largest = problem.margins.phi.smoothness * problem.slope_size**2
     return problem.penalty.l2 < GRAM_MIN_RIDGE * largest
 
 
@@ -439,7 +437,7 @@ def _first_ridge(problem: Problem, design: Design) -> float:
     With next to no ridge many samples of separable data sit at the kink of the loss's slope, where
     Newton steps are cut short; following the regularisation path avoids it.
     """
-    loss, l2 = loss_of(problem), problem.penalty.l2
+    loss, l2 = problem.margins, problem.penalty.l2
     if loss.phi.is_strictly_convex:
         return l2
     spread = design.column_squares(loss.weights[:, 0], np.zeros(design.n_features)).sum()

@@ -97,14 +97,15 @@ class TallNewton(Solver[TallState]):
     """
 
     name: ClassVar[str] = "tall-newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.SEPARABLE
+    )
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
     def objection(self, problem: Problem) -> str | None:
-        known = isinstance(problem.loss, MarginSum) and isinstance(problem.penalty, ElasticNet)
-        if not known:
-            return super().objection(problem) or "it needs a loss of margins and an elastic net"
+        if not isinstance(problem.penalty, ElasticNet):
+            return super().objection(problem) or "it needs an elastic net"
         n, p = problem.design.n_samples, problem.design.n_features
         if p > MAX_FEATURES or n < MIN_SAMPLES_PER_FEATURE * p:
             return (
@@ -286,7 +287,5 @@ def _squares(problem: Problem) -> Array:
 
 def _parts(problem: Problem) -> tuple[MarginSum, ElasticNet]:
     """Loss and penalty, which `TallNewton.objection` has found to be of these types."""
-    loss, penalty = problem.loss, problem.penalty
-    assert isinstance(loss, MarginSum)
-    assert isinstance(penalty, ElasticNet)
-    return loss, penalty
+    assert isinstance(problem.penalty, ElasticNet)
+    return problem.margins, problem.penalty

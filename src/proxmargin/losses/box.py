@@ -1,0 +1,25 @@
+"""Losses whose dual points lie in a box: piecewise linear or quadratic functions of one margin."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Box"]
+
+Array = NDArray[np.float64]
+
+
+class Box(NamedTuple):
+    """``min over rho  pull rho + sum_i max {a (goal + rho - y_i z_i) - bends_i a^2 / 2}``.
+
+    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero.
+    """
+
+    signs: Array
+    caps: Array
+    bends: Array
+    goal: float
+    pull: float
