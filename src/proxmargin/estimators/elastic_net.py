@@ -48,7 +48,7 @@ EVERY = (
 
 
 class ElasticNetEstimator(MarginEstimator):
-    """What the estimators with an elastic net share: its strengths, factors and bounds."""
+    """Base of the estimators with an elastic net: its strengths, factors and bounds."""
 
     alpha: float
     l1_ratio: float
