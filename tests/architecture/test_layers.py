@@ -48,8 +48,9 @@ LAYERS = (
     ("comparing", "files"),
     ("cli", "__main__"),
 )
+# what the families of solvers may import of `solvers` besides their own files
+SHARED = ("linear_algebra", "line_search", "smoothed_newton")
 # families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
-SHARED = ("linear_algebra", "line_search")  # what families may import of solvers besides
 FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")

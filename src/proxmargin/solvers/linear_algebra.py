@@ -28,22 +28,25 @@ class Factor(NamedTuple):
 
     Attributes
     ----------
-    lower : (n, n), by columns
-        L in the lower triangle; the other one is not read.
+    triangle : (n, n), by columns
+        L in the lower triangle or L' in the upper one; the other triangle is not read.
+    lower : bool
+        Which of the two.
     """
 
-    lower: Array
+    triangle: Array
+    lower: bool
 
     def solve(self, right: Array) -> Array:
         """``A^-1 right``, for (n,) or (n, n_right)."""
         if not right.size:  # LAPACK takes no array without entries
             return right.copy()
-        solution: Array = dpotrs(self.lower, right, lower=1)[0]
+        solution: Array = dpotrs(self.triangle, right, lower=self.lower)[0]
         return solution
 
     def solve_half(self, right: Array) -> Array:
         """``L^-1 right``, whose squared norm is ``right' A^-1 right``."""
-        solution: Array = dtrtrs(self.lower, right, lower=1)[0]
+        solution: Array = dtrtrs(self.triangle, right, lower=self.lower, trans=not self.lower)[0]
         return solution
 
 
@@ -69,14 +72,16 @@ def cholesky(
         None where no shift suffices, or entries are not finite.
     """
     own = overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64
-    work = matrix if own else np.array(matrix, dtype=np.float64, order="C")
-    diagonal = work.diagonal().copy()
+    work = matrix if own else np.array(matrix, dtype=np.float64, order="K")
+    diagonal, by_rows = work.diagonal().copy(), work.flags.c_contiguous
     for shift in _relative_shifts(diagonal) if shifts is None else shifts:
         np.einsum("ii->i", work)[:] = diagonal + shift
-        # the transpose is in the order of columns: LAPACK overwrites its lower triangle in place
-        lower, failed = dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
+        # LAPACK overwrites arrays by columns in place: the transpose of one by rows
+        by_columns = work.T if by_rows else work
+        triangle, failed = dpotrf(by_columns, lower=by_rows, clean=0, overwrite_a=1)
         if not failed:
-            return Factor(lower) if np.isfinite(lower.diagonal()).all() else None
+            finite = bool(np.isfinite(triangle.diagonal()).all())
+            return Factor(triangle, by_rows) if finite else None
         _restore(work, matrix)
     return None
 

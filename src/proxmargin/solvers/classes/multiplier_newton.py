@@ -17,7 +17,8 @@ from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State
 from proxmargin.solvers.classes.block import class_coordinates
-from proxmargin.solvers.classes.smoothing import Smoothed, minimised
+from proxmargin.solvers.classes.smoothing import Smoothed
+from proxmargin.solvers.smoothed_newton import minimised
 from proxmargin.stopping import Stop
 
 __all__ = ["ClassMultipliers", "MultiplierNewton"]
@@ -154,7 +155,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         left = NEWTON_STEPS
         if state.stop.max_iter is not None:
             left = min(left, state.stop.max_iter - state.n_iter)
-        here, end = minimised(
+        here, _, end = minimised(
             smoothed, smoothed.at(state.stacked), state.residual, left, state.stop.deadline
         )
         sharpness = state.sharpness / 4.0 if end.stuck else state.sharpness

@@ -9,22 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.clock import clock
 from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.solvers.classes.block import Block, Live
 from proxmargin.solvers.classes.system import class_system
+from proxmargin.solvers.smoothed_newton import line_search
 
-__all__ = ["ClassPoint", "End", "Smoothed", "minimised"]
+__all__ = ["ClassPoint", "Smoothed"]
 
 ORTHANT_CORRECTIONS = 5  # active sets tried in a Newton step
-# line search
-ARMIJO_FRACTION = 1e-4  # of the slope, that the objective has to fall by
-OBJECTIVE_ROUNDING = 1e-13  # relative: a smaller decrease cannot be seen
-END_SLOPE_FRACTION = 0.8  # of the first slope, at the end of a step whose decrease is not seen
-HALVINGS = 30  # of a step
-EPS = float(np.finfo(float).eps)
 
 
 class ClassPoint(NamedTuple):
@@ -48,12 +42,20 @@ class ClassPoint(NamedTuple):
     value: float
 
 
-class End(NamedTuple):
-    """How the iteration on a smoothed problem ended."""
+class ClassSlopes(NamedTuple):
+    """The gradient of the smooth part, and the residual of the optimality conditions.
 
-    steps: int
-    solved: bool
-    stuck: bool
+    Attributes
+    ----------
+    slope : (n_columns + 1, n_classes)
+    residual : float
+    least : float
+        The part of it that rounding explains, which is not known.
+    """
+
+    slope: Array
+    residual: float
+    least: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,45 +171,23 @@ class Smoothed:
         signs = np.where(here.stacked == 0, entering, np.sign(here.stacked))
         return np.where(self.l1 > 0, signs, 0.0)
 
+    def slopes(self, here: ClassPoint) -> ClassSlopes:
+        slope = self.slope(here)
+        return ClassSlopes(slope, self.residual(here, slope))
 
-def minimised(
-    smoothed: Smoothed, here: ClassPoint, target: float, limit: int, deadline: float
-) -> tuple[ClassPoint, End]:
-    """Newton steps until the residual is at most ``target``, or the line search fails."""
-    steps = 0
-    while True:
-        slope = smoothed.slope(here)
-        rest = smoothed.residual(here, slope)
-        if rest <= target:
-            return here, End(steps, solved=True, stuck=False)
-        if steps >= limit or clock() >= deadline:
-            return here, End(steps, solved=False, stuck=False)
-        trial = _stepped(smoothed, here, slope)
-        steps += 1
-        if trial is None:
-            return here, End(steps, solved=False, stuck=True)
-        here = trial
+    def stepped(
+        self, here: ClassPoint, slopes: ClassSlopes, deadline: float
+    ) -> tuple[ClassPoint, ClassSlopes] | None:
+        """A Newton step with a projected line search in its orthant; None if that fails."""
+        side = self.side(here, slopes.slope)
+        pull = slopes.slope + self.l1 * side
+        direction = self.direction(here, slopes.slope, side)
 
+        def fall(there: ClassPoint, length: float) -> float:
+            return -float(np.vdot(pull, there.stacked - here.stacked))
 
-def _stepped(smoothed: Smoothed, here: ClassPoint, slope: Array) -> ClassPoint | None:
-    """A Newton step with a projected line search in its orthant; None if that fails.
+        def ahead(there: ClassPoint, end: ClassSlopes, length: float) -> float:
+            return float(np.vdot(end.slope + self.l1 * side, there.stacked - here.stacked))
 
-    Where the decrease is below rounding, the slope at its end decides (Hager and Zhang 2005).
-    """
-    side = smoothed.side(here, slope)
-    pull = slope + smoothed.l1 * side
-    direction = smoothed.direction(here, slope, side)
-    along, length = smoothed.along(here, direction, side), 1.0
-    for _ in range(HALVINGS):
-        there = along(length)
-        change = there.stacked - here.stacked
-        fall = float(np.vdot(pull, change))
-        slack = OBJECTIVE_ROUNDING * abs(here.value)
-        if there.value <= here.value + ARMIJO_FRACTION * fall and fall < -slack:
-            return there
-        if there.value <= here.value + slack and fall < 0:
-            ahead = float(np.vdot(smoothed.slope(there) + smoothed.l1 * side, change))
-            if ahead <= -END_SLOPE_FRACTION * fall:
-                return there
-        length *= 0.5
-    return None
+        first, along = -float(np.vdot(pull, direction)), self.along(here, direction, side)
+        return line_search(here, along, self.slopes, first, fall, ahead)

@@ -21,7 +21,8 @@ from proxmargin.solvers.hinge.model import (
     signs_and_caps,
     spread_of,
 )
-from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge, minimised
+from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge
+from proxmargin.solvers.smoothed_newton import minimised
 from proxmargin.stopping import Stop
 
 __all__ = ["HingeNewton", "Multiplied"]
@@ -42,6 +43,7 @@ UNPENALISED_PROXIMAL = 1e-3  # of coefficients without a penalty, absolute
 FIRST_RESIDUAL = 0.1
 RESIDUAL_REDUCTION = 0.3  # factor from one problem to the next
 MIN_RESIDUAL = 1e-13  # some 500 ulp
+ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted where rounding ends the search
 NEWTON_STEPS = 60  # on one smoothed problem, at most
 # working set of features
 OUTSIDE_VIOLATION = 0.1  # of l1: above it the same smoothed problem is solved on more features
@@ -153,7 +155,9 @@ class HingeNewton(Solver[Multiplied]):
         state = _prepared(problem, state)
         smoothed = _smoothed(problem, state)
         here = smoothed.at(state.at.coef[state.members], state.at.intercept)
-        here, end = minimised(smoothed, here, state.residual, _limit(state), state.stop.deadline)
+        here, slopes, end = minimised(
+            smoothed, here, state.residual, _limit(state), state.stop.deadline, ACCEPTED_EXCESS
+        )
         coef = np.zeros_like(state.at.coef)
         coef[state.members] = here.coef
         failed = end.stuck and not end.solved
@@ -170,7 +174,7 @@ class HingeNewton(Solver[Multiplied]):
             finished=failed and sharpness < COLD_SHARPNESS * _sharpness_unit(problem),
         )
         every = state.members.size == coef.size
-        return _priced(problem, there, end.pulled if every else _pulled(problem, there))
+        return _priced(problem, there, slopes.pulled if every else _pulled(problem, there))
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.clock import clock
 from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orthant, smoothed_hinge
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.solvers.hinge.curved_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
+from proxmargin.solvers.smoothed_newton import line_search
 
-__all__ = ["Centre", "End", "HingePoint", "SmoothedHinge", "minimised"]
+__all__ = ["Centre", "HingePoint", "SmoothedHinge"]
 
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
@@ -24,14 +24,6 @@ TINY = float(np.finfo(float).tiny)
 RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
 ORTHANT_CORRECTIONS = 5  # active sets tried, each without all features that change their sign
 ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if these fail
-# line search
-ARMIJO_FRACTION = 1e-4  # of the slope, that the objective has to fall by
-OBJECTIVE_ROUNDING = 1e-13  # relative: a smaller decrease cannot be seen
-END_SLOPE_FRACTION = 0.8  # of the first slope, at the end of a step whose decrease is not seen
-HALVINGS = 40  # of a step; further trials divide by ten
-MAX_TRIALS = 60  # in all: with few samples curved, a Newton step in large units is far too long
-# residual, in units of the target, that counts as solved where rounding ends the line search
-ACCEPTED_EXCESS = 1e3
 
 
 class Centre(NamedTuple):
@@ -84,15 +76,6 @@ class Slopes(NamedTuple):
     intercept: float
     residual: float
     least: float
-    pulled: Array
-
-
-class End(NamedTuple):
-    """How the iteration on a smoothed problem ended, and ``X'(y a)`` of its multipliers."""
-
-    steps: int
-    solved: bool
-    stuck: bool
     pulled: Array
 
 
@@ -178,23 +161,30 @@ class SmoothedHinge:
             None if self.intercept_proximal is None else self.intercept_proximal + self.ridge,
         )
 
+    def stepped(
+        self, here: HingePoint, slopes: Slopes, deadline: float
+    ) -> tuple[HingePoint, Slopes] | None:
+        """A Newton step in an orthant, with a line search; None if that fails."""
+        to = _direction(self, here, slopes, deadline)
+        first, whole = here.coef[to.features], np.zeros_like(here.coef)
+        whole[to.features] = to.coef
+        moved = self.rows.scores(whole) + to.intercept
+        fall = -float(to.slope @ to.coef) - to.intercept * slopes.intercept
 
-def minimised(
-    smoothed: SmoothedHinge, here: HingePoint, target: float, limit: int, deadline: float
-) -> tuple[HingePoint, End]:
-    """Newton steps until the residual is at most ``target``, or the line search fails."""
-    steps, slopes = 0, smoothed.slopes(here)
-    while True:
-        if slopes.residual <= max(target, slopes.least):
-            return here, End(steps, solved=True, stuck=False, pulled=slopes.pulled)
-        if steps >= limit or clock() >= deadline:
-            return here, End(steps, solved=False, stuck=False, pulled=slopes.pulled)
-        stepped = _stepped(smoothed, here, slopes, deadline)
-        steps += 1
-        if stepped is None:
-            solved = slopes.residual <= ACCEPTED_EXCESS * target
-            return here, End(steps, solved, stuck=True, pulled=slopes.pulled)
-        here, slopes = stepped
+        def along(length: float) -> HingePoint:
+            coef = here.coef.copy()
+            coef[to.features] = first + length * to.coef
+            intercept = here.intercept + length * to.intercept
+            return self.at(coef, intercept, here.scores + length * moved)
+
+        def ahead(there: HingePoint, end: Slopes, length: float) -> float:
+            slope = end.coef[to.features] + self.l1 * to.side
+            return length * (float(slope @ to.coef) + to.intercept * end.intercept)
+
+        def falls(there: HingePoint, length: float) -> float:
+            return length * fall
+
+        return line_search(here, along, self.slopes, fall, falls, ahead)
 
 
 class _Direction(NamedTuple):
@@ -205,44 +195,6 @@ class _Direction(NamedTuple):
     slope: Array
     coef: Array
     intercept: float
-
-
-def _stepped(
-    smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
-) -> tuple[HingePoint, Slopes] | None:
-    """A Newton step with a line search; None if the line search fails.
-
-    Near the solution the decrease of the objective is below rounding. There the slope at the end
-    of the step decides, which by convexity bounds the objective: the approximate Wolfe condition
-    of Hager and Zhang (2005).
-    """
-    to = _direction(smoothed, here, slopes, deadline)
-    slack = OBJECTIVE_ROUNDING * abs(here.value)
-    first = here.coef[to.features]
-    whole = np.zeros_like(here.coef)
-    whole[to.features] = to.coef
-    moved = smoothed.rows.scores(whole) + to.intercept
-    fall = -float(to.slope @ to.coef) - to.intercept * slopes.intercept
-    length = 1.0
-    for trial in range(MAX_TRIALS):
-        coef = here.coef.copy()
-        coef[to.features] = first + length * to.coef
-        there = smoothed.at(
-            coef, here.intercept + length * to.intercept, here.scores + length * moved
-        )
-        if length * fall > slack and there.value <= here.value - ARMIJO_FRACTION * length * fall:
-            return there, smoothed.slopes(there)
-        if there.value <= here.value + slack:
-            end = smoothed.slopes(there)
-            slope = end.coef[to.features] + smoothed.l1 * to.side
-            if float(slope @ to.coef) + to.intercept * end.intercept <= END_SLOPE_FRACTION * abs(
-                fall
-            ):
-                return there, end
-        if length * fall <= slack:
-            return None
-        length *= 0.5 if trial < HALVINGS else 0.1
-    return None
 
 
 def _direction(

@@ -1,0 +1,133 @@
+"""Semismooth Newton steps on a smoothed problem: the inner loop of methods of multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
+
+from proxmargin.compiled.clock import clock
+
+__all__ = ["End", "line_search", "minimised"]
+
+# line search
+ARMIJO_FRACTION = 1e-4  # of the slope, that the objective has to fall by
+OBJECTIVE_ROUNDING = 1e-13  # relative: a smaller decrease cannot be seen
+END_SLOPE_FRACTION = 0.8  # of the first slope, at the end of a step whose decrease is not seen
+HALVINGS = 40  # of a step; further trials divide by ten
+MAX_TRIALS = 60  # in all: with few samples curved, a Newton step in large units is far too long
+
+
+class Valued(Protocol):
+    """A point of a smoothed problem."""
+
+    @property
+    def value(self) -> float: ...
+
+
+class Measured(Protocol):
+    """Derivatives at a point, with the residual of its optimality conditions.
+
+    ``least`` is the part of the residual that rounding explains.
+    """
+
+    @property
+    def residual(self) -> float: ...
+    @property
+    def least(self) -> float: ...
+
+
+P = TypeVar("P", bound=Valued)
+S = TypeVar("S", bound=Measured)
+
+
+class SmoothProblem(Protocol[P, S]):
+    """What the loop asks of a smoothed problem."""
+
+    def slopes(self, here: P) -> S:
+        """Derivatives at a point."""
+
+    def stepped(self, here: P, slopes: S, deadline: float) -> tuple[P, S] | None:
+        """A Newton step by `line_search`; None if that fails."""
+
+
+class End(NamedTuple):
+    """How the iteration ended: ``stuck`` where a line search failed."""
+
+    steps: int
+    solved: bool
+    stuck: bool
+
+
+def minimised(
+    problem: SmoothProblem[P, S],
+    here: P,
+    target: float,
+    limit: int,
+    deadline: float,
+    excess: float = 1.0,
+) -> tuple[P, S, End]:
+    """Newton steps until the residual is at most ``target``, or the line search fails.
+
+    Parameters
+    ----------
+    limit : int
+        Newton steps at most.
+    deadline : float
+        On the clock of `proxmargin.compiled.clock`.
+    excess : float
+        Residual, in units of the target, that counts as solved where the line search fails.
+    """
+    steps, slopes = 0, problem.slopes(here)
+    while True:
+        if slopes.residual <= max(target, slopes.least):
+            return here, slopes, End(steps, solved=True, stuck=False)
+        if steps >= limit or clock() >= deadline:
+            return here, slopes, End(steps, solved=False, stuck=False)
+        stepped = problem.stepped(here, slopes, deadline)
+        steps += 1
+        if stepped is None:
+            solved = slopes.residual <= excess * target
+            return here, slopes, End(steps, solved, stuck=True)
+        here, slopes = stepped
+
+
+def line_search(
+    here: P,
+    along: Callable[[float], P],
+    slopes: Callable[[P], S],
+    first: float,
+    fall: Callable[[P, float], float],
+    ahead: Callable[[P, S, float], float],
+) -> tuple[P, S] | None:
+    """The first step length, from one down, that lowers the objective enough; None if none does.
+
+    Near the solution the decrease of the objective is below rounding. There the slope at the end
+    of the step decides, which by convexity bounds the objective: the approximate Wolfe condition
+    of Hager and Zhang (2005).
+
+    Parameters
+    ----------
+    along : callable
+        From a length to the point there, which may be projected.
+    first : float
+        The decrease that the slope at ``here`` predicts for a whole step without projection: no
+        step is worth a try whose share of it is below rounding.
+    fall : callable
+        From a point and its length to the decrease that the slope at ``here`` predicts there.
+    ahead : callable
+        The change that the slopes at a point predict for as much again.
+    """
+    slack, length = OBJECTIVE_ROUNDING * abs(here.value), 1.0
+    for trial in range(MAX_TRIALS):
+        there = along(length)
+        drop = fall(there, length)
+        if drop > slack and there.value <= here.value - ARMIJO_FRACTION * drop:
+            return there, slopes(there)
+        if drop > 0.0 and there.value <= here.value + slack:
+            end = slopes(there)
+            if ahead(there, end, length) <= END_SLOPE_FRACTION * drop:
+                return there, end
+        if length * first <= slack:
+            return None
+        length *= 0.5 if trial < HALVINGS else 0.1
+    return None
