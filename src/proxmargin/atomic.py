@@ -1,4 +1,4 @@
-"""Files that are written all or not at all: the only way in which this library writes one."""
+"""Atomic writes: files are written whole or not at all, here and nowhere else in the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that ask a program to end are acted upon where nothing is lost."""
+"""Signals that ask a program to end, deferred to a point where nothing is lost."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ __all__ = ["interrupts"]
 
 
 class _Interrupts:
-    """Ctrl-C during a run is noted, and acted upon between two iterations.
+    """Ctrl-C during a run is recorded, and raised between two iterations.
 
-    Runs may be nested, and a run of runs may begin and end with code of its own: what is noted
-    there ends the next one. Compiled code may lose an exception that a signal raises inside it. A
-    second Ctrl-C raises at once. Only the main thread can do this, and only where Python's own
-    handler is in place; SIGTERM is treated alike where a program asked for it (`terminable`).
+    Runs may be nested, and an outer run may have code of its own between inner ones: a signal
+    recorded there ends the next one. Compiled code may lose an exception that a signal raises
+    inside it. A second Ctrl-C raises at once. Only the main thread can do this, and only where
+    Python's own handler is in place; SIGTERM is treated alike if a program asks for it
+    (`terminable`).
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Kernels: positive semidefinite functions of two samples.
 
 The definitions are scikit-learn's. A kernel compares samples (`Kernel.fill`) with others that it
-was shown before (`Kernel.others`), whose form makes many comparisons quick.
+was shown before (`Kernel.others`) and has preprocessed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.products.kernels import rbf_product
-from proxmargin.designs.base import CONSTANT, Design
+from proxmargin.designs.base import CONSTANT_VARIANCE, Design
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.samples import (
     TILE_COLUMNS,
@@ -51,14 +51,10 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# samples between which the rounding of distances is measured
-ROUNDING_SAMPLES = 256
-# units in the last place that a function of one number may be off by: exp, tanh, a few products
-FEW = 4.0
-# squared differences behind a product that is computed by them: some seconds
-DIFFERENCES = 2_000_000_000
-# samples of a function's diagonal computed at a time: a small square for each small piece of it
-FUNCTION_ROWS = 8
+ROUNDING_SAMPLES = 256  # between which the rounding of distances is measured
+FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products
+MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
+FUNCTION_ROWS = 8  # samples of a callable's diagonal computed at a time, as a square each
 
 
 class Kernel(ABC):
@@ -115,18 +111,19 @@ class Kernel(ABC):
     def mean_rounding(self, X: Any) -> float:
         """Error of a value on ``X`` on average, in units of the last place of the largest.
 
-        It is estimated from some pairs, and at least one: for refusals of data whose values mean
-        nothing. Certificates allow for `lost`.
+        Estimated from some pairs, and at least one, to reject data whose kernel values have no
+        correct digits. Certificates use `lost`, a bound.
         """
         return 1.0
 
     def lost(self, others: Any, diagonal: Array) -> Lost:
         """A bound on the rounding of the values between `others`.
 
-        Of a function that is not known, a few units in the last place of the largest value that a
-        pair can have.
+        For an unknown function, a few ulps of the largest value that a pair can have.
         """
-        return Lost(FEW * UNIT, np.sqrt(np.maximum(diagonal, 0.0)), np.zeros(diagonal.size))
+        return Lost(
+            FUNCTION_ULPS * UNIT, np.sqrt(np.maximum(diagonal, 0.0)), np.zeros(diagonal.size)
+        )
 
     def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
         """The products of the values between all of X and the samples ``index`` with weights
@@ -223,7 +220,7 @@ class Rbf(ProductKernel):
         return squared_distances(left, others)
 
     def transform(self, tile: Array, out: Array) -> None:
-        # what rounding makes negative is as small as what it hides: this is faster than a maximum
+        # negative values are rounding: their absolute values are as accurate as zero, and faster
         np.abs(tile, out=tile)
         np.multiply(tile, -self.gamma, out=tile)
         np.exp(tile, out=out)
@@ -238,7 +235,7 @@ class Rbf(ProductKernel):
     def mean_rounding(self, X: Any) -> float:
         """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``.
 
-        Values near zero, those of samples far apart, have nothing left to lose.
+        The absolute error vanishes for samples far apart, whose values are close to zero.
         """
         sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
         others = self.others(sample)
@@ -256,17 +253,17 @@ class Rbf(ProductKernel):
     def lost(self, others: Any, diagonal: Array) -> Lost:
         """``exp(-gamma d)`` passes on what d lost: sums of products of lengths about a point."""
         own = self.gamma * gamma(3 * others.terms + 12) * others.squares
-        return Lost(FEW * UNIT, np.ones(own.size), np.minimum(own, 1.0))
+        return Lost(FUNCTION_ULPS * UNIT, np.ones(own.size), np.minimum(own, 1.0))
 
     def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
         """By differences of samples, which lose nothing that ``y exp(-y) <= 1 / e`` would pass on;
         of dense samples, where that does not take too long."""
         n, p = X.shape
-        if is_sparse(X) or n * index.size * p > DIFFERENCES:
+        if is_sparse(X) or n * index.size * p > MAX_DIFFERENCES:
             return None
         out = np.empty(n)
         rbf_product(X, X[index], weights, self.gamma, out)
-        relative = 0.4 * gamma(p + 4) + FEW * UNIT  # 1 / e < 0.4
+        relative = 0.4 * gamma(p + 4) + FUNCTION_ULPS * UNIT  # 1 / e < 0.4
         return out, Lost(relative, np.ones(n), np.zeros(n))
 
 
@@ -302,7 +299,7 @@ class Polynomial(ProductKernel):
         """``|v'^d - v^d| <= d |v' - v| max(|v|, |v'|)^(d-1)``, v no larger than two lengths of
         ``gamma |x|^2 + |coef0|``."""
         roots = np.sqrt(self.gamma * lengths**2 + abs(self.coef0)) ** int(self.degree)
-        off = (int(self.degree) + 1) * (relative + FEW * UNIT)
+        off = (int(self.degree) + 1) * (relative + FUNCTION_ULPS * UNIT)
         return Lost(off, roots, np.zeros(roots.size))
 
     def transform(self, tile: Array, out: Array) -> None:
@@ -333,7 +330,9 @@ class Sigmoid(ProductKernel):
     def lost_of(self, lengths: Array, relative: float) -> Lost:
         """The slope of tanh is at most one."""
         roots = np.sqrt(self.gamma * lengths**2 + abs(self.coef0))
-        return Lost(relative + FEW * UNIT, roots, np.full(roots.size, FEW * UNIT))
+        return Lost(
+            relative + FUNCTION_ULPS * UNIT, roots, np.full(roots.size, FUNCTION_ULPS * UNIT)
+        )
 
     def transform(self, tile: Array, out: Array) -> None:
         np.multiply(tile, self.gamma, out=tile)
@@ -559,7 +558,7 @@ def _scale(design: Design, weights: Array | None) -> float:
     mean, variance = _moments(design, given / given.sum())
     middle = float(mean.mean())
     spread = float((variance + (mean - middle) ** 2).mean())
-    return 1.0 / (design.n_features * spread) if spread > CONSTANT * middle**2 else 1.0
+    return 1.0 / (design.n_features * spread) if spread > CONSTANT_VARIANCE * middle**2 else 1.0
 
 
 def _moments(design: Design, shares: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""What is computed once for an object and kept with it."""
+"""Memoisation: results computed once for an object and kept with it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ T = TypeVar("T")
 
 
 class Remembers:
-    """An object that keeps what functions have computed of it, for as long as it lives."""
+    """An object that memoises functions of itself, for as long as it lives."""
 
     def remembered(self, make: Callable[..., T], *given: Any, **first: Any) -> T:
         """``make(self, *given, **first)``: computed once, and again when ``given`` changes.
 
-        Threads that ask together may compute it twice, and get one of the two answers. Nobody may
-        write into an answer.
+        Concurrent threads may compute it twice, and get one of the two results. Results are
+        read-only.
 
         Parameters
         ----------
         make : callable
-            A function of a module: it is the key, so a closure would never be found again.
+            A function of a module: it is the key, so that a closure would never be found again.
         *given
-            Arrays are compared, by value, with those of the last call: only the last answer is
-            kept. Of all others, which are hashable, every answer is kept.
+            Arrays are compared by value with those of the last call: only the last result is
+            kept. All other arguments are hashable, and part of the key.
         **first
-            What only computing takes: not compared.
+            Arguments of the computation that are not part of the key.
         """
         arrays = [each for each in given if isinstance(each, np.ndarray)]
         key = (make, *(each for each in given if not isinstance(each, np.ndarray)))
@@ -51,5 +51,5 @@ class Remembers:
 
     @cached_property
     def _memory(self) -> dict[Hashable, tuple[list[np.ndarray], Any]]:
-        """For each function, and what is hashable of what it was given: arrays, and the answer."""
+        """For each function and its hashable arguments: the arrays, and the result."""
         return {}

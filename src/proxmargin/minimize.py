@@ -410,7 +410,7 @@ def _loop(
 
 
 def _beginning(run: _Run, start: Point | State | None) -> tuple[Any, Status | None]:
-    """The first state: the start, or what the solver makes of it."""
+    """The first state: the start, if it is one, or the solver's at that point."""
     if isinstance(start, State):
         return start, None
     problem, solver = run.problem, run.solver

@@ -1,4 +1,4 @@
-"""What came of a minimisation."""
+"""The result of a minimisation, and why it ended."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ class Status(Enum):
     CONVERGED = "the certified gap met the tolerance"
     SETTLED = "the relative change rule was met"
     STALLED = "the certified gap had stopped improving"
-    ROUNDED = "rounding of the products with the data leaves no smaller gap to prove"
+    ROUNDED = "rounding of the products with the data dominates the gap, which cannot be reduced"
     UNBALANCED = (
         "no dual point of double precision balances features of so large entries, and proves more"
     )
-    UNPROVED = "the loss is stationary but for rounding, which proves nothing without a penalty"
+    UNPROVED = (
+        "the loss is stationary up to rounding, but without a penalty no dual point proves it"
+    )
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
     RANK_LIMIT = "the rank of the kernel's factor was too low"
@@ -36,7 +38,7 @@ class Solution:
     Attributes
     ----------
     state : object
-        The solver's last state, from which it can go on.
+        The solver's last state, from which it can resume.
     """
 
     point: Point

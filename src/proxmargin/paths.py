@@ -83,10 +83,9 @@ class Path:
 def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None) -> float:
     """The least ``alpha`` for which all coefficients are zero, exactly.
 
-    With the intercept alone fitted, ``max_j |gradient_j| / l1_ratio``, where the gradient is that
-    of the loss in the coefficients; the largest over the class problems of a one-vs-rest model.
-    A hinge has many gradients there, and the one with the least largest entry counts: a linear
-    program finds it.
+    With only the intercept fitted, ``max_j |gradient_j| / l1_ratio`` for the gradient of the loss
+    in the coefficients; the largest over the class problems of a one-vs-rest model. For a hinge it
+    is the least value over its subdifferential, which a linear program computes.
 
     Parameters
     ----------
@@ -107,8 +106,8 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
 def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
     """The largest ``C`` for which all coefficients are zero, exactly.
 
-    Hinges have many gradients where nothing but the intercepts is fitted; the least dual norm
-    among them is the value of a linear program (`proxmargin.limits.critical`).
+    For hinges it is the least dual norm over the subdifferential at the null model, the value of a
+    linear program (`proxmargin.limits.critical`).
 
     Parameters
     ----------
@@ -120,8 +119,7 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
     Returns
     -------
     float
-        Zero for penalties that never make a coefficient zero, infinite where the features do not
-        matter.
+        Zero for penalties without an l1 part, infinite if no feature is related to the labels.
     """
     parameters = estimator.get_params(deep=False)
     if not {"C", "eta"} <= set(parameters):

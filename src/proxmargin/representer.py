@@ -1,11 +1,11 @@
 """Kernel models from dual points, certified for the exact kernel whatever solved them.
 
-With ``phi`` the feature map of the kernel, a dual point q stands for the coefficients
-``w = r v``, ``v = -sum_i q_i phi(x_i)``, a multiple r that only the penalty and ``|v|`` decide.
+With ``phi`` the feature map of the kernel, a dual point q has the coefficients
+``w = r v``, ``v = -sum_i q_i phi(x_i)``, where r depends on the penalty and ``|v|`` only.
 The model is ``score(x) = sum_i beta_i k(x_i, x) + b`` with ``beta = -r q``. Since w and v are
 collinear, the penalty's bracket of the duality gap is one-dimensional, and the gap costs one
-product with the kernel matrix: a solver may have worked on a factor of low rank, and what that
-factor left out shows up here.
+product with the kernel matrix: a solver may have worked on a low-rank factor, whose approximation
+error is part of this gap.
 """
 
 from __future__ import annotations
@@ -32,19 +32,15 @@ __all__ = [
     "represented_together",
 ]
 
-# repairs of a dual point up to so many times the rounding of the kernel are rounding too
-REPAIR = 8.0
-# multiples of a dual point that are tried as bounds where its length is known roughly only
-SHRUNK = 0.5 ** np.arange(12.0)
-# rounding of compensated sums, of all blocks of a kernel, as a share of absolute values
-COMPENSATED = 8.0 * UNIT
-# equal samples are taken together where that leaves less than this share of the sum of weights
-CANCELLED = 0.9
+REPAIR_FACTOR = 8.0  # over the rounding of the kernel: a smaller repair of a dual point is rounding
+TRIAL_MULTIPLES = 0.5 ** np.arange(12.0)  # of a dual point, tried if its norm is only bounded
+COMPENSATED_ROUNDING = 8.0 * UNIT  # of compensated sums over all blocks, of the absolute values
+CANCELLATION_SHARE = 0.9  # of the sum of weights, below which equal samples are merged
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredGap(Gap):
-    """A certificate that knows what it was computed from.
+    """A certificate with the scores that it was computed from.
 
     Attributes
     ----------
@@ -116,7 +112,7 @@ def represented(
     product: Array | None = None,
     tol: float = 0.0,
 ) -> Representer:
-    """The model that a dual point stands for, with the best intercept.
+    """The model of a dual point, with the best intercept.
 
     Parameters
     ----------
@@ -129,11 +125,11 @@ def represented(
         Entries of the dual point below this share of the largest become zero: samples that are
         support vectors by rounding only.
     product : (n_samples, 1), optional
-        ``-K dual`` when known. What the dual point has to change by to be feasible counts as an
-        error of it: use it with points that are feasible but for rounding.
+        ``-K dual`` when known. The change that makes the dual point feasible counts as an error
+        of the product: use it with points that are feasible up to rounding.
     tol : float >= 0
-        The relative gap that is to be proved: where rounding keeps it from that, the product is
-        computed again by compensated sums, and margins are put on the safe side of their kinks.
+        The relative gap to be proved: if rounding prevents it, the product is recomputed by
+        compensated sums, and margins are moved to the safe side of their kinks.
     """
     given = _cut(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
@@ -200,7 +196,7 @@ def represented_by_few(
     rounding = _rounding(kernel, product, dual)
     error = _enclosed(kernel, product, weights[:, None], scores, intercept).error
     rounding += loss.growth(scores, gradient, dual, error)
-    shares = SHRUNK[:1] if loss.is_homogeneous else SHRUNK
+    shares = TRIAL_MULTIPLES[:1] if loss.is_homogeneous else TRIAL_MULTIPLES
     gaps = [
         _gap_between(problem, scores, intercept, w, share * dual, share * size) for share in shares
     ]
@@ -236,12 +232,12 @@ def _cut(dual: Array, cut: float) -> Array:
 
 
 def _uncancelled(kernel: KernelMatrix, dual: Array) -> Array:
-    """The dual point with equal samples taken together, where they cancel.
+    """The dual point with equal samples merged, where their weights cancel.
 
-    What they leave may be less than the rounding of products with each of them.
+    The sum of their weights may be less than the rounding of products with each of them.
     """
     together = kernel.taken_together(dual)
-    cancels = np.abs(together).sum() < CANCELLED * np.abs(dual).sum()
+    cancels = np.abs(together).sum() < CANCELLATION_SHARE * np.abs(dual).sum()
     return together if cancels else dual
 
 
@@ -256,11 +252,11 @@ class Product(NamedTuple):
     values : (n_samples, 1)
         ``-K parts`` as computed.
     relative : float
-        What its sums may have rounded, as a share of the sums of absolute values.
+        Error bound of its sums, relative to the sums of absolute values.
     lost : Lost
-        What the values of the kernel in it may have rounded.
+        Error bounds of the kernel values in it.
     off : float
-        `_mass` of the difference between the dual point and what the product is of.
+        `_mass` of the difference between the dual point and the one that the product is of.
     """
 
     dual: Array
@@ -279,13 +275,13 @@ class Product(NamedTuple):
 def _of_product(
     problem: Problem, kernel: KernelMatrix, product: Product, tol: float
 ) -> Representer:
-    """The model of a dual point with this product, refined where rounding is what it lacks."""
+    """The model of a dual point with this product, refined if rounding dominates its gap."""
     found = _best(problem, kernel, product)
     gap = found.gap
     if tol == 0 or gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = kernel.precise_matvec(-product.parts)
-    precise = product._replace(values=values, relative=COMPENSATED, lost=lost, off=0.0)
+    precise = product._replace(values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)
     refined = _best(problem, kernel, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
@@ -336,7 +332,7 @@ def _multiple(
     error = _enclosed(kernel, product, weights, scores, intercept).error
     rounding = _rounding(kernel, product, weights) + loss.growth(scores, gradient, dual, error)
     # |v|^2 is that of the dual point before its repair, which matters where w is not made of v
-    repaired = max(product.off - REPAIR * kernel.rounding * _mass(kernel, dual), 0.0)
+    repaired = max(product.off - REPAIR_FACTOR * kernel.rounding * _mass(kernel, dual), 0.0)
     largest = np.sqrt(size**2 + 2.0 * repaired * _mass(kernel, dual))
     apart = max(float(penalty.fenchel_young(w, at).sum()) for at in (size, largest))
     gap = (
@@ -363,18 +359,17 @@ def _multiple(
 def _enclosed(
     kernel: KernelMatrix, product: Product, weights: Array, scores: Array, intercept: Array
 ) -> Enclosed:
-    """The scores ``K weights + intercept`` with a bound on what values and sums have rounded."""
+    """The scores ``K weights + intercept`` with a bound on the rounding of values and sums."""
     mass, size = _mass(kernel, weights), _mass(kernel, product.parts)
     repaired = product.off * mass / size if size > 0 else 0.0  # in units of the weights
     roots, shift = _roots(kernel)[:, None], np.abs(intercept)
     error = product.lost.of(weights[:, 0])[:, None] + roots * (product.relative * mass + repaired)
     sizes = roots * mass + shift
-    return Enclosed(scores, error + COMPENSATED * shift, sizes)
+    return Enclosed(scores, error + COMPENSATED_ROUNDING * shift, sizes)
 
 
 def _rounding(kernel: KernelMatrix, product: Product, weights: Array) -> float:
-    """What the kernel's values and the products with its matrix may have rounded of
-    ``2 weights'K parts``."""
+    """A bound on the error of ``2 weights'K parts``, by kernel values and by sums."""
     values = float(np.abs(weights[:, 0]) @ product.lost.of(product.parts[:, 0]))
     moved = product.relative * _mass(kernel, product.parts) + product.off
     return 2.0 * (values + moved * _mass(kernel, weights))

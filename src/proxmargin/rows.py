@@ -1,7 +1,6 @@
-"""Rows of arrays: which are zero, equal or to be picked, and what they reduce to.
+"""Reductions over rows of arrays, with fast paths for one column; equal and representative rows.
 
-Of a single column there is nothing to reduce: NumPy would set up a loop of one entry for each row,
-which takes ten times as long as the rest.
+For a single column NumPy would run a loop of one entry for each row, ten times slower than a view.
 """
 
 from __future__ import annotations

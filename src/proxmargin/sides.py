@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Response(NamedTuple):
-    """What the second product with the data brings to a gradient.
+    """The result of the second product with the data.
 
     Attributes
     ----------
@@ -109,14 +109,14 @@ class Side(ABC):
 
     @abstractmethod
     def point(self, u: Array, image: Array) -> Point:
-        """The primal point that u stands for."""
+        """The primal point of u."""
 
     def scores(self, image: Array, response: Response | None) -> Array | None:
-        """Scores of `point`, when they are among what is known."""
+        """Scores of `point`, if they are known."""
         return None
 
     def dual(self, u: Array) -> Array | None:
-        """A dual point to certify with, where it proves more than a gradient of the loss."""
+        """A dual point to certify with, where its gap is below that of a gradient of the loss."""
         return None
 
     def value(self, u: Array, image: Array) -> float:
@@ -189,7 +189,7 @@ class PrimalSide(Side):
         return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)
 
     def first_curvature(self, image: Array) -> float:
-        """The mean of the samples' own constants over their number: small, and soon grown."""
+        """The mean of the samples' own constants over their number: small, to be grown."""
         return self.curvature_bound() / max(self.loss.sample_count, 1.0)
 
     def scores(self, image: Array, response: Response | None) -> Array:
@@ -314,8 +314,8 @@ def primal_side(problem: Problem) -> PrimalSide:
 def scaled_side(problem: Problem) -> PrimalSide:
     """The primal side in coordinates in which every feature has unit scale.
 
-    Where the intercept is free the features are centred too, which only moves the intercept.
-    The problem stays the same; its conditioning does not depend on units any more.
+    Where the intercept is free the features are centred too, to which the problem is invariant. The
+    problem stays the same; its condition number does not depend on units any more.
     """
     return problem.remembered(_scaled_side)
 
@@ -335,10 +335,10 @@ def _dual_side(problem: Problem, whole: bool, floor: float) -> DualSide:
 
 
 def lives_on_the_dual(problem: Problem) -> bool:
-    """Whether the accelerated methods take the dual side: where they can and gain by it.
+    """Whether the accelerated methods take the dual side: where that is possible and faster.
 
-    They gain where the loss has kinks, and where the penalty only shrinks; a smooth loss with a
-    penalty that selects features is minimised where its coefficients are sparse.
+    It is faster if the loss has kinks, or the penalty no l1 part; a smooth loss with a penalty that
+    selects features is minimised on the primal side, where iterates are sparse.
     """
     loss, penalty = problem.loss.traits, problem.penalty.traits
     possible = Trait.DUAL_FORM in loss and Trait.SMOOTH_CONJUGATE in penalty

@@ -1,4 +1,4 @@
-"""When to stop."""
+"""Stopping rules: limits, and the relative change of the iterates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RelativeChange:
 
     With F the objective and u the stacked coefficients and intercept, both
     ``(F_old - F_new) / (1 + F_old)`` and ``|u_old - u_new| / (1 + |u_old|)`` are at most ``tol``.
-    It proves nothing about the distance from the optimum; it is here to reproduce the paper.
+    It bounds no error; it is here to reproduce the paper.
     """
 
     tol: float
@@ -43,7 +43,7 @@ class Stop:
         The end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run
         starts.
     callbacks : tuple of callables
-        Who is told of certificates; set when the run starts, for solvers that run others inside.
+        Callbacks of the run; set when it starts, for solvers that run others inside.
     polish : bool
         Whether to take the solver's polishing steps once the tolerance is met.
     """

@@ -22,7 +22,7 @@ def _controller() -> ThreadpoolController:
 
 
 def _is_quiet() -> bool:
-    """Whether BLAS has one thread anyway, which is asked faster than set."""
+    """Whether BLAS has one thread already: the query is faster than the setting."""
     return all(each.num_threads == 1 for each in _blas())
 
 

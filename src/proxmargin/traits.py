@@ -1,4 +1,4 @@
-"""What a part can do, and what a solver needs of the parts it is given."""
+"""Properties of the parts of a problem, which solvers rely on."""
 
 from __future__ import annotations
 

@@ -331,7 +331,7 @@ def test_data_that_overflow_products_raise_no_warnings_of_numpy() -> None:
 @pytest.mark.parametrize("make", [SquaredHingeSVC, HuberizedSVC, SparseLogisticRegression])
 def test_without_a_penalty_a_stationary_loss_is_told_at_once(make) -> None:
     X = np.random.default_rng(0).standard_normal((30, 5))
-    with pytest.warns(ConvergenceWarning, match="proves nothing without a penalty"):
+    with pytest.warns(ConvergenceWarning, match="without a penalty no dual point proves it"):
         model = make(alpha=0.0).fit(X, np.arange(30) % 2)
     assert model.certificate_.n_iter < 1000
 

@@ -1,4 +1,4 @@
-"""What can watch a minimisation: called with a report after each certificate."""
+"""Callbacks of a minimisation: called with a report after each certificate."""
 
 from proxmargin.callbacks.checkpoint import Checkpoint
 from proxmargin.callbacks.history import History

@@ -1,4 +1,4 @@
-"""Writes where a fit stands to a file every so often."""
+"""A callback that writes the state of a fit to a file at intervals."""
 
 from __future__ import annotations
 
@@ -91,13 +91,12 @@ class Stored:
 
 @dataclass
 class Checkpoint:
-    """Saves where a fit stands to ``path`` (an .npz), at most every ``every`` seconds.
+    """Saves the state of a fit to ``path`` (an .npz), at most every ``every`` seconds.
 
-    ``estimator.fit(X, y, resume_from=path)`` goes on from there, bit for bit as the fit would have
-    without a break (with a nonlinear kernel: up to rounding): classes that were finished are not
-    fitted again. A solver's state that no file can hold leaves its point to go on from. The file
-    is replaced in one step, so that it is whole whenever the process ends. Where it cannot be
-    written the fit goes on, after one warning.
+    ``estimator.fit(X, y, resume_from=path)`` continues from there, bit for bit as an uninterrupted
+    fit (with a nonlinear kernel: up to rounding); classes that were finished are not fitted again.
+    If a solver's state cannot be saved, its point is, as a warm start. The file is replaced
+    atomically. If it cannot be written the fit continues, after one warning.
 
     `Checkpoint.load` gives the last point, as the ``start`` of `proxmargin.minimize.minimize`. It
     is that of the problem being solved: in standardised units if the estimator standardises, and

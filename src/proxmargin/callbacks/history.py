@@ -1,4 +1,4 @@
-"""Keeps what every certificate said."""
+"""A callback that keeps the values of every certificate."""
 
 from __future__ import annotations
 

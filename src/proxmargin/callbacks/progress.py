@@ -1,4 +1,4 @@
-"""One line on standard error, for fits that take their time."""
+"""A callback that shows one line on standard error, for long fits."""
 
 from __future__ import annotations
 

@@ -14,11 +14,13 @@ from proxmargin.interrupts import interrupts
 
 __all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "guarded", "interrupted"]
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-# what a shell reports for a program that SIGPIPE ended
-PIPE_CLOSED = 141
-# and what it adds to the number of any signal
-OF_SIGNALS = 128
+# exit statuses
+OK = 0
+FAILED = 1  # an error, or a fit that ended before its tolerance was met
+USAGE = 2  # wrong options or unusable data
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+OF_SIGNALS = 128  # what a shell adds to the number of a signal
 
 
 def interrupted() -> int:

@@ -1,4 +1,4 @@
-"""Results are saved and printed, each whatever became of the other."""
+"""Results are saved and printed, each even if the other fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences of the library, which name parameters, as sentences of the command line."""
+"""Messages of the library, which name parameters, rephrased with command-line options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samples of a comparison, checked once and then only cut into rows."""
+"""The samples of a comparison, validated once and then split by rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of text: one description, shown plainly here and in colour by the command line."""
+"""Tables of text, printed plainly here and in colour by the command line."""
 
 from __future__ import annotations
 

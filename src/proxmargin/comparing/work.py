@@ -61,7 +61,7 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a task.
+    """The result of a task.
 
     Attributes
     ----------

@@ -21,12 +21,9 @@ Order = Literal["C", "F"]
 T = TypeVar("T")
 
 
-# a variance below this share of the squared mean is what rounding leaves of a constant
-CONSTANT = 1e-24
-# operations on a coefficient or a score besides the sum of products: scales, centres, intercepts
-FURTHER = 8
-# entries of an outer product held at a time
-OUTER_BLOCK = 1 << 17
+CONSTANT_VARIANCE = 1e-24  # of the squared mean: a smaller variance is the rounding of a constant
+FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
+OUTER_BLOCK = 1 << 17  # entries of an outer product held at a time: 1 MB
 
 
 def subtract_outer(matrix: Array, left: Array, right: Array) -> None:
@@ -104,7 +101,7 @@ class Design(Remembers, ABC):
         """
         mean = self.adjoint(shares[:, None])[:, 0]
         variance = self.column_squares(shares, mean)
-        total = float(variance[variance > CONSTANT * mean**2].sum())
+        total = float(variance[variance > CONSTANT_VARIANCE * mean**2].sum())
         return total**0.5 if total > 0 else 1.0
 
     @abstractmethod
@@ -123,7 +120,7 @@ class Design(Remembers, ABC):
         """
         live = live_rows(coef)
         sizes: Array = self._bounds_of(live) @ np.abs(coef[live])
-        error = gamma(live.size + FURTHER) * sizes + FURTHER * UNIT * np.abs(intercept)
+        error = gamma(live.size + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
 
     def _bounds_of(self, live: Index) -> Array:
@@ -138,13 +135,13 @@ class Design(Remembers, ABC):
         sizes : (n_outputs,)
             Sums of the absolute values of each column of the dual point.
         """
-        error = gamma(self.n_samples + FURTHER) * float(sizes.max()) * self.column_bounds()
+        error = gamma(self.n_samples + FURTHER_TERMS) * float(sizes.max()) * self.column_bounds()
         return np.broadcast_to(error[:, None], (self.n_features, sizes.size))
 
     @abstractmethod
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
-        """``X @ coef + intercept`` for the coefficients as they are published, in the units of
-        the data: by compensated sums, off by hardly more than their last place."""
+        """``X @ coef + intercept`` for the published coefficients, in the units of the data, by
+        compensated sums: accurate to about an ulp."""
 
     @abstractmethod
     def precise_adjoint(self, dual: Array) -> Enclosed:
@@ -165,7 +162,7 @@ class Design(Remembers, ABC):
         return self.remembered(_gram_of_rows)
 
     def centred_gram(self, shares: Array) -> Array:
-        """Inner products of the samples less their mean: an offset costs distances no digits.
+        """Inner products of the centred samples: an offset would cause cancellation in distances.
 
         Parameters
         ----------

@@ -17,14 +17,10 @@ from proxmargin.designs.kernel import (
 
 __all__ = ["LowRankFactor", "factorise"]
 
-# a pivot this much below the largest residual would spread rounding over the factor
-SMALLEST_PIVOT = 1e-4
-# the largest residual may be this many times the tolerance for their mean
-WORST_SHARE = 100.0
-# samples whose part of the factor is computed at a time
-ROWS = 2048
-# columns first made room for where the rank is not bounded
-FIRST_ROOM = 512
+SMALLEST_PIVOT = 1e-4  # of the largest residual: a smaller one would amplify rounding
+WORST_RESIDUAL = 100.0  # largest residual over the tolerance of their mean
+BLOCK_ROWS = 2048  # samples whose part of the factor is computed at a time
+FIRST_CAPACITY = 512  # columns allocated at first if the rank is not bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +70,7 @@ class LowRankFactor:
         """
         limit = self.matrix.n_samples if rank is None else min(rank, self.matrix.n_samples)
         target = self._target()
-        room = limit if rank is not None else min(limit, max(FIRST_ROOM, 2 * self.rank))
+        room = limit if rank is not None else min(limit, max(FIRST_CAPACITY, 2 * self.rank))
         factor = _resized(self.factor, max(room, self.rank))
         grown = replace(self, factor=factor, residual=self.residual.copy())
         while grown.rank < limit and not target.is_met(grown.residual):
@@ -87,7 +83,7 @@ class LowRankFactor:
         """The factor with a column more for each combination of samples at which it is to be exact.
 
         ``R w w'R / w'R w`` goes over from R to ``G G'``: a step of the Cholesky factorisation
-        whose pivot is a combination w of samples. What R does to w by rounding only is left there.
+        whose pivot is a combination w of samples. A product R w of the size of rounding is skipped.
 
         Parameters
         ----------
@@ -167,7 +163,7 @@ class Target:
 
     def is_met(self, residual: Array) -> bool:
         small = residual.sum() <= self.tol * self.diagonal.sum()
-        even = residual.max(initial=0.0) <= WORST_SHARE * self.tol * self.largest
+        even = residual.max(initial=0.0) <= WORST_RESIDUAL * self.tol * self.largest
         return bool(small and even) or not self.above_rounding(residual).any()
 
     def above_rounding(self, residual: Array) -> Array:
@@ -351,4 +347,4 @@ def _resized(factor: Array, room: int) -> Array:
 
 
 def _slices(n: int) -> list[slice]:
-    return [slice(start, min(start + ROWS, n)) for start in range(0, n, ROWS)]
+    return [slice(start, min(start + BLOCK_ROWS, n)) for start in range(0, n, BLOCK_ROWS)]

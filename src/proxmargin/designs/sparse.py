@@ -10,16 +10,22 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.solvers.newton import sparse_gram
-from proxmargin.designs.base import CONSTANT, Array, Design, Index, Ledger, Order, subtract_outer
+from proxmargin.designs.base import (
+    CONSTANT_VARIANCE,
+    Array,
+    Design,
+    Index,
+    Ledger,
+    Order,
+    subtract_outer,
+)
 from proxmargin.designs.compressed import entries_of_columns, full_columns, shifted
 from proxmargin.rounding import Enclosed, compensated_error
 
 __all__ = ["SparseDesign"]
 
-# samples whose inner products with all others are computed at a time
-OUTER_ROWS = 1 << 9
-# offsets of more deviations than this, squared, would cost products more digits than six
-OFFSET = 1e3
+OUTER_ROWS = 1 << 9  # samples whose inner products with all others are computed at a time
+MAX_OFFSET = 1e3  # of a feature, in standard deviations: cancellation then costs six digits
 
 
 class SparseDesign(Design):
@@ -88,18 +94,18 @@ class SparseDesign(Design):
         return out
 
     def _less_offsets(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:
-        """Rows with their weights, and what is left to be subtracted of the centre.
+        """Rows with their weights, and the part of the centre that is not subtracted yet.
 
-        The offset of a column that the rows with weight fill is subtracted before products, where
-        cancelling it afterwards would cost digits.
+        The offset of a column that is full in the rows with weight is subtracted before products,
+        where cancellation would otherwise cost digits.
         """
         live = np.flatnonzero(weights)
         crowded = np.flatnonzero((self._stored >= live.size) & (centre != 0))
         if not (crowded.size and live.size):
             return self.by_rows, weights, centre
         variance = self.column_squares(weights / weights.sum(), centre)
-        noise = np.where(variance > CONSTANT * centre**2, variance, variance.mean())
-        far = crowded[centre[crowded] ** 2 > OFFSET**2 * noise[crowded]]
+        noise = np.where(variance > CONSTANT_VARIANCE * centre**2, variance, variance.mean())
+        far = crowded[centre[crowded] ** 2 > MAX_OFFSET**2 * noise[crowded]]
         if not far.size:
             return self.by_rows, weights, centre
         rows = self.by_rows if live.size == weights.size else self.by_rows[live]

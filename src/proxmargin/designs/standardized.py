@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.compiled.products import compensated
-from proxmargin.designs.base import CONSTANT, Array, Design, Index, Order
+from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 
 __all__ = [
@@ -37,7 +37,7 @@ def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Arra
     """
     mean = design.adjoint(weights[:, None])[:, 0]
     variance = design.column_squares(weights, mean)
-    varies = variance > CONSTANT * mean**2
+    varies = variance > CONSTANT_VARIANCE * mean**2
     return mean, np.where(varies, np.sqrt(variance), constant)
 
 

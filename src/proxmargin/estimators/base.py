@@ -183,7 +183,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _check_model(self) -> None:
-        """Raise ValueError where a parameter of the model itself makes no sense."""
+        """Raise ValueError for an invalid parameter of the model itself."""
 
     @abstractmethod
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
@@ -197,7 +197,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return 0.0
 
     def _objective_scale(self, problem: Problem) -> float:
-        """What the objective of a problem is multiplied with to be the model as it is stated."""
+        """Factor from the objective of a problem to that of the model as it is stated."""
         return 1.0
 
     def fit(
@@ -217,10 +217,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : (n_samples,), optional
             Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
         resume_from : path-like, optional
-            A file that a `proxmargin.Checkpoint` among the callbacks of an earlier fit wrote. The
-            fit goes on from there, and ends bit for bit as that one would have without a break
+            A file written by a `proxmargin.Checkpoint` among the callbacks of an earlier fit. The
+            fit continues from there, and its result is bit for bit that of an uninterrupted fit
             (with a nonlinear kernel: up to rounding). Model, data, weights and parameters must be
-            the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may be others.
+            the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may differ.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            A bad parameter or bad data, named in the message; a checkpoint of another fit.
+            An invalid parameter or invalid data, named in the message; a checkpoint of another fit.
         OSError
             The checkpoint cannot be read.
         KeyboardInterrupt
@@ -247,7 +247,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_recorded(
         self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
     ) -> None:
-        """Fit the model within limits, with what the journal has done, and note what is new."""
+        """Fit the model within limits, reusing and recording minimisations in the journal."""
         X, targets = self._checked(X, y, sample_weight)
         self._begin(journal, X, targets)
         assembly = replace(self._assembled(X, targets), journal=journal)
@@ -278,7 +278,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._assembled(*self._checked(X, y, sample_weight))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
-        """Parameters and data that make sense."""
+        """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
         X, y = validated(self, X, y)
@@ -293,9 +293,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Assembly(targets, self._problems(targets, design), centre, scale, numbers)
 
     def _with_weight(self, X: Any, targets: Targets) -> tuple[Any, Targets, Index]:
-        """The samples that have weight, and their numbers: all others are removed.
+        """The samples with positive weight, and their indices; all others are removed.
 
-        Losses would not see them, but bounds on the entries, on rounding and on steps would.
+        Losses ignore them, but bounds on entries, rounding and step lengths would not.
         """
         live = np.flatnonzero(targets.weights)
         if live.size == targets.weights.size:
@@ -433,7 +433,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
-        """The previous solution with ``warm_start``, where it has the right shape and is of use."""
+        """The previous solution with ``warm_start``, if its shape fits and it beats zero."""
         shape = (
             sum(problem.loss.n_outputs for problem in assembly.problems),
             assembly.scale.size,
@@ -456,7 +456,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._note_run(solutions)
 
     def _note_run(self, solutions: list[Solution]) -> None:
-        """What every fit leaves behind; raises or warns where it ended early."""
+        """Set the attributes of the run; raise or warn if it ended early."""
         self.n_iter_ = max(self.certificate_.n_iter, 1)
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:

@@ -22,11 +22,13 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         Stop when the relative duality gap is at most ``tol``, or by rule (20) of Xu et al.
         (2015) at ``tol``. The certificate is computed either way.
     tol : float, default 1e-6
+        Relative duality gap.
     max_iter : int, optional
+        Iterations of the solver; by default a limit of its own.
     time_limit : float, optional
-        Seconds for the whole fit, shared by the classes of one-vs-rest. What was found until then
-        is certified: a bound is weak where there is no time for one product with a kernel. Seconds
-        in which kernels are compiled for their first use, or loaded, do not count.
+        Seconds for the whole fit, shared by the classes of one-vs-rest. The best model at that time
+        is certified; its bound is weak if there is no time for one product with a kernel matrix.
+        Time in which Numba kernels are compiled or loaded does not count.
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables
@@ -41,7 +43,7 @@ SPARSE_PARAMETERS = (
         The intercept is not penalised.
     standardize : bool, default False
         Penalise the coefficients of features centred (if an intercept is fitted) and scaled to
-        unit variance; sparse data stay sparse, and `coef_` is in the units of the data.
+        unit variance; sparse data are not made dense, and `coef_` is in the units of the data.
     """
     + _SOLVING
 )
@@ -49,29 +51,30 @@ SPARSE_PARAMETERS = (
 KERNEL_PARAMETERS = (
     """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
         A callable takes two data sets and returns the matrix of their kernel. Definitions and
-        ``gamma`` as in scikit-learn. Kernels must be positive semidefinite on the data: 'sigmoid'
-        mostly is not, and is refused then, as are 'poly' with ``coef0 < 0``, callables and given
-        matrices where they are not.
+        ``gamma`` as in scikit-learn. A kernel must be positive semidefinite on the data, otherwise
+        `fit` raises an error: 'sigmoid' mostly is not, and 'poly' with ``coef0 < 0``, callables and
+        precomputed matrices may not be.
     gamma : {{'scale', 'auto'}} or float > 0
+        Inverse squared width of 'rbf'; factor of the inner product in 'poly' and 'sigmoid'.
     degree : int, default 3
-        Of 'poly'.
+        Exponent of 'poly'.
     coef0 : float, default 0.0
-        Of 'poly' and 'sigmoid'.
+        Constant added to the inner product in 'poly' and 'sigmoid'.
     multi_class : {{'ovr'}}
         One problem a class against the rest.
     fit_intercept : bool, default True
         The intercept is not penalised.
     standardize : bool, default False
-        Fit features of unit variance, centred (sparse data are not filled); predictions take
-        the data as they are.
+        Centre features and scale them to unit variance (sparse data are not made dense);
+        predictions take data in the original units.
     cache_size : float, default 1000
-        Megabytes of a nonlinear kernel's matrix that are kept; what does not fit is computed
-        again when needed.
+        Megabytes of a nonlinear kernel's matrix that are cached; other rows are recomputed when
+        needed.
     rank : int, optional
-        The most columns of the factor that stands in for a nonlinear kernel while solving. By
-        default a thousand, and more where the certificate, which is for the kernel itself, asks
-        for them; the SVM and the nu-SVM with an intercept take the kernel itself unless a rank is
-        given. What the factor leaves out is part of the certificate, never hidden.
+        Largest rank of the low-rank factor that approximates a nonlinear kernel in the solver. By
+        default 1000, increased until the certificate, which is for the kernel itself, meets
+        ``tol``; the SVM and the nu-SVM with an intercept use the kernel itself unless a rank is
+        given. The approximation error is included in the certificate.
     """
     + _SOLVING
 )
@@ -83,7 +86,7 @@ SPARSE_ATTRIBUTES = """Attributes
     classes_ : (n_classes,)
         A positive score means ``classes_[1]`` if binary; else the largest score wins.
     certificate_ : Certificate or CertificateList
-        What the fit proves about its distance from the optimum.
+        Duality gap: a proven bound on the suboptimality of the fit.
     n_iter_, n_features_in_ : int
     feature_names_in_ : (n_features,), for data frames
     history_ : History, when one is among the callbacks"""
@@ -100,7 +103,7 @@ KERNEL_ATTRIBUTES = (
     support_ : (n_support,)
         Their indices among the training samples.
     support_vectors_ : (n_support, n_features), for nonlinear kernels
-        As the kernel sees them; sparse ones are scaled, but not centred.
+        In the units of the kernel; sparse ones are scaled, but not centred.
     gamma_ : float or None, for nonlinear kernels"""
 )
 

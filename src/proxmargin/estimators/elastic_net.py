@@ -41,7 +41,7 @@ EVERY = (
 
 
 class ElasticNetEstimator(MarginEstimator):
-    """What the estimators with an elastic net share: ``alpha`` and ``l1_ratio``."""
+    """Base of the estimators with an elastic net: ``alpha`` and ``l1_ratio``."""
 
     alpha: float
     l1_ratio: float

@@ -35,16 +35,11 @@ __all__ = ["DWD", "NuSVC"]
 
 Array = NDArray[np.float64]
 
-# Marron's rule: the threshold is this share of the median distance between the classes
-MARRON_SHARE = 0.1
-# samples of a class whose distances are measured
-DISTANCE_SAMPLES = 1000
-# squares of products of smaller ones with their inverses would leave the range of float64
-SMALLEST_DISTANCE = 1e-60
-# rounding of a sum of weights that is half of all
-HALF = 1e-12
-# entries of a linear programme that is still solved to name the least nu
-LARGEST_PROGRAMME = 2_000_000
+MARRON_SHARE = 0.1  # threshold over the median distance between the classes, by Marron's rule
+DISTANCE_SAMPLES = 1000  # of a class, for that median
+MIN_DISTANCE = 1e-60  # between the classes: powers of smaller ones would underflow
+HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights, where it is compared with a half
+MAX_PROGRAM_ENTRIES = 2_000_000  # of the linear program solved to state the least nu in an error
 
 
 class _NuMachine(KernelMachine):
@@ -150,7 +145,7 @@ class NuSVC(_NuMachine):
     """
 
     _most_decomposed = np.inf
-    # of classes that 'auto' leaves no margin between, by their signs: the nu to try instead
+    # the nu that replaces 'auto' where that leaves no margin, by the signs of the classes
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
     def _fit_recorded(
@@ -226,7 +221,7 @@ class NuSVC(_NuMachine):
 
 
 class _MarginlessError(Exception):
-    """The nu of 'auto' leaves no margin between classes that another one would."""
+    """The nu of 'auto' leaves no margin, though another nu does."""
 
     def __init__(self, signs: bytes, nu: float) -> None:
         super().__init__(f"no margin; {nu:g} leaves one")
@@ -234,17 +229,14 @@ class _MarginlessError(Exception):
 
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
-    """The least and the largest nu; None where that is too large a linear program.
-
-    Or one that is not solved ``until`` the end of the time.
-    """
+    """The least and the largest nu; None if that takes too large a program or too long."""
     design = problem.design
-    most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else LARGEST_PROGRAMME
+    most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else MAX_PROGRAM_ENTRIES
     if design.n_samples * design.n_features > most:
         return None
     try:
         least = smallest_nu(design, loss.signs, loss.shares, until)
-    except (TimeoutError, RuntimeError):  # too late, or more than the solver can scale
+    except (TimeoutError, RuntimeError):  # past the deadline, or HiGHS failed
         return None
     return least, largest_nu(loss.signs, loss.shares)
 
@@ -306,10 +298,10 @@ class DWD(_NuMachine):
         found = []
         for positive in classes:
             distance = _median_distance(design, targets.signs(positive)[:, 0], targets.shares)
-            if 0 < distance < SMALLEST_DISTANCE:
+            if 0 < distance < MIN_DISTANCE:
                 raise ValueError(
                     f"the samples of different classes are {distance:.3g} apart: rescale the "
-                    f"features, so that it is at least {SMALLEST_DISTANCE:g}"
+                    f"features, so that it is at least {MIN_DISTANCE:g}"
                 )
             found.append(MARRON_SHARE * distance if distance > 0 else 1.0)
         return found
@@ -363,6 +355,6 @@ def _weighted_median(values: Array, weights: Array) -> float:
         return float(np.median(values))  # which selects, where weights would need a sort
     order = np.argsort(values)
     below = np.cumsum(weights[order]) / weights.sum()
-    at = min(int(np.searchsorted(below, 0.5 - HALF)), values.size - 1)
-    after = at + 1 if abs(below[at] - 0.5) <= HALF and at + 1 < values.size else at
+    at = min(int(np.searchsorted(below, 0.5 - HALF_ROUNDING)), values.size - 1)
+    after = at + 1 if abs(below[at] - 0.5) <= HALF_ROUNDING and at + 1 < values.size else at
     return 0.5 * float(values[order[at]] + values[order[after]])

@@ -1,4 +1,4 @@
-"""What the models of Ito et al. (2017) share: linear or in the space of a kernel."""
+"""The base of the models of Ito et al. (2017), linear or in the space of a kernel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Finish(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Kernelized:
-    """The training samples of a kernel fit and what was found for each problem."""
+    """The training samples of a kernel fit and the solution of each problem."""
 
     X: Any
     kernel: Kernel
@@ -100,11 +100,11 @@ class KernelMachine(MarginEstimator):
     Subclasses say which losses and which penalty, and may have a rule for the length and the
     intercept of the model (`_finish`).
 
-    Where the loss leaves most samples out of the model (`_most_decomposed`), blocks of the exact
-    kernel are solved one after the other. For other losses, and for a few hundred samples,
-    a nonlinear kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the
-    linear model on G solved; the result is turned into weights of samples and certified for the
-    exact kernel. Where that certificate does not meet ``tol``, the factor is refined
+    If the dual of the loss is sparse (`_most_decomposed`), the exact kernel is used, by block
+    coordinate descent on the dual. For other losses, and for a few hundred samples, a nonlinear
+    kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the linear model
+    on G solved; the result is turned into weights of samples and certified for the exact kernel. If
+    that certificate does not meet ``tol``, the factor is refined
     (`proxmargin.estimators.kernel_rounds`).
     """
 
@@ -217,7 +217,7 @@ class KernelMachine(MarginEstimator):
         return Finish(1.0, intercept)
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
-        """What is to be said where the optimum is no model at all."""
+        """The warning for an optimum without a margin, or None."""
         return None
 
     def _check_gaps(
@@ -432,7 +432,7 @@ class KernelMachine(MarginEstimator):
         return support
 
     def _scaled_design(self, design: Design, targets: Targets) -> Design:
-        """The samples as the kernel sees them; notes centre and scale of the features."""
+        """The samples in the units of the kernel; sets centre and scale of the features."""
         if not self.standardize:
             return design
         self.feature_centre_, self.feature_scale_ = moments(design, targets.shares)
@@ -463,7 +463,7 @@ class KernelMachine(MarginEstimator):
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:
-    """Weights of samples whose combination points where the coefficients point, (n_samples,)."""
+    """Weights of samples whose combination has the direction of the coefficients, (n_samples,)."""
     dual = solution.gap.dual_point
     pulled = problem.design.adjoint(-dual)
     size = float(np.linalg.norm(pulled))

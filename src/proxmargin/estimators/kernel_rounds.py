@@ -89,7 +89,7 @@ class Meter:
         self.passes, self.started = self.ledger.passes, perf_counter()
 
     def read(self, parts: int = 1) -> tuple[int, float, float]:
-        """Iterations (none), passes and seconds: the share of one of so many problems."""
+        """Iterations (none), passes and seconds, divided among ``parts`` problems."""
         passes, seconds = self.ledger.passes - self.passes, perf_counter() - self.started
         return 0, passes / parts, seconds / parts
 
@@ -174,7 +174,7 @@ class Rounds:
         return factorise(self.matrix, rank=most, deadline=part)
 
     def _roughly(self, meter: Meter) -> list[Fitted]:
-        """One round, and a product with the kernel only where there is time for it in the end."""
+        """One round, and a product with the kernel only if there is time for it at the end."""
         factor, count = self.first(FIRST_RANK, self.stop.deadline), len(self.problems)
         solutions = self.solve(on_factor(self.problems, factor), [None] * count, self.stop)
         if self.product <= self.stop.deadline - clock():
@@ -189,7 +189,7 @@ class Rounds:
         return [_told(one, factor) for one in found]
 
     def _of_pivots(self, factor: LowRankFactor, solutions: Sequence[Solution]) -> list[Representer]:
-        """The solutions as weights of the pivots, whose part of the kernel is all that is used."""
+        """The solutions as weights of the pivots: no other columns of the kernel are needed."""
         models = []
         for problem, solution in zip(self.problems, solutions, strict=True):
             weights = factor.at_pivots(solution.point.coef[: factor.rank, 0])
@@ -199,7 +199,7 @@ class Rounds:
         return models
 
     def _most(self, operations: float) -> int:
-        """The most columns that may be had for so many operations, and in the time there is."""
+        """The largest rank whose factor takes at most so many operations and fits in the time."""
         n = self.matrix.n_samples
         left = max(self.stop.deadline - clock(), 0.0) / len(self.problems)
         operations = min(operations, operations_in(FACTOR_PRODUCT_TIME * left))
@@ -245,7 +245,7 @@ class Rounds:
     ) -> list[Representer]:
         """Weights of samples with their certificates: one product with the kernel for all.
 
-        Where what was cut of a dual point may be what its certificate lacks, less is cut.
+        If the entries cut from a dual point may explain its gap, fewer are cut.
         """
         duals = [solution.gap.dual_point for solution in solutions]
         cuts = [
@@ -262,12 +262,12 @@ class Rounds:
     def _uncut(
         self, problem: Problem, dual: Array, model: Representer, cuts: tuple[float, ...]
     ) -> Representer:
-        """The model for the first of the cuts, or the next of them that is of use."""
+        """The model for the first cut, or the next one that improves the certificate."""
         tol = self.stop.tol
         for past, cut in pairwise(cuts):
             gap = model.gap.relative_gap
             if gap <= tol or gap - _share_of_cut(model, self.matrix, dual, past) > tol:
-                break  # it is met, or would not be with no cut at all
+                break  # the tolerance is met, or would not be without a cut
             if clock() >= self.stop.deadline:
                 break
             model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
@@ -295,7 +295,7 @@ class Rounds:
         before: float,
         end: float,
     ) -> LowRankFactor:
-        """The factor refined; the same one where that is of no use or not to be."""
+        """The factor refined; the same one if that would not help or is not allowed."""
         todo = [one for one in found if not one.is_done]
         stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
         spent = self.stop.max_iter is not None and self._left(found, end).max_iter == 0
@@ -314,7 +314,7 @@ class Rounds:
 
 
 def is_interior(problem: Problem, dual: Array) -> bool:
-    """Whether every sample that counts has a part in the dual point, if only a tiny one."""
+    """Whether no dual coordinate of a sample with positive weight is exactly zero."""
     return bool(dual[problem.loss.shares > 0].all())
 
 
@@ -332,9 +332,9 @@ def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Proble
 
 
 def samples_of(problem: Problem, solution: Solution) -> Point:
-    """The weights of samples that a solution on a factor stands for, where to go on from.
+    """The weights of samples of a solution on a factor, as a warm start.
 
-    Only for a ridge; support vectors by rounding only are left out.
+    Only for a ridge; support vectors that are rounding are dropped.
     """
     dual = solution.gap.dual_point
     cut = SUPPORT_CUTS[0] * float(np.abs(dual).max(initial=0.0))
@@ -352,9 +352,9 @@ def is_stuck(solution: Solution) -> bool:
 def better(
     before: tuple[Solution, Representer], now: tuple[Solution, Representer]
 ) -> tuple[Solution, Representer]:
-    """Of a solution whose solver gave up and what another one made of the problem, with both works.
+    """The better of a stalled solution and that of another solver, with the work of both.
 
-    What is told of the end is told of the second.
+    The status is that of the second.
     """
     solution, model = now if now[1].gap.gap <= before[1].gap.gap else before
     first, second = before[0].certificate, now[0].certificate
@@ -374,7 +374,7 @@ def better(
 
 
 def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
-    """On a refined factor: what the samples' weights are there, or the last point, if better."""
+    """A warm start on a refined factor: the samples' weights there, or the last point if better."""
     if known is None:
         return None
     columns = factor.factor
@@ -429,10 +429,10 @@ def _cut_of(dual: Array, cut: float) -> Array:
 
 
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
-    """The most of a model's relative gap that what was cut of its dual point may have to do with.
+    """An upper bound on the part of a model's relative gap that cutting its dual point causes.
 
-    Scores change by the sum of what is cut, at most, in units of the largest entry of the kernel,
-    where that is small beside the model itself; otherwise nothing is known.
+    Scores change by at most the sum of the cut entries times the largest entry of the kernel, if
+    that is small beside the model; otherwise the bound is one.
     """
     sizes = np.abs(dual)
     mass = float(sizes[sizes <= cut * sizes.max()].sum())
@@ -446,7 +446,7 @@ def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: fl
 
 
 def _told(fitted: Fitted, factor: LowRankFactor) -> Fitted:
-    """Say how it ended: where the factor of the kernel is what kept a fit from its tolerance."""
+    """State in ``because`` that the approximation of the kernel limited the gap, if it did."""
     solution = fitted.solution
     certificate, status = solution.certificate, solution.status
     if certificate.converged and status not in (Status.SETTLED, Status.INTERRUPTED):

@@ -30,12 +30,10 @@ __all__ = ["MarginFDA", "MarginMPM"]
 
 Array = NDArray[np.float64]
 
-# beyond this, whether there is a largest kappa is a matter of rounding, above all with kernels
-LARGE_KAPPA = 100.0
-# share of the time of a fit in which the largest kappa is looked for
-PREPARED = 0.4
-# and that a factor of the kernel may take for it
-FACTORED = 0.1
+UNCERTAIN_KAPPA = 100.0  # beyond it rounding decides whether the largest kappa is finite
+# shares of the time limit of a fit
+KAPPA_TIME = 0.4  # for the largest kappa
+FACTOR_TIME = 0.1  # for a factor of the kernel, to compute it
 
 
 class _MinimaxMachine(KernelMachine):
@@ -104,7 +102,7 @@ class _MinimaxMachine(KernelMachine):
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
         if isinstance(kappa, OfMax):
             now = clock()
-            part = FACTORED * max(self._until - now, 0.0)
+            part = FACTOR_TIME * max(self._until - now, 0.0)
             design = with_features(design, now + part)  # once for all classes
         losses: list[Loss] = []
         classes = each_class(targets)
@@ -113,13 +111,13 @@ class _MinimaxMachine(KernelMachine):
             chosen = kappa
             if isinstance(chosen, OfMax):
                 now = clock()
-                part = PREPARED * max(self._until - now, 0.0) / (len(classes) - len(losses))
+                part = KAPPA_TIME * max(self._until - now, 0.0) / (len(classes) - len(losses))
                 most = largest_kappa(
                     design,
                     signs,
                     targets.shares,
                     self._model,
-                    infinite=LARGE_KAPPA,
+                    infinite=UNCERTAIN_KAPPA,
                     deadline=now + part,
                 )
                 chosen = chosen.of(most)
@@ -158,12 +156,12 @@ class _MinimaxMachine(KernelMachine):
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
-        where that is infinite or beyond 100, a share f means ``f / (1 - f)``. With a nonlinear
-        kernel the largest kappa is that of models with 500 support vectors, picked for the kernel
-        alone: exact up to 500 samples, on the safe side beyond, and the same for any ``rank``.
+        if that is infinite or beyond 100, a share f means ``f / (1 - f)``. With a nonlinear kernel
+        the largest kappa is that of models on 500 support vectors, chosen by the kernel alone: it
+        is exact up to 500 samples, a lower bound beyond, and independent of ``rank``.
     bias : {'training_error', 'minimax'}
-        The model leaves the intercept open: the one with the least weighted training error, or
-        the one at which both classes have the same worst-case margin."""
+        The objective does not depend on the intercept: take the one with the least weighted
+        training error, or the one at which both classes have the same worst-case margin."""
 
 
 def _with_kappa(cls: type) -> type:

@@ -94,8 +94,8 @@ class MulticlassSVC(MarginEstimator):
     C : float > 0 or None, default 1.0
         `proxmargin.critical_C` is the largest one with all-zero coefficients.
     eta : float >= 0, optional
-        The most that the weighted losses may sum to; an error names the least that can be reached
-        where that is more. Needs ``C=None``.
+        Upper bound of the sum of weighted losses; if it is infeasible, an error states the least
+        attainable sum. Needs ``C=None``.
     l1_ratio : float in [0, 1], default 0.5
         Of 'elasticnet'.
     groups : (n_features,) labels, list of index arrays, or 'features'

@@ -1,4 +1,4 @@
-"""What is said where the best model of a kind is no model: there is no margin."""
+"""The error or warning where the data admit no margin for a parameter."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ __all__ = ["no_margin"]
 def no_margin(
     estimator: Any, parameter: str, gap: Gap, is_share: bool, least: Callable[[], str]
 ) -> str | None:
-    """What is to be said where the margin that was found is zero.
+    """The warning where the margin that was found is zero.
 
     Parameters
     ----------
     parameter : str
         Its name, 'nu' or 'kappa'.
     is_share : bool
-        The value was a share of the largest admissible one: then the data are to blame, and the
-        fit goes on with a warning.
+        The value was a share of the largest admissible one: then there is a warning, not an error.
     least : callable
-        Says in words what is admissible; called only where needed.
+        Returns the admissible values in words; called only if needed.
 
     Raises
     ------

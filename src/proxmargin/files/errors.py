@@ -1,4 +1,4 @@
-"""What goes wrong with files: errors, each raised with one sentence that says what to do."""
+"""Errors of files, each raised with one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class ModelFileError(ValueError):
 
 
 class UnwritableModelError(ModelFileError, OSError):
-    """A model that is as it should be, and a place that it cannot be written to."""
+    """A valid model that cannot be written to its path."""

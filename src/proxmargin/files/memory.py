@@ -1,7 +1,7 @@
-"""How much memory is free, so that a file that needs more is refused before it is read.
+"""The free memory, so that a file that needs more is rejected before it is read.
 
-A few bytes can stand for many: a large index, a compressed line, a header of many names. What is
-counted is the least that must follow, so that no file is refused that would have been read.
+A few bytes can expand to many: a large index, a compressed line, a header of many names. Estimates
+are lower bounds, so that no readable file is rejected.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CONTROL_FILES = (
 
 
 def shortage(needed: int) -> str | None:
-    """None where so many bytes are free, or else both numbers: ``9.0 GB of memory, ...``."""
+    """None if ``needed`` bytes are free, otherwise both numbers: ``9.0 GB of memory, ...``."""
     free = free_bytes()
     return None if needed <= free else f"{in_words(needed)} of memory, and {in_words(free)} is free"
 
 
 def free_bytes() -> int:
-    """What this process can still use: the least of what machine, container and limits leave."""
+    """Bytes that this process can still allocate, by the machine, containers and limits."""
     known = [*_machine(), *_containers(), *_address_space()]
     return max(min(known, default=UNKNOWN), 0)
 
@@ -54,7 +54,7 @@ def _machine() -> Iterator[int]:
 
 
 def _containers() -> Iterator[int]:
-    """What the limits of the control groups of this process leave."""
+    """Bytes left by the limits of the control groups of this process."""
     for folder in _control_groups():
         for limit_file, used_file in _CONTROL_FILES:
             limit, used = _number(folder / limit_file), _number(folder / used_file)
@@ -75,7 +75,7 @@ def _control_groups() -> Iterator[Path]:
 
 
 def _address_space() -> Iterator[int]:
-    """What ``ulimit -v`` leaves."""
+    """Bytes left by ``ulimit -v``."""
     try:
         import resource
     except ImportError:  # not on Windows

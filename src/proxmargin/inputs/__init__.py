@@ -1,1 +1,1 @@
-"""What comes from outside: data, labels, weights and parameters, checked and encoded once."""
+"""Input: data, labels, weights and parameters, validated and encoded once."""

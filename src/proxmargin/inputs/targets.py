@@ -1,4 +1,4 @@
-"""From labels to what losses need, and back."""
+"""Labels encoded as class indices, signs and weights, and back."""
 
 from __future__ import annotations
 

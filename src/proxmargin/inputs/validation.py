@@ -1,4 +1,4 @@
-"""Bad input gets one clear sentence, before any work starts."""
+"""Validation of input: one clear sentence for each error, before any work starts."""
 
 from __future__ import annotations
 
@@ -28,23 +28,21 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# the largest sample weight: their squares, summed, stay within the range of float64
-LARGEST_WEIGHT = 1e100
-# rows looked at together when searching for the one bad entry
-SEARCH_ROWS = 4096
+LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger ones would overflow
+SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
 
 @dataclass(frozen=True)
 class Magnitudes:
-    """What the largest entry of the data may be.
+    """The admissible range of the largest entry of the data.
 
     Attributes
     ----------
     least : float
-        Of data that are not all zero. Smaller entries beside larger ones are no harm.
+        For data that are not all zero. Single entries may be smaller.
     most : float
     advice : str
-        What brings other data within.
+        How to bring other data into the range.
     """
 
     least: float
@@ -54,9 +52,9 @@ class Magnitudes:
 
 # Methods multiply the data up to four times: a curvature ``g'X'Xg`` at a slope ``g = X'a``. Fourth
 # powers of the largest entry stay within the range of float64, 1e-308 to 1.8e308, with 28 digits
-# to spare: for sums over samples and features, and for rounding of what underflows.
+# to spare: for sums over samples and features, and for the rounding of terms that underflow.
 AS_THEY_ARE = Magnitudes(1e-70, 1e70, "rescale the features, or set standardize=True")
-# Of data that are standardised, or only multiplied with coefficients, squares have to stay within.
+# If data are standardised, or only multiplied with coefficients, squares must not overflow.
 RESCALED = Magnitudes(1e-140, 1e140, "rescale the features")
 
 
@@ -242,9 +240,9 @@ def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
 
 
 def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
-    """Whether one look tells that every entry is finite, and the largest one within the range.
+    """A quick sufficient test that every entry is finite and the largest one in the range.
 
-    The sum of their squares, which is NaN or large where an entry is, and small where all are.
+    By the sum of squares, which is NaN or large if an entry is, and small if all are.
     """
     if entries.dtype != np.float64 or not entries.flags.forc:
         return False

@@ -1,4 +1,4 @@
-"""Data of two classes, for which it is asked what nu and kappa may be.
+"""Validated data of two classes, for the ranges of nu and kappa.
 
 In the space of a kernel the answers are those of models with at most `KERNEL_RANK` support
 vectors.
@@ -44,7 +44,7 @@ def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
 
 
 class _Data(BaseEstimator):  # type: ignore[misc]
-    """Whom the checks of scikit-learn speak of."""
+    """The estimator named in the messages of scikit-learn's checks."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

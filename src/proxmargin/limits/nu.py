@@ -1,4 +1,4 @@
-"""Between which values nu gives a margin.
+"""Range of nu that gives a margin.
 
 Below ``nu_min`` the reduced convex hulls of the classes meet and the nu-SVM has no margin; above
 ``nu_max`` it has no dual point.
@@ -24,7 +24,7 @@ from proxmargin.losses.tail_mean import largest_nu
 __all__ = ["largest_nu", "nu_range", "smallest_nu"]
 
 TIMED_OUT = 1  # status of `linprog` at its time limit
-SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the tries at a separating hyperplane
+SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations, for separating hyperplanes tried in turn
 
 
 def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:

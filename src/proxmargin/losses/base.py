@@ -1,4 +1,4 @@
-"""What every loss answers: a convex function of the scores, and of nothing else."""
+"""The interface of losses: convex functions of the scores."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Loss(ABC):
 
     @property
     def row_curvatures(self) -> Array:
-        """What bounds the curvature of L for each sample, (n_samples,); infinite if nothing does.
+        """Upper bounds of the curvature of L for each sample, (n_samples,); infinite without one.
 
         ``L(z + x u)`` has a gradient in u, one number an output, with the Lipschitz constant
         ``row_curvatures @ x**2``.
@@ -81,7 +81,7 @@ class Loss(ABC):
         """``L(scores) + L*(dual) - <scores, dual> >= 0``, computed without cancellation."""
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
-        """A bound on what `fenchel_young` grows by if scores change by no more than ``error``.
+        """A bound on the increase of `fenchel_young` if scores change by at most ``error``.
 
         Here for smooth losses, ``L(z + d) - L(z) - <d, q> <= <d, L'(z) - q> + sum h |d|^2 / 2``
         with the curvatures h of `row_curvatures`; others answer for themselves.
@@ -99,8 +99,8 @@ class Loss(ABC):
         return weighed(apart, error) + 0.5 * float(self.row_curvatures @ squares)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
-        """The scores within ``error`` of these at which the loss is largest, where that is known;
-        of others the scores themselves."""
+        """The scores within ``error`` of these at which the loss is largest, if these are known;
+        otherwise the scores themselves."""
         return scores
 
     @abstractmethod
@@ -119,10 +119,10 @@ class Loss(ABC):
         """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
 
     def domain_gauge(self, dual: Array) -> float:
-        """The least nu >= 0 for which ``dual / nu`` is in the domain of L*, but for its cone.
+        """The least nu >= 0 for which ``dual / nu`` is in the domain of L*, up to signs and sums.
 
-        Zero where the domain is a cone. Entries of the wrong sign and sums of columns are what
-        `balanced` repairs.
+        Zero where the domain is a cone. Entries of the wrong sign and column sums are corrected by
+        `balanced`.
         """
         raise TypeError(f"the domain of the conjugate of {self!r} has no known gauge")
 
@@ -150,7 +150,7 @@ class Loss(ABC):
         return np.repeat((self.shares > 0)[:, None], self.n_outputs, axis=1)
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
-        """The loss as first-order methods on the dual see it, or None where there is none.
+        """The loss for first-order methods on the dual side, or None if there is no such form.
 
         Parameters
         ----------

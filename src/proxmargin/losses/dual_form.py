@@ -18,7 +18,7 @@ __all__ = ["DualForm"]
 
 
 class DualForm(ABC):
-    """A loss seen from its dual, together with what the intercept asks of dual points.
+    """The conjugate of a loss with the intercept's constraint on dual points.
 
     All arrays are (n_samples,).
 

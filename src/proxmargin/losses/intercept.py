@@ -1,7 +1,7 @@
 """The exact intercept: a convex problem in as many variables as outputs, without touching X.
 
-The certificate leans on it: at the minimiser the dual point ``L'(scores)`` meets the constraint
-that a free intercept puts on the dual, by optimality and not by repair.
+The certificate relies on it: at the minimiser the dual point ``L'(scores)`` meets the constraint
+that a free intercept puts on the dual, by optimality and without a projection.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from proxmargin.penalties.base import Penalty
 
 __all__ = ["coupled_direction", "minimise_hinge_shift", "minimise_shift"]
 
-# relative to sample weights that sum to one: the rounding of the sum of n terms of that size
-RESIDUAL = 1e-15
-NEARLY = 1e-12
-NEWTON_STEPS = 200
-SHORTER = 10.0
-# enough to bracket by doubling and then to bisect down to neighbouring floats
-SEARCH_STEPS = 120
-TINY_SLOPE = 1e-28
+# gradients and slopes are relative to the sample weights, which sum to one
+GRADIENT_ROUNDING = 1e-15  # gradient that is the rounding of a sum of n terms
+STALLED_RESIDUAL = 1e-12  # gradient below which a step that does not halve it is the last
+ZERO_SLOPE = 1e-28  # slope along a step that is zero: the square of a gradient of rounding
+NEWTON_STEPS = 200  # at most
+FLOOR_GROWTH = 10.0  # factor on the curvature floor, from one try to the next of four
+SEARCH_STEPS = 120  # enough to bracket by doubling and to bisect down to neighbouring floats
 
 
 class Slope(NamedTuple):
-    """What is known at one point of the line search."""
+    """Slope, gradient and curvature at one point of the line search."""
 
     slope: float
     point: Array
@@ -91,10 +90,10 @@ def minimise_shift(
     gradient, curvature = derivatives(at)
     residual = _residual(intercept, at, gradient)
     for step in range(NEWTON_STEPS):
-        if residual <= RESIDUAL * size:
+        if residual <= GRADIENT_ROUNDING * size:
             break
-        # outputs on linear pieces: a long step for most of the tries, a short one now and then
-        floor = curvature_floor * SHORTER ** (step % 4)
+        # outputs on linear pieces: mostly long steps, a shorter one now and then
+        floor = curvature_floor * FLOOR_GROWTH ** (step % 4)
         direction = newton_direction(intercept, Expansion(gradient, curvature, at), floor)
 
         def along(step: float, at: Array = at, direction: Array = direction) -> Slope:
@@ -104,10 +103,10 @@ def minimise_shift(
             return Slope(slope, point, gradient, curvature)
 
         start_slope = float((gradient + intercept.l2 * at) @ direction)
-        found = _search(along, start_slope, TINY_SLOPE * size)
+        found = _search(along, start_slope, ZERO_SLOPE * size)
         reached = _residual(intercept, found.point, found.gradient)
-        if residual <= NEARLY * size and reached > 0.5 * residual:
-            break  # what is left is the rounding of the sums over the samples
+        if residual <= STALLED_RESIDUAL * size and reached > 0.5 * residual:
+            break  # the gradient is the rounding of sums over the samples
         at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
     # steps keep to the domain up to rounding, which would add up
     return intercept.into_domain(at[None, :])[0]
@@ -154,5 +153,5 @@ def minimise_hinge_shift(scores: Array, signs: Array, weights: Array, l2: float)
     if l2 > 0:
         # on the piece that ends at this kink the slope is before + l2 (b - kink)
         return float(kinks[first] - max(before, 0.0) / l2)
-    flat = abs(after[first]) <= RESIDUAL and first + 1 < kinks.size
+    flat = abs(after[first]) <= GRADIENT_ROUNDING and first + 1 < kinks.size
     return float(0.5 * (kinks[first] + kinks[first + 1]) if flat else kinks[first])

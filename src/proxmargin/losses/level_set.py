@@ -173,8 +173,8 @@ class LevelSet(Loss):
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         """``nu prox(dual / nu)`` with the prox of L* at the step ``step / nu``.
 
-        At the scores ``z = (dual - q) / step`` that it stands for, L falls with nu; the nu is the
-        one that meets the budget, within [0, price]: bisection and secants.
+        L falls with nu at the scores ``z = (dual - q) / step`` of the prox; nu is that which meets
+        the budget, within [0, price], by safeguarded secants.
         """
 
         def at(nu: float) -> tuple[Array, float]:

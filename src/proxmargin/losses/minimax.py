@@ -1,4 +1,4 @@
-"""Minimax losses: the difference of the class means, less what the spread may take of it."""
+"""Minimax losses: minus the difference of the class means, plus kappa standard deviations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EllipsoidLoss(SupportLoss):
     ``r_i^2 = s_i / S_o`` of the sample in its class: ``|v|^2`` over a class is its variance.
     The domain of the conjugate is ``q = offset + kappa r u`` with ``offset_i = -y_i r_i^2``,
     where u is orthogonal to r in each class and ``|u_k| <= 1`` for each block. Its entries sum to
-    zero whatever the intercept, which the loss does not see.
+    zero whatever the intercept, to which the loss is invariant.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class EllipsoidLoss(SupportLoss):
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``kappa sum_k |v_k| (|u_k - v_k/|v_k||^2 + 1 - |u_k|^2) / 2``, a sum of terms >= 0.
 
-        Infinite outside the domain of the conjugate; what rounding may have left of the
-        orthogonality of u is counted against the dual point.
+        Infinite outside the domain of the conjugate; a rounding error in the orthogonality of u
+        is charged to the dual point.
         """
         if self.conjugate(dual) > 0:
             return np.inf
@@ -101,7 +101,7 @@ class EllipsoidLoss(SupportLoss):
         return form.dual_point(form.project(form.coordinates(dual[:, 0])))[:, None]
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
-        """``start`` if the intercept is free, because the loss does not see it; else zero."""
+        """``start`` if the intercept is free, to which the loss is invariant; else zero."""
         if intercept.is_shift_invariant:
             return start.copy()
         return np.zeros_like(start)
@@ -131,7 +131,7 @@ class EllipsoidLoss(SupportLoss):
         return found[0], found[1]
 
     def _centred(self, scores: Array) -> Array:
-        """Scores less their mean, which the loss does not see but rounding would."""
+        """Scores less their mean, to which the loss is invariant but its rounding is not."""
         z: Array = scores[:, 0] - float(self.shares @ scores[:, 0]) / float(self.shares.sum())
         return z
 
@@ -207,7 +207,7 @@ class EllipsoidDual(IndicatorDual):
         for one, mean in zip(self.classes, self.means(z), strict=True):
             r = self.roots[one]
             centred = z[one] - mean
-            v[one] = r * (centred - r**2 @ centred)  # a second time, for what rounding left
+            v[one] = r * (centred - r**2 @ centred)  # centred twice, to remove rounding
         return v
 
 

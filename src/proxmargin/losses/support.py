@@ -13,8 +13,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["IndicatorDual", "SupportLoss"]
 
-# how far outside their set dual points may be, in its own units: the rounding of sums
-ROUNDING = 1e-10
+DOMAIN_ROUNDING = 1e-10  # distance of a dual point from its set, in units of the set, by rounding
 
 
 class SupportLoss(Loss):
@@ -56,11 +55,11 @@ class SupportLoss(Loss):
         return self.value_and_gradient(scores)[0]
 
     def conjugate(self, dual: Array) -> float:
-        return 0.0 if self.excess(dual) <= ROUNDING else np.inf
+        return 0.0 if self.excess(dual) <= DOMAIN_ROUNDING else np.inf
 
     @abstractmethod
     def excess(self, dual: Array) -> float:
-        """How far outside the domain of the conjugate a dual point is; rounding counts too."""
+        """The distance of a dual point from the domain of the conjugate, rounding included."""
 
 
 class IndicatorDual(DualForm):

@@ -15,10 +15,8 @@ from proxmargin.projections import BoxHyperplane
 
 __all__ = ["TailMean", "largest_nu"]
 
-# shares of mass that differ by less are equal: the rounding of sums over the samples
-SAME_MASS = 1e-12
-# margins that differ by less, relative to the largest, are tied: the rounding of adding b
-TIE = 8.0 * float(np.finfo(np.float64).eps)
+MASS_ROUNDING = 1e-12  # difference of sums of shares that is rounding
+TIE_TOLERANCE = 8.0 * float(np.finfo(np.float64).eps)  # 8 ulp of the largest margin: rounding of b
 
 
 def largest_nu(signs: ArrayLike, shares: ArrayLike) -> float:
@@ -76,7 +74,7 @@ class TailMean(SupportLoss):
         super().__init__(signs, shares, sample_count)
         self.nu = nu
         most = largest_nu(self.signs, self.shares) if free_intercept else 1.0
-        if not 0.0 < nu <= most * (1.0 + SAME_MASS):
+        if not 0.0 < nu <= most * (1.0 + MASS_ROUNDING):
             why = " = 2 min(S+, S-) / S, where S+ and S- are the weights of the classes"
             raise ValueError(
                 f"nu must be > 0 and at most {most:.17g}{why if free_intercept else ''}, got {nu!r}"
@@ -91,7 +89,7 @@ class TailMean(SupportLoss):
         t = self._margins(scores)
         rho = _level(t, self.caps, 1.0)
         value = -rho + float(self.caps @ np.maximum(rho - t, 0.0))
-        tied = np.abs(t - rho) <= TIE * float(np.abs(t[self.caps > 0]).max())
+        tied = np.abs(t - rho) <= TIE_TOLERANCE * float(np.abs(t[self.caps > 0]).max())
         a = np.where((t < rho) & ~tied, self.caps, 0.0)
         room = [np.flatnonzero(tied & one) for one in self._classes]
         space = [float(self.caps[index].sum()) for index in room]
@@ -106,8 +104,8 @@ class TailMean(SupportLoss):
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``sum_{t < rho} (s/nu - a)(rho - t) + sum_{t > rho} a (t - rho)``, term by term >= 0.
 
-        Infinite outside the domain of the conjugate; what rounding may have left of
-        ``sum a = 1`` is counted against the dual point.
+        Infinite outside the domain of the conjugate; a rounding error in ``sum a = 1`` is charged
+        to the dual point.
         """
         if self.conjugate(dual) > 0:
             return np.inf
@@ -190,7 +188,7 @@ class TailMean(SupportLoss):
         if not intercept.is_shift_invariant:
             return [(np.flatnonzero(live), 1.0)]
         most = largest_nu(self.signs, self.shares)
-        if self.nu > most * (1.0 + SAME_MASS):
+        if self.nu > most * (1.0 + MASS_ROUNDING):
             raise ValueError(f"nu must be at most {most:.17g} with a free intercept, got {self.nu}")
         return [(np.flatnonzero(live & one), 0.5) for one in self._classes]
 
@@ -238,20 +236,20 @@ def _level(t: Array, caps: Array, mass: float) -> float:
     t, caps = t[live], caps[live]
     order = np.argsort(t)
     total = np.cumsum(caps[order])
-    last = min(int(np.searchsorted(total, mass - SAME_MASS)), t.size - 1)
+    last = min(int(np.searchsorted(total, mass - MASS_ROUNDING)), t.size - 1)
     rho = float(t[order[last]])
-    if total[last] > mass + SAME_MASS or last + 1 == t.size:
+    if total[last] > mass + MASS_ROUNDING or last + 1 == t.size:
         return rho
     return rho + 0.5 * (float(t[order[last + 1]]) - rho)
 
 
 def _with_sum(a: Array, caps: Array, total: float) -> Array:
-    """A point of ``0 <= a <= caps`` near a that has the sum ``total``, if any has.
+    """A point of ``0 <= a <= caps`` close to a with the sum ``total``, if there is one.
 
-    What is rounding of the sum is left to entries inside, so that zeros and caps stay exact.
+    Rounding of the sum is corrected in entries inside, so that zeros and caps stay exact.
     """
     found = float(a.sum())
-    if abs(found - total) <= SAME_MASS * total:
+    if abs(found - total) <= MASS_ROUNDING * total:
         inside = (a > 0) & (a < caps)
         held = float(a[inside].sum())
         if held > 0:

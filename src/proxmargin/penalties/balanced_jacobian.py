@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.penalties.jacobian import NOTHING, ProxJacobian
+from proxmargin.penalties.jacobian import ZERO_EIGENVALUE, ProxJacobian
 
 __all__ = ["BalancedJacobian", "BalancedRoot"]
 
@@ -19,7 +19,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class BalancedJacobian(ProxJacobian):
-    """What is left of ``J = diag(a) + sum_gk b_gk b_gk'`` in the directions that sum to zero.
+    """``J = diag(a) + sum_gk b_gk b_gk'``, constrained to directions that sum to zero.
 
     Of one group the matrices ``J_k = a_k I + b_k b_k'`` of the classes are d x d, and with their
     sum ``H = sum_k J_k`` it is ``J - [J_1, ...]' H^-1 [J_1, ...]``. Parameters are those of
@@ -212,6 +212,6 @@ def _part(jacobian: BalancedJacobian, members: Index, classes: Index) -> _Part:
 def _square_root(matrix: Array) -> Array:
     """With as many columns as its rank."""
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > NOTHING
+    kept = values > ZERO_EIGENVALUE
     root: Array = vectors[:, kept] * np.sqrt(values[kept])
     return root

@@ -12,12 +12,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["Ball"]
 
-# norms that exceed the radius by less are on the sphere: the rounding of multiples
-ALLOWANCE = 1e-12
-# norms closer to the radius than this may have a dual that pushes outwards
-SPHERE = 1e-9
-# relative distances below this are taken by a divergence
-NEAR = 0.1
+NORM_ROUNDING = 1e-12  # relative excess of a norm over the radius that is rounding
+SPHERE_TOLERANCE = 1e-9  # relative distance to the radius at which a point is on the sphere
+DIVERGENCE_RANGE = 0.1  # relative distance up to which a divergence avoids cancellation
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Ball(Penalty):
         return self.p / (self.p - 1.0)
 
     def value(self, coef: Array) -> float:
-        return 0.0 if _norm(coef, self.p) <= self.radius * (1.0 + ALLOWANCE) else np.inf
+        return 0.0 if _norm(coef, self.p) <= self.radius * (1.0 + NORM_ROUNDING) else np.inf
 
     def prox(self, coef: Array, step: Step) -> Array:
         """The projection; features cannot have steps of their own (TypeError)."""
@@ -103,7 +100,7 @@ class Ball(Penalty):
         else:
             young = np.maximum(powers / self.p + shares / self.q - x * y, 0.0)
             z = np.sign(y) * np.abs(y) ** (self.q - 1.0)
-            near = np.abs(x - z) < NEAR * np.abs(z)
+            near = np.abs(x - z) < DIVERGENCE_RANGE * np.abs(z)
             d = (x[near] - z[near]) / z[near]
             bregman = np.expm1(self.p * np.log1p(d)) - self.p * d
             young[near] = shares[near] * np.maximum(bregman, 0.0) / self.p
@@ -115,7 +112,7 @@ class Ball(Penalty):
 
     def violations(self, coef: Array, dual: Array) -> Array:
         """Distance from zero inside the ball, from the outward normals on the sphere."""
-        if _norm(coef, self.p) < self.radius * (1.0 - SPHERE):
+        if _norm(coef, self.p) < self.radius * (1.0 - SPHERE_TOLERANCE):
             return np.abs(dual).max(axis=1)
         normal = _power(coef, self.p)
         normal /= np.linalg.norm(normal)

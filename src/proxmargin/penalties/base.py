@@ -1,4 +1,4 @@
-"""What every penalty answers."""
+"""The interface of penalties."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ __all__ = ["Array", "Penalty", "Step"]
 Array = NDArray[np.float64]
 Step = float | NDArray[np.float64]
 
-# a step so short that a prox only moves what is outside the domain
-TINY_STEP = 1e-300
+TINY_STEP = 1e-300  # so short that the prox is a projection onto the domain
 
 
 class Penalty(ABC):
@@ -86,8 +85,8 @@ class Penalty(ABC):
     def largest_product(self, sizes: Array, level: float) -> float:
         """A bound on ``<sizes, |W|>`` over all W with ``G(W) <= level``; infinite without one.
 
-        What rounding of the pulled-back dual may have cost a lower bound: ``sizes`` >= 0 bound
-        it, (n_features, n_outputs), and the optimum is among those W.
+        The effect of rounding of the pulled-back dual on a lower bound: ``sizes`` >= 0,
+        (n_features, n_outputs), bound the rounding, and the optimum is among those W.
         """
 
     @abstractmethod
@@ -124,7 +123,7 @@ class Penalty(ABC):
         """
 
     def conjugate_gradient(self, dual: Array) -> Array:
-        """``argmax_u <dual, u> - G(u)``: the coefficients that a dual point stands for.
+        """``argmax_u <dual, u> - G(u)``: the coefficients of a dual point.
 
         Only for penalties with `Trait.SMOOTH_CONJUGATE`.
         """

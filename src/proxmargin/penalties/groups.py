@@ -27,10 +27,8 @@ from proxmargin.traits import Trait
 
 __all__ = ["GroupL2", "GroupLinf", "GroupNorm"]
 
-# dual norms that exceed their bound by less are on it: the rounding of a scaled dual point
-ALLOWANCE = 1e-14
-# entries within this share of the largest of their group are the largest
-TIES = 1e-14
+NORM_ROUNDING = 1e-14  # relative excess of a dual norm over its bound that is rounding
+TIE_TOLERANCE = 1e-14  # relative distance to the largest entry of a group that counts as a tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +157,11 @@ class GroupNorm(Penalty):
 
     def conjugate(self, dual: Array) -> float:
         values = self.groups.oriented(dual)
-        outside = self._dual_norms(values) > self._radii(values) * (1.0 + ALLOWANCE)
+        outside = self._dual_norms(values) > self._radii(values) * (1.0 + NORM_ROUNDING)
         return np.inf if np.any(outside) else 0.0
 
     def largest_product(self, sizes: Array, level: float) -> float:
-        """With a dual norm: both norms of a group do not see signs."""
+        """By the dual norm: both norms of a group are invariant to signs."""
         largest = self.critical_strength(sizes)
         if largest == 0:
             return 0.0
@@ -260,7 +258,7 @@ class GroupL2(GroupNorm):
         return dual.mean(axis=1, keepdims=True)
 
     def _balanced_rows(self, coef: Array, step: Step) -> tuple[Array, Array]:
-        """Lengths do not depend on the axes: the prox of what is left of a row without its mean."""
+        """The prox of the row without its mean: lengths are invariant to orthogonal transforms."""
         centres = self._row_centres(coef)
         prox = self.prox(coef - centres, step)
         return prox - self._row_centres(prox), centres  # the rounding of large rows
@@ -324,14 +322,14 @@ class GroupLinf(GroupNorm):
         return prox, shifts
 
     def _rows_jacobian(self, coef: Array, step: float) -> ProxJacobian:
-        """What is left of ``diag(F) + s s' / |T|`` in the directions that sum to zero.
+        """``diag(F) + s s' / |T|``, constrained to the directions that sum to zero.
 
         F are the entries below the cap, T those at it with the signs s: this is a projection, and
         a = F + s (s'1) / |T| is that of the direction 1.
         """
         reached, _ = self._balanced_rows(coef, step)
         top = np.abs(reached).max(axis=1, keepdims=True)
-        capped = (np.abs(reached) >= top * (1.0 - TIES)) & (top > 0)
+        capped = (np.abs(reached) >= top * (1.0 - TIE_TOLERANCE)) & (top > 0)
         counts = np.maximum(capped.sum(axis=1, keepdims=True), 1.0)
         signs = np.where(capped, np.sign(reached), 0.0)
         free = ((top > 0) & ~capped).astype(np.float64)
@@ -362,7 +360,7 @@ class GroupLinf(GroupNorm):
     def violations(self, coef: Array, dual: Array) -> Array:
         w, v = self.groups.oriented(coef), self.groups.oriented(dual)
         top = self.groups.spread(self._norms(w), len(w))
-        largest = (np.abs(w) >= top * (1.0 - TIES)) & (top > 0)
+        largest = (np.abs(w) >= top * (1.0 - TIE_TOLERANCE)) & (top > 0)
         layout = self.groups.layout(len(w))
         residual = group_linf_residual(w, v, largest, *layout, self._radii(w))
         return self._by_feature(np.abs(residual), np.maximum)

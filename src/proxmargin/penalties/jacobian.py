@@ -11,8 +11,7 @@ from proxmargin.penalties.partition import Groups
 
 __all__ = ["BlockRoot", "ProxJacobian", "Root"]
 
-# eigenvalues of J that are rounding of zero
-NOTHING = 1e-12
+ZERO_EIGENVALUE = 1e-12  # of J, whose eigenvalues are in [0, 1]: a smaller one is rounding
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -52,7 +51,7 @@ class ProxJacobian:
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """Entries that J does not send to zero."""
+        """Entries that are not in the null space of J."""
         live: NDArray[np.bool_] = self.diagonal != 0
         return live if self.vectors is None else live | (self.vectors != 0)
 
@@ -195,7 +194,7 @@ class BlockRoot:
             matrices += sign * vectors[:, :, None] * vectors[:, None, :]
         values, vectors = np.linalg.eigh(matrices)
         self.blocks = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        self.kept = np.flatnonzero(values.ravel() > NOTHING)
+        self.kept = np.flatnonzero(values.ravel() > ZERO_EIGENVALUE)
         self.entries = rows * outputs
         self.size = self.kept.size
 

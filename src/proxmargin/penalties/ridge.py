@@ -1,4 +1,4 @@
-"""Half the squared norm; of strength zero it is no penalty at all."""
+"""Half the squared norm; with strength zero, no penalty."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Ridge(Penalty):
         if self.l2 > 0:
             residual = self.l2 * coef - dual
             return (residual * residual).sum(axis=1) / (2.0 * self.l2)
-        # dual is zero up to rounding: the product bounds what that rounding can hide
+        # dual is zero up to rounding: the product bounds the effect of that rounding
         return np.abs(coef * dual).sum(axis=1)
 
     def largest_product(self, sizes: Array, level: float) -> float:

@@ -15,14 +15,13 @@ from proxmargin.traits import Trait
 
 __all__ = ["SumToZero"]
 
-# rows that sum to less than this share of the largest entry sum to zero
-ROUNDING = 1e-9
+SUM_ROUNDING = 1e-9  # of the largest entry: a smaller row sum is zero
 
 
 def rows_sum_to_zero(coef: Array) -> bool:
     """Up to rounding."""
     off = np.abs(coef.sum(axis=1)).max(initial=0.0)
-    return bool(off <= ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)))
+    return bool(off <= SUM_ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)))
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["SumToZeroGroups"]
 
-# by how much the dual norm that is iterated for, of groups within classes, may be above the least:
-# any shift of a row bounds it from above, so that a dual point scaled by the bound is inside
-ITERATED = 4e-12
+# relative accuracy of the iterative dual norm of groups within classes; it is an upper bound, so
+# that a dual point scaled by it is feasible
+DUAL_NORM_TOLERANCE = 4e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class SumToZeroGroups(Penalty):
 
     Notes
     -----
-    A common shift of a row of the dual leaves ``<V, W>`` as it is: the dual norm is the least of
+    ``<V, W>`` is invariant to a common shift of a row of the dual: the dual norm is the least over
     all shifts. With one group a feature that is ``min_s |V_j - s 1|_*``, attained at the mean
     (l2) or a median (sup norm) of the row; with groups of d features in each class it is the
     radius of the smallest ball of the dual norm that holds one point of R^d for each class. The
@@ -62,7 +62,7 @@ class SumToZeroGroups(Penalty):
 
     def conjugate(self, dual: Array) -> float:
         exact = self.inner.groups.across_classes
-        inner = self.inner if exact else self.inner.times(1.0 + ITERATED)
+        inner = self.inner if exact else self.inner.times(1.0 + DUAL_NORM_TOLERANCE)
         return inner.conjugate(self._least(dual))
 
     def domain_scale(self, dual: Array) -> float:

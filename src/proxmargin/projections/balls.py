@@ -13,8 +13,8 @@ from proxmargin.projections.not_finite import NotFiniteError
 __all__ = ["ball", "lp_ball"]
 
 Array = NDArray[np.float64]
-STEPS = 200  # bisection alone needs fewer; Newton needs about five
-ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+NORM_STEPS = 200  # at most: safeguarding bisections need fewer, Newton about five
+NORM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # 4 ulp
 
 
 def ball(point: ArrayLike, radius: float) -> Array:
@@ -111,9 +111,9 @@ def _unit(sizes: Array, radius: float, p: float) -> Array:
     low, high = 0.0, _norm(sizes, p / q)
     unit = np.empty_like(sizes)
     nu = high / (1.0 + radius)
-    for _ in range(STEPS):
+    for _ in range(NORM_STEPS):
         power, slope = lp_unit(sizes, radius, q, nu, unit)
-        if abs(power - 1.0) <= ROUNDING or high - low <= ROUNDING * high:
+        if abs(power - 1.0) <= NORM_ROUNDING or high - low <= NORM_ROUNDING * high:
             break
         low, high = (nu, high) if power > 1.0 else (low, nu)
         # g(nu) = power^(-q/p) - 1 has the derivative q power^(-q/p - 1) slope

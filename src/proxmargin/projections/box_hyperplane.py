@@ -30,7 +30,7 @@ METHODS: Mapping[str, Search] = {
 }
 """How theta is searched: problem to (theta, rounds); all end in closed form."""
 
-END = 1e-12  # a total this far beyond an end of its range, over sum |normal u|, is rounding
+RANGE_ROUNDING = 1e-12  # excess of a total over its range, over sum |normal u|, that is rounding
 
 
 def box_hyperplane(
@@ -172,7 +172,7 @@ def _nearest(problem: Knapsack, search: Search, guess: float | None) -> tuple[Ar
         if near and valid:
             return u, theta
     u, theta, residual, size, _, valid = settle(problem, search(problem)[0])
-    if not (valid and abs(residual) <= END * max(size, abs(problem.total))):
+    if not (valid and abs(residual) <= RANGE_ROUNDING * max(size, abs(problem.total))):
         _refuse(problem)
     return u, theta
 

@@ -1,1 +1,1 @@
-"""Fits that go on where an earlier one was cut short."""
+"""Fits that resume an interrupted one."""

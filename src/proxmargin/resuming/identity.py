@@ -1,4 +1,4 @@
-"""What two fits must have in common for one to go on where the other was cut short."""
+"""What two fits must have in common for one to resume the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import proxmargin
 
 __all__ = ["Identity"]
 
-# parameters that change how long a fit takes and what is told of it, but not where it goes
+# parameters that affect the time and the output of a fit, but not its iterates
 FREE = frozenset(
     {"callbacks", "verbose", "time_limit", "max_iter", "cache_size", "random_state", "n_jobs"}
 )
@@ -69,7 +69,7 @@ class Identity:
         )
 
     def objection(self, earlier: Identity) -> str | None:
-        """What keeps this fit from going on where the ``earlier`` one was, or None."""
+        """The difference that prevents this fit from resuming the ``earlier`` one, or None."""
         for differs in (_of_version, _of_model, _of_parameters, _of_data):
             found = differs(earlier, self)
             if found:

@@ -1,9 +1,9 @@
-"""What one fit has finished, minimisation by minimisation, and where it stands.
+"""The journal of a fit: its finished minimisations, and the state of the current one.
 
 A fit is a sequence of minimisations: of the problems of the classes, of prices for a budget, of
-factors of a kernel that become better. Each is a function of the data, the parameters and those
-before it. So a fit that takes what is finished from a checkpoint, and goes on within the one that
-was not, ends where the fit without a break would have.
+factors of a kernel of growing accuracy. Each is a function of the data, the parameters and those
+before it. A fit that takes the finished ones from a checkpoint, and resumes the current one, ends
+with the result of an uninterrupted fit.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def increasing_root(slope: Callable[[float], float], tolerance: float, limit: in
     slope : callable
         The derivative of a convex function along a ray, at steps >= 0.
     tolerance : float > 0
-        Share of ``|slope(0)|`` that may be left.
+        Of ``|slope|`` at the root, relative to ``|slope(0)|``.
     limit : int
         Evaluations at most.
 

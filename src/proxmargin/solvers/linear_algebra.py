@@ -13,9 +13,7 @@ from proxmargin.designs.base import Array
 
 __all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "inverse_of"]
 
-RELATIVE_SHIFT = (
-    1e-15  # of the diagonal, at first: some 5 ulp, below the backward error of a factor
-)
+RELATIVE_SHIFT = 1e-15  # of the diagonal, at first: 5 ulp, below the backward error of a factor
 SHIFT_GROWTH = 100.0  # factor, while Cholesky fails
 MAX_SHIFTS = 7  # the last is 1e-3 of the diagonal
 
@@ -63,8 +61,8 @@ def cholesky(
         Added to the diagonal; the first that makes the matrix numerically positive definite
         counts. By default a geometric sequence, relative to the diagonal.
     overwrite : bool
-        The factor may take the place of the matrix, which is in the order of rows, and of which
-        both triangles are given. Then nothing of its size is copied.
+        The factor may overwrite the matrix, which is in C order, with both triangles given. Then
+        nothing of its size is copied.
 
     Returns
     -------

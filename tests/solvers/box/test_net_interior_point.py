@@ -18,7 +18,7 @@ from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import choose, solve
-from proxmargin.solvers.box.net_interior_point import LARGEST, NetInteriorPoint
+from proxmargin.solvers.box.net_interior_point import MAX_ENTRIES, NetInteriorPoint
 from proxmargin.stopping import Stop
 from tests.cases import ball_problem, hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
@@ -139,5 +139,7 @@ def test_it_says_what_it_needs(rng) -> None:
         solver.objection(replace(hinge_problem(rng), penalty=ElasticNet(0.1)))
     )
     assert solver.objection(ball_problem(rng)) is not None
-    large = problem_of(np.ones((LARGEST // 2 + 1, 2)), np.resize([1.0, -1.0], LARGEST // 2 + 1))
+    large = problem_of(
+        np.ones((MAX_ENTRIES // 2 + 1, 2)), np.resize([1.0, -1.0], MAX_ENTRIES // 2 + 1)
+    )
     assert "made for small data" in str(solver.objection(large))

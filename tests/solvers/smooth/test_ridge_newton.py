@@ -16,7 +16,7 @@ from proxmargin.minimize import minimize
 from proxmargin.outcome import Solution
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.smooth import ridge_newton
+from proxmargin.solvers.smooth import ridge_forms
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
@@ -98,8 +98,8 @@ def test_conjugate_gradients_find_what_factors_find(
     X, y = two_classes(rng, *shape)
     choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-11}
     factored = solved(X, y, LOSSES[loss], 1e-3, **choice)
-    monkeypatch.setattr(ridge_newton, "MAX_DENSE_SIDE", 0)
-    monkeypatch.setattr(ridge_newton, "MAX_SPARSE_SIDE", 0)
+    monkeypatch.setattr(ridge_forms, "MAX_DENSE_SIDE", 0)
+    monkeypatch.setattr(ridge_forms, "MAX_SPARSE_SIDE", 0)
     for data in (X, sp.csr_matrix(X)):
         iterated = solved(data, y, LOSSES[loss], 1e-3, **choice)
         assert iterated.certificate.converged
@@ -199,7 +199,7 @@ def test_every_way_to_solve_the_systems_finds_the_same(
     X, y = two_classes(rng, samples, features)
     choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-12}
     usual = solved(X, y, LOSSES[loss], l2, **choice)
-    monkeypatch.setattr(ridge_newton, constant, value)
+    monkeypatch.setattr(ridge_forms, constant, value)
     other = solved(X, y, LOSSES[loss], l2, **choice)
     assert usual.certificate.converged
     assert other.certificate.converged

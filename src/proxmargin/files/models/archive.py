@@ -1,4 +1,4 @@
-"""Zip archives of a few uncompressed members, written all or not at all, and read with suspicion.
+"""Zip archives of a few uncompressed members, written atomically, and validated when read.
 
 Members are stored and not compressed, so nothing in an archive can be larger than its file.
 """

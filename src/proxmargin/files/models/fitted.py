@@ -1,4 +1,4 @@
-"""What a fitted estimator has learned, as JSON and arrays, and back."""
+"""The fitted attributes of an estimator as JSON and arrays, and back."""
 
 from __future__ import annotations
 

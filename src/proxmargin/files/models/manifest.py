@@ -1,4 +1,4 @@
-"""The JSON document of a model file: what it must say, and the checksums and signature around it.
+"""The JSON document of a model file: its required fields, checksums and signature.
 
 It holds the SHA-256 of every other member, so that a signature of the document is one of the file.
 """
@@ -55,7 +55,7 @@ def document_of(content: Mapping[str, Any], members: Mapping[str, bytes]) -> byt
 
 
 def signature_of(document: bytes, sign: Sign) -> bytes:
-    """What `sign` makes of the document."""
+    """The signature of the document by `sign`."""
     signature = sign(document)
     if not isinstance(signature, bytes):
         raise ModelFileError(f"sign must return bytes, got {type(signature).__name__}.")

@@ -1,4 +1,4 @@
-"""What a data file holds, and what is asked of it."""
+"""The interface of data files: their contents, and requests for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The bytes and the text of a data file, unpacked, within the memory that is free.
 
-What a file unpacks to is known only while it is read: every piece is looked at as it passes, and
-the reading ends before more is asked of memory than there was at its start.
+The unpacked size of a file is known only while it is read: every piece is checked as it passes, and
+reading ends before it needs more memory than was free at its start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a model of these features and classes fits into memory, said before one is fitted."""
+"""A check, before a fit, that the coefficients of a model fit into memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What losses have in common that compare the score of the class with those of the others."""
+"""The base of losses that compare the score of the own class with those of the others."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from proxmargin.traits import Trait
 
 __all__ = ["SmoothComparison", "compare_pessimistically"]
 
-# share of the largest curvature that replaces a vanishing one in the intercept's Newton steps
-CURVATURE_FLOOR = 1e-3
-# what rounding may leave of rows that sum to zero, and of rates at their bounds
-ROUNDING = 1e-12
+CURVATURE_FLOOR = 1e-3  # of the largest curvature, in Newton steps for the intercept
+DOMAIN_ROUNDING = 1e-12  # violation of the row sums and of the bounds of rates that is rounding
 
 
 def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:
@@ -101,13 +99,13 @@ class SmoothComparison(Loss):
     def in_domain(self, dual: Array) -> bool:
         """Whether ``dual`` is in the domain of the conjugate, up to rounding."""
         inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)
-        room = ROUNDING * max(largest, 1.0) * self.shares[:, None]
+        room = DOMAIN_ROUNDING * max(largest, 1.0) * self.shares[:, None]
         return bool(np.all(np.abs(inside - dual) <= room))
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        """Clip the rates, then let as much flow into every class as out of it.
+        """Clip the rates, then balance the flows into and out of every class.
 
-        At the exact intercept that changes rounding only.
+        At the exact intercept that changes the dual point by rounding only.
         """
         inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)
         if intercept.is_shift_invariant and largest > 0:

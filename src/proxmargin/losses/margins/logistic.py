@@ -16,10 +16,8 @@ from proxmargin.losses.margins.margin import MarginLoss
 
 __all__ = ["Logistic", "LogisticScalars"]
 
-# far more than the prox needs: each of its steps gains a unit, then doubles the digits
-NEWTON_STEPS = 100
-# of the three terms whose sum is to vanish
-ROUNDING = 1e-15
+NEWTON_STEPS = 100  # far more than the prox needs: steps gain a unit each, then double the digits
+SUM_ROUNDING = 1e-15  # of the three terms whose sum has a root
 
 
 @scalars
@@ -128,7 +126,7 @@ class Logistic(MarginLoss):
         for _ in range(NEWTON_STEPS):
             p = expit(-u)
             rest = u - t - step * p
-            if np.all(np.abs(rest) <= ROUNDING * (np.abs(u) + np.abs(t) + step * p)):
+            if np.all(np.abs(rest) <= SUM_ROUNDING * (np.abs(u) + np.abs(t) + step * p)):
                 break
             u = u - rest / (1.0 + step * p * (1.0 - p))
         return u

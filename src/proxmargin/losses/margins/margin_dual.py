@@ -13,14 +13,10 @@ from proxmargin.projections import BoxHyperplane
 
 __all__ = ["MarginDual", "QuadraticMarginDual"]
 
-# relative to the sum of the terms: what their rounding leaves of a balance
-BALANCE = 1e-15
-# distance, relative to the box, from ends at which phi* has no slope
-LEAST = 2.0**-52
-# and at which its slope may have a kink
-INSIDE = 2.0**-30
-# enough to bracket by doubling and then to bisect down to neighbouring floats
-ROOT_STEPS = 200
+SUM_ROUNDING = 1e-15  # of the sum of absolute terms: a smaller sum is zero
+END_DISTANCE = 2.0**-52  # from ends of the box at which the slope of phi* is infinite, of its width
+KINK_DISTANCE = 2.0**-30  # from ends at which the slope of phi* may have a kink, of the width
+ROOT_STEPS = 200  # enough to bracket by doubling and to bisect down to neighbouring floats
 
 
 class MarginDual(DualForm):
@@ -70,7 +66,10 @@ class MarginDual(DualForm):
         self.set = BoxHyperplane(signs * self.roots, 0.0, *self._box()) if free else None
         # where the smooth range reaches an end at which phi* is not smooth, one step inside
         top = phi.dual_bound
-        self.inner = max(self.low, LEAST * min(top, 1.0)), min(self.high, top * (1.0 - LEAST))
+        self.inner = (
+            max(self.low, END_DISTANCE * min(top, 1.0)),
+            min(self.high, top * (1.0 - END_DISTANCE)),
+        )
 
     def centre(self) -> Array:
         """The middle of the box, each class shrunk to the sum of the lighter one."""
@@ -85,8 +84,8 @@ class MarginDual(DualForm):
         """``a_i(theta) = argmin_a phi*(-a) + (a - c_i + theta y_i)^2 / (2 step)``, c the a of u.
 
         A free intercept makes theta the root of ``sum_i w_i y_i a_i(theta) = 0``, which is
-        decreasing: Newton, safeguarded. What rounding leaves of that sum is taken from the
-        heavier class.
+        decreasing: safeguarded Newton. The rounding error of that sum is removed from the heavier
+        class.
         """
         start = self._a(u)
 
@@ -139,7 +138,7 @@ class MarginDual(DualForm):
         """The nearest points of the smooth range, with slope and curvature of phi* there."""
         held = np.clip(a, *self.inner)
         # the second derivative may jump at an end of the domain: take it from inside
-        inside = -self.phi.conjugate_slope(held * (1.0 - INSIDE))
+        inside = -self.phi.conjugate_slope(held * (1.0 - KINK_DISTANCE))
         return held, self.phi.conjugate_slope(held), 1.0 / self.phi.curvature(inside)
 
     def _box(self) -> tuple[Array, Array]:
@@ -150,7 +149,7 @@ class MarginDual(DualForm):
         return np.divide(u, self.roots, out=np.zeros_like(u), where=self.roots > 0)
 
     def _inside(self, u: Array) -> Array:
-        """The a of a point of the set: what the square roots may have rounded is taken back."""
+        """The a of a point of the set, clipped: the square roots round."""
         return np.clip(self._a(u), 0.0, self.phi.dual_bound)
 
     def _balanced(self, a: Array) -> Array:
@@ -217,7 +216,7 @@ def _rooted(at: Callable[[float], tuple[Array, Array]], signs: Array, weights: A
     for _ in range(ROOT_STEPS):
         terms = weights * signs * a
         excess, slope = float(terms.sum()), float(weights @ slopes)
-        if abs(excess) <= BALANCE * float(np.abs(terms).sum()):
+        if abs(excess) <= SUM_ROUNDING * float(np.abs(terms).sum()):
             break
         low, high = (theta, high) if excess > 0 else (low, theta)
         newton = theta + excess / slope if slope > 0 else np.copysign(np.inf, excess)

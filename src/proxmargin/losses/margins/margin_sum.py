@@ -25,8 +25,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
 
-# share of the largest curvature that replaces a vanishing one in the intercept's Newton steps
-CURVATURE_FLOOR = 1e-3
+CURVATURE_FLOOR = 1e-3  # of the largest curvature, in Newton steps for the intercept
 
 
 @dataclass(frozen=True, eq=False)

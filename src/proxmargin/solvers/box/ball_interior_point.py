@@ -96,7 +96,7 @@ class _Region(NamedTuple):
     exponent : float
         p.
     unit : float
-        What a coefficient of one stands for, in units of the program.
+        A coefficient of one, in units of the program.
     """
 
     program: BoxProgram

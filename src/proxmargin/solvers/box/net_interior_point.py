@@ -22,21 +22,16 @@ from proxmargin.stopping import Stop
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
 
-# entries of the data, as a plain matrix, up to which problems are small
-LARGEST = 1 << 18
-# features, of which a square matrix is factored
-LARGEST_SIDE = 1000
-# share of the way to the boundary that a step may go
-TO_BOUNDARY = 0.995
-# slack of the boxes at the start, in units of the goal of the margins
-FIRST_SLACK = 1.0
-# a step this short does not move the point any more
-SHORTEST_STEP = 1e-10
-# certificates in a row without progress after which rounding is all that is left, what progress is,
-# and the share in complementary products below which a gap is of rounding
-PATIENCE, PROGRESS, FOLLOWING = 12, 0.9, 0.1
-# complementary values stay above this share of their unit, so that their ratios are finite
-FLOOR = 1e-100
+MAX_ENTRIES = 1 << 18  # of the data as a dense matrix: 2 MB
+MAX_FEATURES = 1000  # a square matrix of them is factored
+BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
+FIRST_SLACK = 1.0  # of the boxes at the start, in units of the goal of the margins
+MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
+COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers, in their units: ratios stay finite
+# convergence
+GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
+PATIENCE_CERTIFICATES = 12  # without progress and of rounding, until the method ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +41,7 @@ class NetCentral(State):
     Attributes
     ----------
     at : (n_features + n_free,)
-        Coefficients in their units, then the unpenalised numbers of the model.
+        Coefficients in their units, then the unpenalised parameters of the model.
     dual, room : (n_boxes,)
         ``a`` and ``u - a``, both positive.
     below, above : (n_boxes,)
@@ -54,7 +49,7 @@ class NetCentral(State):
     best : float
         The least gap so far.
     idle : int
-        Certificates in a row that were not better.
+        Certificates in a row without progress.
     """
 
     at: Array
@@ -69,8 +64,8 @@ class NetCentral(State):
 class _Boxes(NamedTuple):
     """``<ridge, t^2>/2 + pull't + sum_i max_{0 <= a <= caps_i} {a (goal_i - m_i) - bends_i a^2/2}``
 
-    for the numbers t, coefficients in units of their features first; m are the margins, and then,
-    where there is an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``.
+    for the variables t, coefficients in units of their features first; m are the margins and, with
+    an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``.
 
     Attributes
     ----------
@@ -156,9 +151,9 @@ class NetInteriorPoint(Solver[NetCentral]):
         if not (net and isinstance(problem.intercept, Ridge | Pinned)):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
-        if n * p > LARGEST or p > LARGEST_SIDE:
+        if n * p > MAX_ENTRIES or p > MAX_FEATURES:
             return (
-                f"it is made for small data, of at most {LARGEST} entries and {LARGEST_SIDE} "
+                f"it is made for small data, of at most {MAX_ENTRIES} entries and {MAX_FEATURES} "
                 f"features: got {n} x {p}"
             )
         return None
@@ -191,11 +186,11 @@ class NetInteriorPoint(Solver[NetCentral]):
         pairs = float(boxes.units.sum() + boxes.units[np.isfinite(boxes.caps)].sum())
         target = min(share, 1.0) * mean / pairs * boxes.units
         found = toward(target - ahead.dual * ahead.below, target + ahead.dual * ahead.above)
-        length = min(1.0, TO_BOUNDARY * _longest(state, found))
+        length = min(1.0, BOUNDARY_FRACTION * _longest(state, found))
         if not (np.isfinite(length) and np.isfinite(found.at).all()):
             return replace(state, n_iter=n_iter, finished=True)
         moved = _moved(boxes, state, found, length)
-        return replace(moved, n_iter=n_iter, finished=length < SHORTEST_STEP)
+        return replace(moved, n_iter=n_iter, finished=length < MIN_STEP)
 
     def point(self, problem: Problem, state: NetCentral) -> Point:
         program, boxes = program_of(problem), _boxes_of(problem)
@@ -221,10 +216,12 @@ class NetInteriorPoint(Solver[NetCentral]):
         """
         program = program_of(problem)
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > PROGRESS * state.best and expected < FOLLOWING * gap.gap
+        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
         idle = state.idle + 1 if ended else 0
         best = min(gap.gap, state.best)
-        return replace(state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE)
+        return replace(
+            state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE_CERTIFICATES
+        )
 
 
 def _boxes_of(problem: Problem) -> _Boxes:
@@ -283,14 +280,14 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
 
 
 def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> NetCentral:
-    floor, capped = FLOOR * boxes.units, np.isfinite(boxes.caps)
-    above = np.maximum(state.above + step * by.above, FLOOR)
+    floor, capped = COMPLEMENTARITY_FLOOR * boxes.units, np.isfinite(boxes.caps)
+    above = np.maximum(state.above + step * by.above, COMPLEMENTARITY_FLOOR)
     return replace(
         state,
         at=state.at + step * by.at,
         dual=np.maximum(state.dual + step * by.dual, floor),
         room=np.maximum(state.room - step * by.dual, floor),
-        below=np.maximum(state.below + step * by.below, FLOOR),
+        below=np.maximum(state.below + step * by.below, COMPLEMENTARITY_FLOOR),
         above=np.where(capped, above, 0.0),
     )
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.compiled.products.columns import Compressed, scale_lines
-from proxmargin.designs.base import CONSTANT, Array, Design
+from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.problem import Problem
@@ -64,7 +64,7 @@ class ColumnSet:
             raw.data /= np.repeat(unit, counts)
         else:
             unit, centres = np.empty(members.size), problem.intercept.is_shift_invariant
-            scale_lines(raw.T, weights, centres, CONSTANT, mean, unit)
+            scale_lines(raw.T, weights, centres, CONSTANT_VARIANCE, mean, unit)
         return cls(members, raw, mean, unit)
 
     def changed(self, problem: Problem, wanted: NDArray[np.bool_]) -> ColumnSet:

@@ -11,21 +11,17 @@ from proxmargin.solvers.linear_algebra import inverse_of
 
 __all__ = ["minimised_in_ball"]
 
-# share of the way to the boundary that a step may go, and how a step is cut where the curved part
-# of the boundary is nearer than its tangent
-TO_BOUNDARY, CUT = 0.995, 0.9
-# share of the sum of the powers that the start takes up
-FIRST_SHARE = 0.5
-# iterations at most; a step this short does not move the point any more
-ITERATIONS, SHORTEST_STEP = 60, 1e-10
-# products that rounding of the slopes hides, which sum to one
-ROUNDING = 1e-15
-# complementary values stay above this, so that their ratios are finite
-FLOOR = 1e-100
+BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
+BACKTRACKING = 0.9  # factor on a step that the curved part of the boundary cuts short
+FIRST_POWERS = 0.5  # sum of the powers t at the start; at most one
+MAX_ITERATIONS = 60
+MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
+PRODUCT_ROUNDING = 1e-15  # complementary products that are rounding; |slope|_1 is one
+COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers: their ratios stay finite
 
 
 class _At(NamedTuple):
-    """A point: coefficients over the radius, what bounds their powers, and both sides of the pairs.
+    """A point: coefficients over the radius, bounds t of their powers, both sides of the pairs.
 
     Slacks are those of ``t^(1/p) - x``, ``t^(1/p) + x``, ``t`` and ``1 - sum(t)``.
     """
@@ -60,9 +56,9 @@ def minimised_in_ball(
 ) -> Array:
     """The step d that minimises ``gradient'd + d'Hd / 2`` subject to ``|at + d|_p <= radius``.
 
-    Newton's step where that stays in the ball. Else the ball is written as in
-    `ball_interior_point`, whose barrier has no singularity where coefficients
-    are zero, until what is left of the complementary products is ``accuracy`` of what is gained.
+    The Newton step, if that stays in the ball. Otherwise an interior point method with the barrier
+    of `ball_interior_point`, which has no singularity at zero coefficients, until the complementary
+    products are at most ``accuracy`` times the decrease of the model.
     """
     step = -inverse_of(matrix)(gradient)
     if float(np.linalg.norm(at + step, p)) <= radius:
@@ -73,12 +69,12 @@ def minimised_in_ball(
         return -at
     model = _Model(radius**2 / unit * matrix, slope / unit, p)
     state, first = _begun(model), model.value(at / radius)
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         gained = first - model.value(state.coef)
-        if state.products <= max(accuracy * gained, ROUNDING):
+        if state.products <= max(accuracy * gained, PRODUCT_ROUNDING):
             break
         reached, length = _stepped(model, state)
-        if not (length >= SHORTEST_STEP and np.isfinite(reached.slacks).all()):
+        if not (length >= MIN_STEP and np.isfinite(reached.slacks).all()):
             break
         state = reached
     return radius * state.coef - at
@@ -87,7 +83,7 @@ def minimised_in_ball(
 def _begun(model: _Model) -> _At:
     """At zero, with equal products."""
     k = model.slope.size
-    coef, powers = np.zeros(k), np.full(k, FIRST_SHARE / k)
+    coef, powers = np.zeros(k), np.full(k, FIRST_POWERS / k)
     slacks = model.slacks(coef, powers)
     return _At(coef, powers, slacks, 1.0 / slacks.size / slacks)
 
@@ -153,19 +149,24 @@ class _System:
 def _moved(model: _Model, at: _At, by: _At, step: float) -> _At:
     """After a step; slacks are those of the coefficients, not of their tangents."""
     coef, powers = at.coef + step * by.coef, at.powers + step * by.powers
-    slacks = np.maximum(model.slacks(coef, powers), FLOOR)
-    return _At(coef, powers, slacks, np.maximum(at.multipliers + step * by.multipliers, FLOOR))
+    slacks = np.maximum(model.slacks(coef, powers), COMPLEMENTARITY_FLOOR)
+    return _At(
+        coef,
+        powers,
+        slacks,
+        np.maximum(at.multipliers + step * by.multipliers, COMPLEMENTARITY_FLOOR),
+    )
 
 
 def _longest(model: _Model, at: _At, by: _At) -> float:
     """The length of a step up to one that keeps clear of the boundary."""
     falls = by.slacks / at.slacks, by.multipliers / at.multipliers
     fastest = -min(float(fall.min()) for fall in falls)
-    length = min(1.0, TO_BOUNDARY / fastest) if fastest > 0 else 1.0
-    least = (1.0 - TO_BOUNDARY) * CUT * at.slacks
-    while length >= SHORTEST_STEP:
+    length = min(1.0, BOUNDARY_FRACTION / fastest) if fastest > 0 else 1.0
+    least = (1.0 - BOUNDARY_FRACTION) * BACKTRACKING * at.slacks
+    while length >= MIN_STEP:
         slacks = model.slacks(at.coef + length * by.coef, at.powers + length * by.powers)
         if (slacks >= least).all():
             return length
-        length *= CUT
+        length *= BACKTRACKING
     return 0.0
