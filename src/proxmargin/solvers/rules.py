@@ -14,6 +14,7 @@ import numpy as np
 
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.penalties.ball import Ball
+from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -95,6 +96,11 @@ class Facts:
     def selects(self) -> bool:
         """A penalty with an l1 part."""
         return self.problem.penalty.l1 > 0
+
+    @property
+    def ball(self) -> bool:
+        """Coefficients in a ball."""
+        return isinstance(self.problem.penalty, Ball)
 
     @property
     def net(self) -> bool:
@@ -236,6 +242,11 @@ RULES: tuple[Rule, ...] = (
         "fapg",
         "a smooth loss and an l1 norm, at least as many samples as features: accelerated steps, "
         "preconditioned by feature scales",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.ball and facts.wide,
+        "fapg-star",
+        "a smooth loss in a ball, more features than samples: accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
