@@ -14,7 +14,6 @@ import numpy as np
 
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.penalties.ball import Ball
-from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
