@@ -97,6 +97,11 @@ class Facts:
         return self.problem.penalty.l1 > 0
 
     @property
+    def ball(self) -> bool:
+        """Coefficients in a ball."""
+        return isinstance(self.problem.penalty, Ball)
+
+    @property
     def net(self) -> bool:
         """A penalty with an l1 part and a ridge."""
         return self.selects and self.problem.penalty.l2 > 0
@@ -236,6 +241,11 @@ RULES: tuple[Rule, ...] = (
         "fapg",
         "a smooth loss and an l1 norm, at least as many samples as features: accelerated steps, "
         "preconditioned by feature scales",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.ball and facts.wide,
+        "fapg-star",
+        "a smooth loss in a ball, more features than samples: accelerated steps on the dual",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
