@@ -94,9 +94,15 @@ class Incumbent:
 
 
 def is_better(gap: Gap, best: Gap | None) -> bool:
-    """Whether a gap is finite and less than the best one, or that is not finite."""
+    """Whether a gap is less than the best one; one of a point with finite numbers always is.
+
+    Of gaps that rounding does not tell apart, that with the smaller KKT residual is better: an
+    error e of the coefficients is of order e there, and of order e^2 in a gap.
+    """
     if best is None or not best.is_finite:
         return best is None or gap.is_finite
+    if abs(gap.gap - best.gap) <= min(gap.rounding, best.rounding):
+        return gap.is_finite and gap.kkt_residual < best.kkt_residual
     return gap.is_finite and gap.gap < best.gap
 
 

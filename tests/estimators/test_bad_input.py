@@ -93,7 +93,7 @@ def test_a_loss_with_a_kink_is_refused_in_words_by_methods_of_gradients(data) ->
 def test_parts_that_are_no_parts_are_refused(data) -> None:
     with pytest.raises(ValueError, match="loss must be a MarginLoss"):
         MarginClassifier(loss="hinge").fit(*data)
-    with pytest.raises(ValueError, match="penalty must be an ElasticNet"):
+    with pytest.raises(ValueError, match="penalty must be one of ElasticNet"):
         MarginClassifier(penalty=0.1).fit(*data)
 
 

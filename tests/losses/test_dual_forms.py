@@ -12,9 +12,11 @@ from proxmargin.losses import (
     Hinge,
     Logistic,
     Loss,
+    MarginLoss,
     MarginSum,
     MinimaxFisher,
     MinimaxProbability,
+    Rescaled,
     TailMean,
 )
 from proxmargin.penalties import Penalty
@@ -37,9 +39,16 @@ def made(name: str, intercept: str, rng, n: int = 12) -> tuple[Loss, Penalty, Du
     return loss, penalty, form
 
 
+def of_logistic(phi: MarginLoss) -> bool:
+    """Whether the conjugate is not smooth at both ends of its domain."""
+    return isinstance(phi.phi if isinstance(phi, Rescaled) else phi, Logistic)
+
+
 def rough(loss: Loss) -> bool:
     """Whether the conjugate is not smooth at an end of its domain."""
-    return isinstance(loss, MarginSum) and isinstance(loss.phi, Logistic | DistanceWeighted)
+    if not isinstance(loss, MarginSum):
+        return False
+    return of_logistic(loss.phi) or isinstance(loss.phi, DistanceWeighted)
 
 
 def constraints(loss: Loss, intercept: str, u: cp.Variable, form: DualForm, floor: float) -> list:
@@ -54,7 +63,7 @@ def constraints(loss: Loss, intercept: str, u: cp.Variable, form: DualForm, floo
         low = floor * top * shares if rough(loss) else 0.0 * shares
         found.append(a >= low)
         if np.isfinite(top):
-            found.append(a <= top * shares - (low if isinstance(loss.phi, Logistic) else 0))
+            found.append(a <= top * shares - (low if of_logistic(loss.phi) else 0))
         return [*found, cp.sum(q) == 0] if intercept == "free" else found
     if isinstance(loss, TailMean):
         found += [a >= 0, a <= shares / loss.nu]
@@ -74,6 +83,10 @@ def conjugate_of(loss: Loss, u: cp.Variable, form: DualForm) -> cp.Expression:
     live = np.flatnonzero(form.scale)
     w = loss.weights[live, 0]
     a = cp.multiply(u[live], 1 / np.sqrt(w))
+    if isinstance(loss.phi, Rescaled):
+        c = a / (loss.phi.height * loss.phi.slope)
+        within = loss.phi.height * (-cp.entr(c) - cp.entr(1 - c))
+        return cp.sum(cp.multiply(w, within + loss.phi.shift / loss.phi.slope * a))
     if isinstance(loss.phi, Logistic):
         return cp.sum(cp.multiply(w, -cp.entr(a) - cp.entr(1 - a)))
     if isinstance(loss.phi, DistanceWeighted):
