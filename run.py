@@ -97,7 +97,18 @@ def run_tests(environment: "Environment", arguments: list[str]) -> None:
         # One process a core already: threads inside each would only take turns.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    keep_kernels()
     environment.become("python", "-m", "pytest", *options, *arguments)
+
+
+def keep_kernels() -> None:
+    """Compiled kernels among the caches of the user: checkouts with the same ones share them."""
+    place = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    place = os.path.join(place, "proxmargin")
+    with contextlib.suppress(OSError):
+        os.makedirs(place, mode=0o755, exist_ok=True)
+        if os.access(place, os.W_OK):
+            os.environ.setdefault("NUMBA_CACHE_DIR", place)
 
 
 def run_linters(environment: "Environment", arguments: list[str]) -> None:

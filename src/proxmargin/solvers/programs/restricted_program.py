@@ -121,7 +121,7 @@ def solved(
         logger.warning("HiGHS does not take a basis of %s, and starts anew", _extent(program))
     if _refuses(highs, solver.run()):
         status = solver.modelStatusToString(solver.getModelStatus())
-        logger.warning("HiGHS failed (%s) at a program with %s", status, _extent(program))
+        logger.info("HiGHS failed (%s) at a program with %s", status, _extent(program))
     if not solver.getSolution().value_valid:
         limited = solver.getModelStatus() in _limits(highs)
         return _failed(program, basis)._replace(limited=limited)

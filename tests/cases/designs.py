@@ -1,0 +1,82 @@
+"""Every design, once, over data in every form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+
+
+def _strided(matrix: np.ndarray) -> np.ndarray:
+    return np.repeat(np.repeat(matrix, 2, axis=0), 3, axis=1)[::2, ::3]
+
+
+def _read_only(matrix: np.ndarray) -> np.ndarray:
+    frozen = matrix.copy()
+    frozen.setflags(write=False)
+    return frozen
+
+
+def _long_indices(matrix: Any) -> Any:
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+def _standardized(base: Design) -> StandardizedDesign:
+    weights = np.full(base.n_samples, 1.0 / base.n_samples)
+    return StandardizedDesign(base, *moments(base, weights))
+
+
+# data as users hold them, from a small matrix of integers (so that every type holds it exactly)
+DENSE_DATA: dict[str, Callable[[np.ndarray], Any]] = {
+    "C order": lambda m: np.ascontiguousarray(m, dtype=float),
+    "F order": lambda m: np.asfortranarray(m, dtype=float),
+    "strided": lambda m: _strided(m.astype(float)),
+    "rows backwards": lambda m: m.astype(float)[::-1].copy()[::-1],
+    "float32, C order": lambda m: np.ascontiguousarray(m, dtype=np.float32),
+    "float32, F order": lambda m: np.asfortranarray(m, dtype=np.float32),
+    "int64": lambda m: m.astype(np.int64),
+    "int8, F order": lambda m: np.asfortranarray(m, dtype=np.int8),
+    "read-only": lambda m: _read_only(m.astype(float)),
+}
+SPARSE_DATA: dict[str, Callable[[np.ndarray], Any]] = {
+    "CSR": lambda m: sp.csr_matrix(m.astype(float)),
+    "CSC": lambda m: sp.csc_matrix(m.astype(float)),
+    "CSR array": lambda m: sp.csr_array(m.astype(float)),
+    "CSR, float32": lambda m: sp.csr_matrix(m.astype(np.float32)),
+    "CSC, float32": lambda m: sp.csc_matrix(m.astype(np.float32)),
+    "CSR, int64 indices": lambda m: _long_indices(sp.csr_matrix(m.astype(float))),
+    "CSC, int64 indices": lambda m: _long_indices(sp.csc_matrix(m.astype(float))),
+}
+DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
+    **{k: (lambda m, f=f: DenseDesign(f(m))) for k, f in DENSE_DATA.items()},
+    **{k: (lambda m, f=f: SparseDesign(f(m))) for k, f in SPARSE_DATA.items()},
+    "standardized, C order": lambda m: _standardized(DenseDesign(m.astype(float))),
+    "standardized, F order": lambda m: _standardized(
+        DenseDesign(np.asfortranarray(m, dtype=float))
+    ),
+    "standardized, float32": lambda m: _standardized(DenseDesign(m.astype(np.float32))),
+    "standardized CSR": lambda m: _standardized(SparseDesign(sp.csr_matrix(m.astype(float)))),
+    "standardized CSC": lambda m: _standardized(SparseDesign(sp.csc_matrix(m.astype(float)))),
+}
+
+
+def small_matrix(rng: np.random.Generator, n: int = 14, p: int = 6) -> np.ndarray:
+    """Small integers, half of them zero, with a constant and an all-zero column."""
+    matrix = rng.integers(-5, 6, (n, p)) * (rng.random((n, p)) < 0.5)
+    matrix[:, 1] = 3
+    matrix[:, 2] = 0
+    return matrix
+
+
+def as_seen(name: str, matrix: np.ndarray) -> np.ndarray:
+    """The dense float64 matrix that the design called ``name`` stands for."""
+    matrix = matrix.astype(float)
+    if not name.startswith("standardized"):
+        return matrix
+    scale = matrix.std(axis=0)
+    return (matrix - matrix.mean(axis=0)) / np.where(scale == 0, 1.0, scale)
