@@ -102,6 +102,8 @@ class Problem(Remembers):
     @cached_property
     def level(self) -> float:
         """A typical l1 strength of a feature: the median of those that are not zero."""
+        if Trait.UNIFORM_NET in self.penalty.traits:
+            return self.penalty.l1
         live = self.net.l1[self.net.l1 > 0]
         return float(np.median(live)) if live.size else 0.0
 

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.penalties.ridge import ridge_product
+from proxmargin.penalties.ridge import UNIFORM, ridge_product
 from proxmargin.rows import largest_of_rows, sums_of_rows
 from proxmargin.traits import Trait
 
 __all__ = ["ElasticNet", "soft_threshold"]
+
+STRONGLY_CONVEX = UNIFORM | Trait.SMOOTH_CONJUGATE
 
 
 def soft_threshold(values: Array, threshold: Step) -> Array:
@@ -46,8 +48,7 @@ class ElasticNet(Penalty):
 
     @property
     def traits(self) -> Trait:  # type: ignore[override]
-        dual = Trait.SMOOTH_CONJUGATE if self.l2 > 0 else Trait.NONE
-        return Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET | Trait.UNIFORM_NET | dual
+        return STRONGLY_CONVEX if self.l2 > 0 else UNIFORM
 
     def __post_init__(self) -> None:
         for name in ("l1", "l2"):

@@ -10,7 +10,10 @@ from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.traits import Trait
 
-__all__ = ["Ridge", "ridge_product"]
+__all__ = ["UNIFORM", "Ridge", "ridge_product"]
+
+UNIFORM = Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET | Trait.UNIFORM_NET  # of every net
+STRONGLY_CONVEX = UNIFORM | Trait.SMOOTH_CONJUGATE | Trait.QUADRATIC_CONJUGATE
 
 
 def ridge_product(sizes: Array, level: float, l2: float) -> float:
@@ -33,8 +36,7 @@ class Ridge(Penalty):
 
     @property
     def traits(self) -> Trait:  # type: ignore[override]
-        dual = Trait.SMOOTH_CONJUGATE | Trait.QUADRATIC_CONJUGATE if self.l2 > 0 else Trait.NONE
-        return Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET | Trait.UNIFORM_NET | dual
+        return STRONGLY_CONVEX if self.l2 > 0 else UNIFORM
 
     @property
     def is_shift_invariant(self) -> bool:  # type: ignore[override]

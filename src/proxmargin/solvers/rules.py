@@ -146,9 +146,6 @@ class Rule:
     use: str
     because: str
 
-    def holds(self, problem: Problem) -> bool:
-        return self.when(Facts(problem))
-
 
 def _always(facts: Facts) -> bool:
     return True

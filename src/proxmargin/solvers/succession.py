@@ -15,7 +15,7 @@ from proxmargin.outcome import Solution, Status
 from proxmargin.pace import affordable
 from proxmargin.problem import Point, Problem
 from proxmargin.solver import Solver, State, UnsuitableSolverError
-from proxmargin.solvers.rules import Rule
+from proxmargin.solvers.rules import Facts, Rule
 from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
@@ -54,9 +54,9 @@ class Table:
 
     def first(self, problem: Problem, deadline: float = np.inf) -> Choice | str:
         """The choice by the first rule that fits, or why the solver of the last one does not."""
-        objection = "there are no rules"
+        objection, facts = "there are no rules", Facts(problem)
         for k, rule in enumerate(self.rules):
-            if not rule.holds(problem):
+            if not rule.when(facts):
                 continue
             solver = self.solvers[rule.use]()
             refusal = solver.objection(problem)

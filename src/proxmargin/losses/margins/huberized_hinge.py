@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class HuberizedHinge(CappedQuadratic):
         if not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"delta must be a finite number > 0, got {self.delta!r}")
 
-    @property
+    @cached_property
     def scalars(self) -> CappedScalars:
         return CappedScalars(1.0 / self.delta, float(self.delta))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ class Logistic(MarginLoss):
     is_strictly_convex = True
     has_linear_piece = False
 
-    @property
+    @cached_property
     def scalars(self) -> LogisticScalars:
         return LogisticScalars()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,7 @@ class Rescaled(MarginLoss):
         if not np.isfinite(self.shift):
             raise ValueError(f"shift must be a finite number, got {self.shift!r}")
 
-    @property
+    @cached_property
     def scalars(self) -> RescaledScalars | None:
         inner = self.phi.scalars
         if inner is None:
