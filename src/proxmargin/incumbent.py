@@ -17,6 +17,8 @@ __all__ = ["Certify", "Incumbent"]
 Certify = Callable[..., Gap]
 """``certify(problem, point, scores=..., dual=..., tol=...)``; scores and dual may be None."""
 
+TIE = 0.01  # relative difference of two gaps that rounding makes up
+RESIDUAL_RATIO = 1e-5  # of two KKT residuals, below which they decide between such gaps
 OBJECTIVE_ULPS = 4  # by which objectives of one point may differ between two certificates
 
 
@@ -96,14 +98,21 @@ class Incumbent:
 def is_better(gap: Gap, best: Gap | None) -> bool:
     """Whether a gap is less than the best one; one of a point with finite numbers always is.
 
-    Of gaps that rounding does not tell apart, that with the smaller KKT residual is better: an
-    error e of the coefficients is of order e there, and of order e^2 in a gap.
+    Gaps that differ little consist of the bound on rounding, and are compared without it. Within
+    an ulp of the objective the KKT residual decides if it differs by orders of magnitude: an error
+    e of the coefficients is of order e in it, and of order e^2 in a gap.
     """
     if best is None or not best.is_finite:
         return best is None or gap.is_finite
-    if abs(gap.gap - best.gap) <= min(gap.rounding, best.rounding):
-        return gap.is_finite and gap.kkt_residual < best.kkt_residual
-    return gap.is_finite and gap.gap < best.gap
+    if not gap.is_finite or abs(gap.gap - best.gap) > TIE * best.gap:
+        return gap.is_finite and gap.gap < best.gap
+    fall = (best.gap - best.rounding) - (gap.gap - gap.rounding)
+    if abs(fall) <= np.spacing(abs(gap.primal)):
+        if gap.kkt_residual < RESIDUAL_RATIO * best.kkt_residual:
+            return True
+        if best.kkt_residual < RESIDUAL_RATIO * gap.kkt_residual:
+            return False
+    return fall > 0.0
 
 
 def tightened(gap: Gap, highest: Gap | None) -> Gap:

@@ -87,8 +87,16 @@ class Problem(Remembers):
 
     @cached_property
     def net(self) -> Net:
-        """The penalty feature by feature, where it is an elastic net (`Trait.NET`)."""
-        return self.penalty.net(self.design.n_features)
+        """The penalty feature by feature, where it is an elastic net (`Trait.NET`).
+
+        Problems on one design that differ in their losses alone, as those of the classes do, share
+        its arrays.
+        """
+        penalty = self.penalty
+        if Trait.UNIFORM_NET not in penalty.traits:
+            return penalty.net(self.design.n_features)
+        key = np.array([penalty.l1, penalty.l2, penalty.is_pinned])
+        return self.design.remembered(_uniform_net, key, penalty=penalty)
 
     @cached_property
     def unshrunk(self) -> NDArray[np.intp]:
@@ -223,3 +231,7 @@ class Problem(Remembers):
         """The same problem with only some of the features."""
         design, penalty = self.design.columns(index), self.penalty.restricted(index)
         return replace(self, design=design, penalty=penalty)
+
+
+def _uniform_net(design: Design, key: NDArray[np.float64], *, penalty: Penalty) -> Net:
+    return penalty.net(design.n_features)

@@ -30,7 +30,7 @@ import numpy as np
 from proxmargin.losses.margins.capped_quadratic import CappedScalars
 from proxmargin.compiled.solvers.newton import _rise
 one = np.ones(1)
-print(_rise(CappedScalars(2.0, np.inf), 0 * one, one, one, one, one, one, 0.0, 1.0))
+print(_rise(CappedScalars(2.0, np.inf), 0 * one, one, one, one, one, one, 0 * one, 1.0))
 """
 ADD = "from proxmargin.compiled.products.sums import add; print(add(1.0, 0.0, 2.0))"
 
@@ -108,8 +108,8 @@ def test_an_edit_is_seen_by_the_kernels_of_other_files(tmp_path: Path) -> None:
     loss.write_text(text, encoding="utf-8")
     kernels = source / "proxmargin/compiled/solvers/newton.py"
     text = kernels.read_text(encoding="utf-8")
-    assert text.count("total += l1 * (abs(coef[j] + step") == 1
-    kernels.write_text(text.replace("total += l1 *", "total += 3.0 + l1 *"), encoding="utf-8")
+    assert text.count("total += l1[j] * (abs(coef[j] + step") == 1
+    kernels.write_text(text.replace("total += l1[j] *", "total += 3.0 + l1[j] *"), encoding="utf-8")
     assert told(RISE, source, **settings)[0] == "2.0"
     kernels.write_text(text, encoding="utf-8")
     assert told(RISE, source, **settings) == ("-1.0", "")  # that of before is still there

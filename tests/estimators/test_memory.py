@@ -20,7 +20,7 @@ from proxmargin.designs import as_design
 from proxmargin.solvers.classes.block import DenseBlock, Live, Pairs
 
 # times the size of the data
-MOST = 2.0
+MOST = 2.5
 # bytes that there is room for beside any data: small arrays of samples and classes, blocks
 ROOM = 6_000_000
 

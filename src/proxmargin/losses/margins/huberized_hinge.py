@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class HuberizedHinge(CappedQuadratic):
         if not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"delta must be a finite number > 0, got {self.delta!r}")
 
-    @cached_property
+    @property
     def scalars(self) -> CappedScalars:
         return CappedScalars(1.0 / self.delta, float(self.delta))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +78,7 @@ class Logistic(MarginLoss):
     is_strictly_convex = True
     has_linear_piece = False
 
-    @cached_property
+    @property
     def scalars(self) -> LogisticScalars:
         return LogisticScalars()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +82,7 @@ class Rescaled(MarginLoss):
         if not np.isfinite(self.shift):
             raise ValueError(f"shift must be a finite number, got {self.shift!r}")
 
-    @cached_property
+    @property
     def scalars(self) -> RescaledScalars | None:
         inner = self.phi.scalars
         if inner is None:

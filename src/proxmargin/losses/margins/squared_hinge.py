@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +15,6 @@ __all__ = ["SquaredHinge"]
 class SquaredHinge(CappedQuadratic):
     """``[1 - t]_+^2``; its conjugate at -a is ``-a + a^2/4`` for a >= 0."""
 
-    @cached_property
+    @property
     def scalars(self) -> CappedScalars:
         return CappedScalars(2.0, np.inf)
