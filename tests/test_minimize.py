@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from proxmargin import HuberizedSVC
 from proxmargin.callbacks import History
 from proxmargin.designs import DenseDesign
 from proxmargin.losses import MarginSum, SquaredHinge
-from proxmargin.minimize import minimize
+from proxmargin.minimize import Report, minimize
 from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
@@ -210,3 +211,16 @@ def test_a_run_ends_where_rounding_is_all_that_is_left_and_says_so() -> None:
     assert not solution.certificate.converged
     assert solution.certificate.n_iter < 1000
     assert solution.certificate.gap <= 1.5 * solution.gap.rounding
+
+
+def test_what_a_callback_raises_is_raised_in_polishing_too() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    told = []
+
+    def callback(report: Report) -> None:
+        told.append(report.gap.relative_gap)
+        if sum(gap <= 1e-6 for gap in told) == 2:
+            raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        HuberizedSVC(alpha=0.01, standardize=True, callbacks=[callback]).fit(X, y)

@@ -283,13 +283,14 @@ def _released(
     net, v = problem.net, pulled[index, 0]
     off = np.where(v > 0, np.where(net.upper[index] == np.inf, v, 0.0), 0.0)
     off = np.where(v < 0, np.where(net.lower[index] == -np.inf, v, 0.0), off)
-    unit = unshrunk_columns(problem).unit
+    columns = unshrunk_columns(problem)
+    unit = columns.unit
     if np.any(np.abs(off) > RELEASED_SLOPE * unit):
         return 0.0
     pulled[index, 0] -= off
     errors = np.broadcast_to(error, pulled.shape)[index, 0]
     furthest = 1.0 + float(np.max(np.abs(scores.values)))
-    reach = 2.0 * np.abs(point.coef[index, 0]) + furthest / unit
+    reach = 2.0 * np.abs(point.coef[index, 0]) + furthest / (columns.least * unit)
     span = net.upper[index] - net.lower[index]
     reach = np.where(span < np.inf, span, reach)
     return float(reach @ (np.abs(off) + errors))

@@ -151,6 +151,7 @@ class _Run:
         self.last_check = self.last_told = -1
         self.nearest: PricedState | None = None
         self.settled = 0
+        self.telling = False
         self.polished = 0
         self.most_polishing = solver.polishing_of(problem) if stop.polish else 0
 
@@ -182,8 +183,10 @@ class _Run:
 
     def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
         name, tol = self.solver.name, self.stop.tol
+        self.telling = True  # what a callback raises is not for the loop to handle
         for callback in self.stop.callbacks:
             callback(Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here))
+        self.telling = False
 
     # -- when to certify
 
@@ -400,7 +403,7 @@ def _loop(
     except NotFiniteError:
         return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
     except Exception:
-        if run.phase is Phase.POLISHING:  # the incumbent has converged
+        if run.phase is Phase.POLISHING and not run.telling:  # the incumbent has converged
             return Status.CONVERGED, state
         raise
     except KeyboardInterrupt:

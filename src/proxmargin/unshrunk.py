@@ -18,7 +18,7 @@ from proxmargin.losses.intercept import Slope, halved_slope
 if TYPE_CHECKING:
     from proxmargin.problem import Point, Problem
 
-__all__ = ["Unshrunk", "settled", "unshrunk_columns"]
+__all__ = ["DependentError", "Unshrunk", "settled", "unshrunk_columns"]
 
 # Newton steps, after which the loss falls without end or the columns are dependent
 STEPS = 60
@@ -31,6 +31,13 @@ NEARLY = 1e-12
 FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
 # added to the diagonal, relative to its mean: dependent columns share their coefficient
 LIFT = 1e-13
+# least singular value of these columns, of unit mean square, for which rounding of a dual point
+# bounds what their best coefficients could still gain
+LEAST_SINGULAR_VALUE = 1e-7
+
+
+class DependentError(ValueError):
+    """Features without a penalty are linearly dependent, or all but."""
 
 
 class Unshrunk(NamedTuple):
@@ -43,16 +50,26 @@ class Unshrunk(NamedTuple):
     unit : (k,)
     lower, upper : (k,)
         Bounds of the coefficients of these columns.
+    least : float
+        Their least singular value, over the root of the sum of the shares: coefficients u of these
+        columns are at most the root mean square of the scores ``matrix u`` over it.
     """
 
     matrix: Array
     unit: Array
     lower: Array
     upper: Array
+    least: float
 
 
 def unshrunk_columns(problem: Problem) -> Unshrunk:
-    """Copied once a problem."""
+    """Copied once a problem.
+
+    Raises
+    ------
+    DependentError
+        No certificate holds for coefficients that rounding alone keeps apart.
+    """
     return problem.remembered(_columns)
 
 
@@ -63,7 +80,24 @@ def _columns(problem: Problem) -> Unshrunk:
         matrix = matrix - shares @ matrix
     unit = np.sqrt(shares @ matrix**2)
     unit[unit == 0] = 1.0
-    return Unshrunk(matrix / unit, unit, net.lower[index] * unit, net.upper[index] * unit)
+    matrix = matrix / unit
+    least = _least_singular_value(matrix * np.sqrt(shares)[:, None])
+    if least < LEAST_SINGULAR_VALUE:
+        raise DependentError(
+            f"the {index.size} features without a penalty are linearly dependent, or all but "
+            f"(least singular value {least:.1e} of their scaled columns): leave out one that the "
+            "others tell, or give it a penalty_factor > 0"
+        )
+    return Unshrunk(matrix, unit, net.lower[index] * unit, net.upper[index] * unit, least)
+
+
+def _least_singular_value(matrix: Array) -> float:
+    """Of the columns that are not zero; one where there are none."""
+    live = matrix[:, np.any(matrix != 0, axis=0)]
+    if not live.shape[1]:
+        return 1.0
+    triangle = np.linalg.qr(live, mode="r")
+    return float(np.linalg.svd(triangle, compute_uv=False)[-1])
 
 
 def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:

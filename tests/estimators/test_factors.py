@@ -315,6 +315,49 @@ def test_programs_and_paths_of_the_hinge_know_factors(lower: float | None, rng) 
     assert clone(model).set_params(alpha=start * 0.99).fit(X, y).coef_.any()
 
 
+def test_paths_start_where_bounds_that_are_not_zero_have_no_say(rng) -> None:
+    X, y = two_classes(rng)
+    model = ElasticNetSVC(0.05, 0.5)
+    bounded = clone(model).set_params(bounds=(-0.1, 0.2))
+    assert alpha_max(bounded, X, y) == pytest.approx(alpha_max(model, X, y), rel=1e-12)
+
+
+def test_exact_hinges_with_an_l1_norm_take_bounds_of_zero_only(rng) -> None:
+    X, y = two_classes(rng)
+    with pytest.raises(ValueError, match="bounds must be 0 or infinite for the hinge"):
+        ElasticNetSVC(0.05, 1.0, bounds=(-0.1, 0.2)).fit(X, y)
+
+
+@pytest.mark.parametrize("make", [SparseLogisticRegression, HuberizedSVC, SquaredHingeSVC])
+def test_features_without_a_penalty_that_rounding_alone_tells_apart_are_refused(make, rng) -> None:
+    X, y = two_classes(rng)
+    X[:, 0] = 170 + 10 * rng.standard_normal(SAMPLES)
+    X[:, 1] = X[:, 0] / 2.54
+    factors = np.ones(FEATURES)
+    factors[:2] = 0.0
+    with pytest.raises(ValueError, match="2 features without a penalty are linearly dependent"):
+        make(0.05, penalty_factor=factors).fit(X, y)
+
+
+@pytest.mark.parametrize("closeness", [1.0, 1e-3, 1e-5])
+@pytest.mark.parametrize("seed", range(4))
+def test_certificates_hold_for_close_features_without_a_penalty(closeness, seed) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = two_classes(rng)
+    X[:, 1] = X[:, 0] + closeness * rng.standard_normal(SAMPLES)
+    apart = X.copy()  # the same models: what is not shrunk has no units
+    apart[:, 1] = (X[:, 1] - X[:, 0]) / closeness
+    factors = np.ones(FEATURES)
+    factors[:2] = 0.0
+    model = SparseLogisticRegression(0.05, 1.0, penalty_factor=factors, tol=1e-10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rounding counts here
+        best = clone(model).fit(apart, y).certificate_
+        found = clone(model).fit(X, y).certificate_
+    assert found.gap >= found.primal - best.primal - 1e-15
+    assert found.dual <= best.primal + 1e-15
+
+
 # -- objects and bad input ----------------------------------------------------------------------
 
 

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+import numpy as np
 
 __all__ = ["can_be_kept", "digest"]
 
+LIBRARIES = ("builtins", "math", "numba", "numpy", "scipy")  # that do not change under a cache
+
 
 def digest(kind: type) -> str:
-    """Of the methods of a named tuple, and of all functions and numbers that they refer to."""
+    """Of the methods of a named tuple, and of all functions and numbers that they refer to.
+
+    By name, in their own module or as an attribute of another.
+    """
     parts = [part for method in _methods(kind) for part in _parts(method, set())]
     return sha256(repr(parts).encode()).hexdigest()
 
@@ -26,9 +33,11 @@ def can_be_kept(kind: type) -> bool:
 
 
 def _methods(kind: type) -> Iterator[FunctionType]:
-    for name, value in sorted(vars(kind).items()):
-        if isinstance(value, FunctionType) and not name.startswith("_"):
-            yield value
+    own = [each for each in kind.__mro__ if each.__module__ not in ("builtins", "typing")]
+    for each in own:  # inherited ones too
+        for name, value in sorted(vars(each).items()):
+            if isinstance(value, FunctionType) and not name.startswith("_"):
+                yield value
 
 
 def _parts(function: FunctionType, seen: set[int]) -> Iterator[object]:
@@ -43,12 +52,19 @@ def _parts(function: FunctionType, seen: set[int]) -> Iterator[object]:
         called: Any = getattr(value, "py_func", value)
         if isinstance(called, FunctionType):
             yield from _parts(called, seen)
-        elif isinstance(called, int | float | str | tuple):
+        elif isinstance(called, np.ndarray):
+            yield called.dtype.str, called.shape, called.tobytes()
+        elif isinstance(called, int | float | str | tuple | np.generic):
             yield called
 
 
 def _globals(function: FunctionType, names: set[str]) -> Iterator[object]:
-    return (function.__globals__[name] for name in sorted(names & function.__globals__.keys()))
+    """Globals that the code names, and what it names of those that are modules."""
+    for name in sorted(names & function.__globals__.keys()):
+        value = function.__globals__[name]
+        yield value
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in LIBRARIES:
+            yield from (getattr(value, each) for each in sorted(names & vars(value).keys()))
 
 
 def _code(code: CodeType, names: set[str]) -> Iterator[object]:

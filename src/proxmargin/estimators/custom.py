@@ -86,7 +86,10 @@ time_limit, warm_start, callbacks, verbose, random_state
             raise ValueError(f"loss must be a MarginLoss object or None, got {self.loss!r}")
         if not isinstance(self._given_penalty(), KNOWN):
             names = ", ".join(kind.__name__ for kind in KNOWN)
-            raise ValueError(f"penalty must be one of {names} or None, got {self.penalty!r}")
+            raise ValueError(
+                f"penalty must be one of {names}, an object such as Ridge(0.1), or None, got "
+                f"{self.penalty!r}"
+            )
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge() if self.loss is None else self.loss

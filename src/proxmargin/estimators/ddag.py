@@ -136,7 +136,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         """Once for all pairs, wherever they were fitted."""
         short = [k for k, words in enumerate(said) if words]
         if short:
-            first, second = self.classes_[list(self.pairs_[short[0]])]
+            first, second = self.classes_[list(self.pairs_[short[0]])].tolist()
             warnings.warn(
                 f"DDAGClassifier: {len(short)} of {len(said)} pairs of classes ended early; of "
                 f"{first!r} and {second!r}: {said[short[0]]}",

@@ -107,6 +107,13 @@ class ElasticNetEstimator(MarginEstimator):
                 "penalty_factor must be > 0 for the hinge loss, which is not smooth: for features "
                 "without a penalty use HuberizedSVC with a small delta"
             )
+        kinked = not np.isfinite(self._margin_loss().smoothness) and self.l1_ratio == 1
+        finite = bounds is not None and any(np.any(np.isfinite(b) & (b != 0)) for b in bounds)
+        if kinked and finite:
+            raise ValueError(
+                "bounds must be 0 or infinite for the hinge loss with l1_ratio=1: use "
+                "l1_ratio < 1, or HuberizedSVC with a small delta"
+            )
         if free >= targets.codes.size:
             raise ValueError(
                 f"penalty_factor is zero for {free} features, which must be fewer than the "

@@ -70,7 +70,8 @@ def scaled_bounds(bounds: Bounds, scale: Array) -> Bounds:
     A constant feature has an infinite scale, and no coefficient in the units of the data.
     """
     finite = np.where(np.isfinite(scale), scale, 1.0)
-    return bounds[0] * finite, bounds[1] * finite
+    with np.errstate(over="ignore"):  # to infinity, which is no bound
+        return bounds[0] * finite, bounds[1] * finite
 
 
 def _one_side(name: str, given: Any, default: float, n_features: int) -> Array:
@@ -86,6 +87,8 @@ def _one_side(name: str, given: Any, default: float, n_features: int) -> Array:
 
 
 def _numbers(name: str, given: Any) -> Array:
+    if np.iscomplexobj(given):
+        raise ValueError(f"{name} must be real numbers, got {given!r}")
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -64,6 +64,7 @@ def critical_strength(problem: Problem) -> float:
     l2 norms of groups it is exact to `ROUND_TOLERANCE`. With many tied pieces, where the simplex
     method is slow, it is found as the largest ratio of the decrease of the loss to the norm.
     """
+    problem = replace(problem, penalty=problem.penalty.near_zero())
     program = hinge_program(problem)
     if program is None or program.level is not None or not _has_exact_null(problem):
         return problem.critical_strength()

@@ -163,6 +163,10 @@ class Penalty(ABC):
         full = (np.full(n_features, each) for each in (self.l1, self.l2, -np.inf, np.inf))
         return Net(*full)
 
+    def near_zero(self) -> Penalty:
+        """The penalty without bounds that small coefficients do not reach."""
+        return self
+
     @property
     def can_sum_to_zero(self) -> bool:
         """`SumToZero` knows it with coefficients that sum to zero over the classes."""

@@ -100,6 +100,12 @@ class WeightedElasticNet(Penalty):
         net = self.net(n_features)
         return np.flatnonzero((net.l1 == 0) & (net.l2 == 0) & (net.lower < net.upper))
 
+    def near_zero(self) -> WeightedElasticNet:
+        shrunk = np.asarray(self.factors) > 0  # others are not at zero where the path starts
+        lower = np.where(shrunk & (np.asarray(self.lower) < 0), -np.inf, self.lower)
+        upper = np.where(shrunk & (np.asarray(self.upper) > 0), np.inf, self.upper)
+        return replace(self, lower=lower, upper=upper)
+
     @property
     def can_sum_to_zero(self) -> bool:
         bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()

@@ -125,11 +125,14 @@ def solve(
             break
         best, done = solution.gap, solution.certificate
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
-        told = [_told_of_both(callback, solution) for callback in callbacks]
+        failures: list[Exception] = []
+        told = [_told_of_both(callback, solution, failures) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
         try:
             further = run(following, replace(stop, max_iter=left), begin, told, best)
         except (ArithmeticError, MemoryError, ValueError) as error:  # what is found is kept
+            if any(error is failure for failure in failures):
+                raise
             return _noted(solution, f"{following.name!r} was to go on, and failed: {error}")
         solution, choice = _joined(solution, further), following
     return solution
@@ -179,20 +182,26 @@ def _is_rounding(gap: Gap) -> bool:
 
 
 def _told_of_both(
-    callback: Callable[[Report], object], before: Solution
+    callback: Callable[[Report], object], before: Solution, failures: list[Exception]
 ) -> Callable[[Report], object]:
-    """The callback, with iterations, passes and seconds counted from the first solver's start."""
+    """The callback, with iterations, passes and seconds counted from the first solver's start.
+
+    What it raises is noted in ``failures``.
+    """
     past = before.certificate
 
     def told(report: Report) -> object:
-        return callback(
-            replace(
-                report,
-                n_iter=report.n_iter + past.n_iter,
-                n_passes=report.n_passes + past.n_passes,
-                seconds=report.seconds + past.seconds,
-            )
+        whole = replace(
+            report,
+            n_iter=report.n_iter + past.n_iter,
+            n_passes=report.n_passes + past.n_passes,
+            seconds=report.seconds + past.seconds,
         )
+        try:
+            return callback(whole)
+        except Exception as error:
+            failures.append(error)
+            raise
 
     return told
 

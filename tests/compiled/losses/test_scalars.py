@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from proxmargin.compiled.losses.scalars import OPTIONAL, REQUIRED, scalars
 from tests.cases import COMPILED_LOSSES
 
 STEEP = 2.0
+ELSEWHERE = ModuleType("elsewhere")
+ELSEWHERE.WIDTH = 1.0  # type: ignore[attr-defined]
+ELSEWHERE.TABLE = np.array([1.0, 2.0])  # type: ignore[attr-defined]
 
 
 @njit(nogil=True)
@@ -91,3 +95,26 @@ def test_kernels_of_a_class_that_no_other_process_finds_are_not_kept() -> None:
 
     assert code.can_be_kept(Parabola)
     assert not code.can_be_kept(Local)
+
+
+class Wide(NamedTuple):
+    smoothness: float = 2.0
+
+    def value(self, t: float) -> float:
+        return ELSEWHERE.WIDTH * t + ELSEWHERE.TABLE[0]
+
+
+class Wider(Wide):
+    def descent(self, t: float) -> float:
+        return -t
+
+
+@pytest.mark.parametrize("kind", [Wide, Wider])
+@pytest.mark.parametrize(("name", "value"), [("WIDTH", 5.0), ("TABLE", np.array([3.0, 2.0]))])
+def test_the_digest_tells_what_is_named_of_other_modules_and_inherited(
+    kind, name, value, monkeypatch
+) -> None:
+    before = code.digest(kind)
+    assert code.digest(kind) == before
+    monkeypatch.setattr(ELSEWHERE, name, value)
+    assert code.digest(kind) != before
