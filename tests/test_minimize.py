@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from proxmargin import HuberizedSVC
+from proxmargin import LogisticRegression
 from proxmargin.callbacks import History
 from proxmargin.designs import DenseDesign
 from proxmargin.losses import MarginSum, SquaredHinge
@@ -171,7 +171,7 @@ THREADED = """
 import numpy as np, threadpoolctl
 from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer
-from proxmargin import HuberizedSVC
+from proxmargin import LogisticRegression
 
 X, y = load_breast_cancer(return_X_y=True)
 seen = []
@@ -223,4 +223,4 @@ def test_what_a_callback_raises_is_raised_in_polishing_too() -> None:
             raise ValueError("enough")
 
     with pytest.raises(ValueError, match="enough"):
-        HuberizedSVC(alpha=0.01, standardize=True, callbacks=[callback]).fit(X, y)
+        LogisticRegression(standardize=True, callbacks=[callback]).fit(X, y)
