@@ -171,7 +171,7 @@ THREADED = """
 import numpy as np, threadpoolctl
 from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer
-from proxmargin import LogisticRegression
+from proxmargin import HuberizedSVC
 
 X, y = load_breast_cancer(return_X_y=True)
 seen = []
