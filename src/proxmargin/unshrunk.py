@@ -20,19 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["DependentError", "Unshrunk", "settled", "unshrunk_columns"]
 
-# Newton steps, after which the loss falls without end or the columns are dependent
-STEPS = 60
-# slopes of this share of the sums they are, in absolute values, are rounding
-ROUNDING = 2e-16
-# slopes that no step halves are rounding from this share on
-NEARLY = 1e-12
-# the least curvature of a sample relative to the largest that the loss has; the last of these lets
-# a step leave linear pieces, where there is none
-FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
-# added to the diagonal, relative to its mean: dependent columns share their coefficient
-LIFT = 1e-13
-# least singular value of these columns, of unit mean square, for which rounding of a dual point
-# bounds what their best coefficients could still gain
+MAX_STEPS = 60  # of Newton's method, after which the loss falls without end
+SLOPE_ROUNDING = 2e-16  # a slope, over the sum of the absolute values of its terms, that is zero
+STALLED_SLOPE = 1e-12  # the same, of a slope that no step halves any more
+# least curvature of a sample over the largest of the loss, in turns: the last one leaves linear
+# pieces of the loss, where there is none
+CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
+HESSIAN_SHIFT = 1e-13  # of the mean diagonal: dependent columns share their coefficient
+# of the columns, of unit mean square: for smaller ones the rounding of a dual point does not bound
+# what their best coefficients could still gain
 LEAST_SINGULAR_VALUE = 1e-7
 
 
@@ -113,17 +109,19 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
     columns, index, loss = unshrunk_columns(problem), problem.unshrunk, problem.loss
     start = point.coef[index, 0] * columns.unit
     at, here, intercept, last = start, scores, point.intercept, np.inf
-    for step in range(STEPS):
+    for step in range(MAX_STEPS):
         _, dual = loss.value_and_gradient(here)
         slope = columns.matrix.T @ dual[:, 0]
         outward = ((at <= columns.lower) & (slope > 0)) | ((at >= columns.upper) & (slope < 0))
         free = np.flatnonzero(~outward)
         size = float((np.abs(columns.matrix).T @ np.abs(dual[:, 0])).max(initial=0.0))
         residual = float(np.abs(slope[free]).max(initial=0.0))
-        if residual <= ROUNDING * size or (residual <= NEARLY * size and residual > 0.5 * last):
+        if residual <= SLOPE_ROUNDING * size or (
+            residual <= STALLED_SLOPE * size and residual > 0.5 * last
+        ):
             break
         last = residual
-        floor = FLOORS[min(step // 4, len(FLOORS) - 1) if step % 4 else 0]
+        floor = CURVATURE_FLOORS[min(step // 4, len(CURVATURE_FLOORS) - 1) if step % 4 else 0]
         direction, shift = _newton(problem, columns, here, intercept, slope, free, floor)
         moved = (columns.matrix[:, free] @ direction + shift)[:, None]
         length = min(
@@ -167,8 +165,8 @@ def _newton(
     cross = bend @ matrix
     mean = cross / total if total > 0 else np.zeros_like(cross)
     hessian -= np.outer(cross, mean)
-    lift = LIFT * float(np.trace(hessian)) / max(free.size, 1)
-    hessian[np.diag_indices_from(hessian)] += max(lift, np.finfo(float).tiny)
+    shift = HESSIAN_SHIFT * float(np.trace(hessian)) / max(free.size, 1)
+    hessian[np.diag_indices_from(hessian)] += max(shift, np.finfo(float).tiny)
     direction = -np.asarray(np.linalg.lstsq(hessian, slope[free], rcond=None)[0], np.float64)
     return direction, np.array([-float(mean @ direction)])
 

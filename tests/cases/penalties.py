@@ -19,7 +19,8 @@ from proxmargin.penalties import (
 )
 
 WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0])
-LOWER, UPPER = np.array([-1.0, 0.0, -np.inf, -0.5]), np.array([np.inf, 2.0, 0.0, 0.5])
+LOWER = np.array([-1.0, 0.0, -np.inf, -0.5])
+UPPER = np.array([np.inf, 2.0, 0.0, 0.5])
 # those of groups are of four features
 PENALTIES: dict[str, Penalty] = {
     "nothing": Ridge(0.0),

@@ -26,7 +26,8 @@ from proxmargin.penalties import ElasticNet, WeightedElasticNet
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 
-SAMPLES, FEATURES = 60, 10
+SAMPLES = 60
+FEATURES = 10
 LOSSES = {
     "huberized": (HuberizedSVC, lambda t: cp.huber(cp.pos(1 - t), 1.0) / 2),
     "squared hinge": (SquaredHingeSVC, lambda t: cp.square(cp.pos(1 - t))),
