@@ -16,7 +16,7 @@ import numpy as np
 
 from proxmargin import minimize as loop
 from proxmargin.callbacks import History
-from proxmargin.minimize import Report
+from proxmargin.loop.report import Report
 from proxmargin.sides import DualSide
 
 PARTS = ("image", "response", "prox", "certificate")

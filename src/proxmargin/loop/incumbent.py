@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 
 __all__ = ["Certify", "Incumbent"]
 
