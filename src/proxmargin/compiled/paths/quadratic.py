@@ -1,0 +1,222 @@
+"""The minimum of a quadratic model plus an elastic net, on a few features.
+
+Coordinate descent in Gram form finds the signs, Newton steps on the support the values. The
+Cholesky factor of the support's Hessian is kept between calls as long as the Hessian is the same:
+rows of features that stay in the support remain, others are appended.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths.vectors import add, dot
+from proxmargin.compiled.solvers.nets import minimiser
+
+__all__ = ["Quadratic", "quadratic_minimum"]
+
+MAX_CYCLES = 80  # of sweeps and a Newton step
+FIRST_SWEEPS = 3  # in each of the first two cycles
+SWEEPS = 8  # in each later one
+PIVOT = 1e-13  # of a diagonal entry: a smaller pivot of the factor is rounding
+DIAGONAL_SHIFT = 1e-12  # relative, of pivots
+
+
+class Quadratic(NamedTuple):
+    """Arrays for models of up to m features.
+
+    Attributes
+    ----------
+    hessian : (m, m)
+    factor : (m, m)
+        Lower Cholesky factor of the support's Hessian, in the order ``order``.
+    order : (m,) integers
+    placed : (m,) bool
+    direction, right : (m,)
+    """
+
+    hessian: Any
+    factor: Any
+    order: Any
+    placed: Any
+    direction: Any
+    right: Any
+
+
+@njit(cache=True, nogil=True)
+def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type: ignore[no-untyped-def]
+    """Minimise ``slope'd + d'(H + diag(lift)) d / 2`` plus the l1 norm, between bounds.
+
+    Parameters
+    ----------
+    quadratic : Quadratic
+    lift : (k,)
+    slope, value : (k,)
+        The gradient, and where it is taken; overwritten with those at the minimum.
+    net : Net
+        Of the k features; its ridge is in ``lift``.
+    target : float
+        Change of a coordinate, times its curvature, at which sweeps stop.
+    kept : int
+        Rows of the factor that are still valid.
+
+    Returns
+    -------
+    int
+        The same for the next call, if Hessian and lift do not change.
+    """
+    for cycle in range(MAX_CYCLES):
+        if cycle > 0 or kept == 0:
+            sweeps = SWEEPS if cycle > 1 else FIRST_SWEEPS
+            if _swept(quadratic.hessian, lift, slope, value, net, target, sweeps):
+                return kept
+        size = _factored(quadratic, lift, value, net, kept)
+        kept = max(size, 0)
+        if kept > 0:
+            _step_on_support(quadratic, kept, lift, slope, value, net)
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _swept(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no-untyped-def]
+    """Coordinate descent until the support stays; whether no change exceeded the target."""
+    k = value.size
+    for _ in range(sweeps):
+        worst, moved = 0.0, False
+        for j in range(k):
+            old = value[j]
+            if old == 0.0 and abs(slope[j]) <= net.l1[j]:
+                continue
+            curvature = hessian[j, j] + lift[j]
+            if curvature <= 0.0:
+                continue
+            reach = curvature * old - slope[j]
+            new = minimiser(reach, curvature, net.l1[j], net.lower[j], net.upper[j])
+            change = new - old
+            if change != 0.0:
+                worst = max(worst, abs(change) * curvature)
+                moved = moved or old == 0.0 or new == 0.0
+                value[j] = new
+                add(change, hessian[j, :k], slope)
+                slope[j] += lift[j] * change
+        if worst <= target:
+            return True
+        if not moved:
+            return False
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _is_inside(value, lower, upper):  # type: ignore[no-untyped-def]
+    return value != 0.0 and lower < value < upper
+
+
+@njit(cache=True, nogil=True)
+def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
+    """Factor the Hessian of the support; its size, not positive if it is singular."""
+    hessian, factor, order, placed = (
+        quadratic.hessian,
+        quadratic.factor,
+        quadratic.order,
+        quadratic.placed,
+    )
+    first = 0
+    while first < kept and _is_inside(
+        value[order[first]], net.lower[order[first]], net.upper[order[first]]
+    ):
+        first += 1
+    placed[: value.size] = False
+    size = 0
+    for a in range(kept):
+        j = order[a]
+        if a < first or _is_inside(value[j], net.lower[j], net.upper[j]):
+            order[size] = j
+            placed[j] = True
+            size += 1
+    for j in range(value.size):
+        if not placed[j] and _is_inside(value[j], net.lower[j], net.upper[j]):
+            order[size] = j
+            size += 1
+    for a in range(first, size):
+        j = order[a]
+        for b in range(a):
+            rest = hessian[j, order[b]] - dot(factor[a, :b], factor[b, :b])
+            factor[a, b] = rest / factor[b, b]
+        diagonal = hessian[j, j] + lift[j]
+        pivot = diagonal * (1.0 + DIAGONAL_SHIFT) - dot(factor[a, :a], factor[a, :a])
+        if not pivot > PIVOT * diagonal:
+            return -1
+        factor[a, a] = math.sqrt(pivot)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _solve(factor, size, right):  # type: ignore[no-untyped-def]
+    """Solve with the lower factor and its transpose, in place."""
+    for a in range(size):
+        right[a] = (right[a] - dot(factor[a, :a], right[:a])) / factor[a, a]
+    for a in range(size - 1, -1, -1):
+        right[a] /= factor[a, a]
+        add(-right[a], factor[a, :a], right[:a])
+
+
+@njit(cache=True, nogil=True)
+def _step_on_support(quadratic, size, lift, slope, value, net):  # type: ignore[no-untyped-def]
+    """Newton's step on the support, to the minimum along it or to the first bound.
+
+    Along it the model is quadratic between the points where a coordinate changes its sign, and its
+    slope jumps up there by twice the l1 strength times the speed of that coordinate.
+    """
+    order, direction, right = quadratic.order, quadratic.direction, quadratic.right
+    for a in range(size):
+        j = order[a]
+        right[a] = -(slope[j] + math.copysign(net.l1[j], value[j]))
+        direction[a] = right[a]
+    _solve(quadratic.factor, size, direction)
+    first = 0.0
+    for a in range(size):
+        first -= right[a] * direction[a]
+    if not first < 0.0:
+        return
+    step, stopper = _length(order, direction, size, first, value, net)
+    walled = -1
+    for a in range(size):
+        j = order[a]
+        bound = net.upper[j] if direction[a] > 0.0 else net.lower[j]
+        if abs(bound) < math.inf and abs(step * direction[a]) > abs(bound - value[j]):
+            step, walled = (bound - value[j]) / direction[a], a
+    for a in range(size):
+        j, change = order[a], step * direction[a]
+        end = value[j] + change
+        if a == walled:
+            end = net.upper[j] if direction[a] > 0.0 else net.lower[j]
+        elif a == stopper and walled < 0:
+            end = 0.0
+        change = end - value[j]
+        value[j] = end
+        add(change, quadratic.hessian[j, : value.size], slope)
+        slope[j] += lift[j] * change
+
+
+@njit(cache=True, nogil=True)
+def _length(order, direction, size, first, value, net):  # type: ignore[no-untyped-def]
+    """The minimiser along the direction, and the coordinate that is zero there, or -1."""
+    jumps, last = 0.0, 0.0
+    while True:
+        at, arg = np.inf, -1
+        for a in range(size):
+            start = value[order[a]]
+            if start * direction[a] < 0.0:
+                crossing = -start / direction[a]
+                if last < crossing < at:
+                    at, arg = crossing, a
+        if arg < 0 or first * (1.0 - at) + jumps >= 0.0:
+            return 1.0 + jumps / first, -1
+        jump = 2.0 * net.l1[order[arg]] * abs(direction[arg])
+        if first * (1.0 - at) + jumps + jump >= 0.0:
+            return at, arg
+        jumps += jump
+        last = at

@@ -1,0 +1,402 @@
+"""The data as paths read them: single columns, and now and then all of them.
+
+Of dense data with more features than samples the columns that may enter the model are cached, by
+columns and centred; others are read in place. Kernels are compiled once for `Dense` and once for
+`Compressed`; what differs between them is here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths.vectors import add, dot
+from proxmargin.compiled.products.columns import Compressed
+
+__all__ = ["Dense", "Slots", "combine", "cross", "gram", "load", "one", "pull", "pull_all"]
+
+BLOCK = 1 << 14  # entries of weighted rows in a Gram matrix held at a time
+LEAST_ROWS = 64
+
+
+class Dense(NamedTuple):
+    """A matrix with contiguous lines.
+
+    Attributes
+    ----------
+    lines : (n_samples, n_features), or its transpose
+    by_rows : bool
+        Lines are samples.
+    caches : bool
+    """
+
+    lines: Any
+    by_rows: bool
+    caches: bool
+
+
+class Slots(NamedTuple):
+    """Features that may enter the model, in the order in which they came.
+
+    Attributes
+    ----------
+    feature : (capacity,) integers
+    slot_of : (n_features,) integers
+        -1 where it has none.
+    coef, slope : (capacity,)
+        Of the scaled features; the slope is the inner product with the dual point.
+    mean : (capacity,)
+        What was subtracted from the columns as they are in the data.
+    place : (capacity,) integers
+        In the quadratic model, -1 outside.
+    cache : (capacity, n_samples), or empty
+        Columns, centred and scaled.
+    rows : (members, n_samples), or empty
+        Columns in the quadratic model, less their means by curvature, times its roots.
+    average : (members,)
+        Those means.
+    """
+
+    feature: Any
+    slot_of: Any
+    coef: Any
+    slope: Any
+    mean: Any
+    place: Any
+    cache: Any
+    rows: Any
+    average: Any
+
+
+def pull_all(store: Any, vector: Any, inverse: Any, out: Any) -> Any:
+    """Inner products of all features with ``vector``, into ``out``: one pass over the data."""
+
+
+def one(store: Any, j: Any, vector: Any) -> Any:
+    """Inner product of a column, as it is in the data, with ``vector``."""
+
+
+def load(store: Any, slots: Any, slot: Any, j: Any, weights: Any, inverse: Any, free: Any) -> Any:
+    """Take feature j into a slot."""
+
+
+def pull(store: Any, slots: Any, k: Any, theta: Any, inverse: Any) -> Any:
+    """Inner products of the first k slots with the dual point, into their slopes."""
+
+
+def combine(store: Any, slots: Any, members: Any, m: Any, steps: Any, inverse: Any, out: Any) -> Any:
+    """The sum of the members' columns times ``steps``, into ``out``."""
+
+
+def gram(store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any) -> Any:
+    """Inner products of the members by curvature, the intercept eliminated; their means as well."""
+
+
+def cross(store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any) -> Any:
+    """The last row and column of what `gram` computes, for a member appended."""
+
+
+@overload(pull_all)
+def _pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, vector, inverse, out: _compressed_pull_all(store, vector, inverse, out)
+    return lambda store, vector, inverse, out: _dense_pull_all(store, vector, inverse, out)
+
+
+@njit(cache=True, nogil=True)
+def _dense_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
+    out[:] = np.dot(vector, store.lines) if store.by_rows else np.dot(store.lines, vector)
+    for j in range(out.size):
+        out[j] *= inverse[j]
+
+
+@njit(cache=True, nogil=True)
+def _compressed_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
+    for j in range(out.size):
+        out[j] = inverse[j] * _compressed_one(store, j, vector)
+
+
+@overload(one)
+def _one(store, j, vector):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, j, vector: _compressed_one(store, j, vector)
+    return lambda store, j, vector: _dense_one(store, j, vector)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _compressed_one(store, j, vector):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
+        total += store.data[at] * vector[np.uint64(store.indices[at])]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _dense_one(store, j, vector):  # type: ignore[no-untyped-def]
+    if not store.by_rows:
+        return dot(store.lines[j], vector)
+    total = 0.0
+    for i in range(vector.size):
+        total += store.lines[i, j] * vector[i]
+    return total
+
+
+@overload(load)
+def _load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+
+        def compressed(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
+            slots.mean[slot] = 0.0
+
+        return compressed
+    return lambda store, slots, slot, j, weights, inverse, free: _dense_load(
+        store, slots, slot, j, weights, inverse, free
+    )
+
+
+@njit(cache=True, nogil=True)
+def _dense_load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
+    slots.mean[slot] = 0.0
+    if not store.caches:
+        return
+    column = slots.cache[slot]
+    for i in range(column.size):
+        column[i] = store.lines[i, j] if store.by_rows else store.lines[j, i]
+    if free:
+        mean = dot(column, weights)
+        slots.mean[slot] = mean
+        for i in range(column.size):
+            column[i] = (column[i] - mean) * inverse[j]
+    else:
+        for i in range(column.size):
+            column[i] *= inverse[j]
+
+
+@overload(pull)
+def _pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, slots, k, theta, inverse: _compressed_pull(
+            store, slots, k, theta, inverse
+        )
+    return lambda store, slots, k, theta, inverse: _dense_pull(store, slots, k, theta, inverse)
+
+
+@njit(cache=True, nogil=True)
+def _compressed_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
+    for s in range(k):
+        j = slots.feature[s]
+        slots.slope[s] = inverse[j] * _compressed_one(store, j, theta)
+
+
+@njit(cache=True, nogil=True)
+def _dense_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
+    if store.caches:
+        slots.slope[:k] = np.dot(slots.cache[:k], theta)
+    else:  # all features have slots, in their order
+        _dense_pull_all(store, theta, inverse, slots.slope)
+
+
+@overload(combine)
+def _combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, slots, members, m, steps, inverse, out: _compressed_combine(
+            store, slots, members, m, steps, inverse, out
+        )
+    return lambda store, slots, members, m, steps, inverse, out: _dense_combine(
+        store, slots, members, m, steps, inverse, out
+    )
+
+
+@njit(cache=True, nogil=True)
+def _compressed_combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
+    out[:] = 0.0
+    for x in range(m):
+        if steps[x] != 0.0:
+            j = slots.feature[members[x]]
+            factor = steps[x] * inverse[j]
+            for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
+                out[np.uint64(store.indices[at])] += factor * store.data[at]
+
+
+@njit(cache=True, nogil=True)
+def _dense_combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
+    if store.caches or not store.by_rows:
+        out[:] = 0.0
+        for x in range(m):
+            if steps[x] != 0.0:
+                s = members[x]
+                if store.caches:
+                    add(steps[x], slots.cache[s], out)
+                else:
+                    j = slots.feature[s]
+                    add(steps[x] * inverse[j], store.lines[j], out)
+        return
+    whole = np.zeros(store.lines.shape[1])
+    for x in range(m):
+        j = slots.feature[members[x]]
+        whole[j] = steps[x] * inverse[j]
+    out[:] = np.dot(store.lines, whole)
+
+
+@overload(gram)
+def _gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, slots, members, m, bends, total, inverse, out: _compressed_gram(
+            store, slots, members, m, bends, total, inverse, out
+        )
+    return lambda store, slots, members, m, bends, total, inverse, out: _dense_gram(
+        store, slots, members, m, bends, total, inverse, out
+    )
+
+
+@njit(cache=True, nogil=True)
+def _dense_gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    if store.caches:
+        for x in range(m):
+            _weigh(slots, members[x], x, bends, total)
+        rows = slots.rows[:m]
+        out[:m, :m] = np.dot(rows, rows.T)
+    else:
+        _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out)
+
+
+@njit(cache=True, nogil=True)
+def _weigh(slots, slot, place, bends, total):  # type: ignore[no-untyped-def]
+    """A cached column less its mean by curvature, times the roots of the curvatures."""
+    column, row = slots.cache[slot], slots.rows[place]
+    mean = dot(column, bends) / total if total > 0.0 else 0.0
+    slots.average[place] = mean
+    for i in range(row.size):
+        row[i] = np.sqrt(bends[i]) * (column[i] - mean)
+
+
+@njit(cache=True, nogil=True)
+def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    n = bends.size
+    means = np.zeros(m)
+    if total > 0.0:
+        sums = np.empty(inverse.size)
+        sums[:] = np.dot(bends, store.lines) if store.by_rows else np.dot(store.lines, bends)
+        for x in range(m):
+            means[x] = sums[slots.feature[members[x]]] / total
+    out[:m, :m] = 0.0
+    height = max(LEAST_ROWS, min(n, BLOCK // max(m, 1) + 1))
+    block = np.empty((height, m))
+    for start in range(0, n, height):
+        used = 0
+        for i in range(start, min(start + height, n)):
+            if bends[i] != 0.0:
+                root = np.sqrt(bends[i])
+                for x in range(m):
+                    j = slots.feature[members[x]]
+                    value = store.lines[i, j] if store.by_rows else store.lines[j, i]
+                    block[used, x] = root * (value - means[x])
+                used += 1
+        part = block[:used]
+        out[:m, :m] += np.dot(part.T, part)
+    for x in range(m):
+        scale = inverse[slots.feature[members[x]]]
+        slots.average[x] = means[x] * scale
+        for z in range(m):
+            out[x, z] *= scale
+            out[z, x] *= scale
+
+
+@njit(cache=True, nogil=True)
+def _compressed_gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    # by rows first, then the outer product of each row with itself
+    starts = np.zeros(store.n_rows + 1, np.int64)
+    for x in range(m):
+        j = slots.feature[members[x]]
+        for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
+            starts[store.indices[at] + 1] += 1
+    for i in range(store.n_rows):
+        starts[i + 1] += starts[i]
+    place = starts[:-1].copy()
+    column = np.empty(starts[-1], np.int32)
+    value = np.empty(starts[-1])
+    for x in range(m):
+        j = slots.feature[members[x]]
+        for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
+            row = store.indices[at]
+            column[place[row]] = x
+            value[place[row]] = store.data[at] * inverse[j]
+            place[row] += 1
+    out[:m, :m] = 0.0
+    means = np.zeros(m)
+    for i in range(store.n_rows):
+        if bends[i] == 0.0:
+            continue
+        last = np.uint64(starts[i + 1])
+        for first in range(np.uint64(starts[i]), last):
+            weighted = bends[i] * value[first]
+            means[column[first]] += weighted
+            line = out[column[first]]
+            for second in range(np.uint64(starts[i]), first + np.uint64(1)):
+                line[np.uint64(column[second])] += weighted * value[second]
+    for x in range(m):
+        slots.average[x] = means[x] / total if total > 0.0 else 0.0
+    for x in range(m):
+        for z in range(x + 1):
+            out[x, z] -= means[x] * slots.average[z]
+            out[z, x] = out[x, z]
+
+
+@overload(cross)
+def _cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, slots, members, m, bends, total, inverse, out: _compressed_cross(
+            store, slots, members, m, bends, total, inverse, out
+        )
+    return lambda store, slots, members, m, bends, total, inverse, out: _dense_cross(
+        store, slots, members, m, bends, total, inverse, out
+    )
+
+
+@njit(cache=True, nogil=True)
+def _dense_cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    last = m - 1
+    if store.caches:
+        _weigh(slots, members[last], last, bends, total)
+        for x in range(m):
+            out[last, x] = dot(slots.rows[last], slots.rows[x])
+            out[x, last] = out[last, x]
+        return
+    j = slots.feature[members[last]]
+    weighted, mean = np.empty(bends.size), 0.0
+    for i in range(bends.size):
+        weighted[i] = bends[i] * (store.lines[i, j] if store.by_rows else store.lines[j, i])
+        mean += weighted[i]
+    mean = mean / total if total > 0.0 else 0.0
+    slots.average[last] = mean * inverse[j]
+    for i in range(bends.size):
+        weighted[i] -= bends[i] * mean  # so that its sum is zero: the other columns need no centre
+    sums = np.empty(inverse.size)
+    _dense_pull_all(store, weighted, inverse, sums)
+    for x in range(m):
+        out[last, x] = inverse[j] * sums[slots.feature[members[x]]]
+        out[x, last] = out[last, x]
+
+
+@njit(cache=True, nogil=True)
+def _compressed_cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+    last = m - 1
+    j = slots.feature[members[last]]
+    weighted, mean = np.zeros(bends.size), 0.0
+    for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
+        i = store.indices[at]
+        weighted[i] = bends[i] * store.data[at]
+        mean += weighted[i]
+    slots.average[last] = inverse[j] * mean / total if total > 0.0 else 0.0
+    for x in range(m):
+        other = slots.feature[members[x]]
+        value = inverse[j] * inverse[other] * _compressed_one(store, other, weighted)
+        out[last, x] = value - slots.average[x] * mean * inverse[j]
+        out[x, last] = out[last, x]
+
+
+def _is_compressed(store):  # type: ignore[no-untyped-def]
+    return getattr(store, "instance_class", None) is Compressed

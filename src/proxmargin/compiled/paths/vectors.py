@@ -1,0 +1,23 @@
+"""Inner products and sums of contiguous vectors."""
+
+from __future__ import annotations
+
+from proxmargin.compiled.cache import njit
+
+__all__ = ["add", "dot"]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def dot(left, right):  # type: ignore[no-untyped-def]
+    """``left'right``; the sum may be reordered, so that it vectorises."""
+    total = 0.0
+    for i in range(left.size):
+        total += left[i] * right[i]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def add(factor, vector, out):  # type: ignore[no-untyped-def]
+    """``out += factor * vector``."""
+    for i in range(vector.size):
+        out[i] += factor * vector[i]
