@@ -197,8 +197,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single and not (facts.smooth and facts.net),
         "net-interior-point",
-        "a loss with a box on its dual and a ridge, small data on which other methods stall: "
-        "interior points in units of the features",
+        "a loss with a box on its dual and a ridge, small data on which other methods stall, or "
+        "bounds: interior points in units of the features",
     ),
     Rule(
         lambda facts: facts.few_pieces,
