@@ -92,8 +92,13 @@ class Incumbent:
     def _keep(self, gap: Gap, believed: bool) -> None:
         self.fall = 1.0
         if is_better(gap, self.best):
-            self.fall = 0.0 if self.best is None else gap.gap / self.best.gap
+            self.fall = 0.0 if self.best is None else _ratio(gap.gap, self.best.gap)
             self.best, self.believed = gap, believed
+
+
+def _ratio(gap: float, best: float) -> float:
+    """One if both are zero: points of the same gap are told apart by their residuals."""
+    return gap / best if best > 0 else 1.0
 
 
 def is_better(gap: Gap, best: Gap | None) -> bool:
