@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.estimators.base import MarginEstimator, certificate_of, unmet
-from proxmargin.outcome import Solution
+from proxmargin.loop.outcome import Solution
 from proxmargin.paths.descent import descended
 from proxmargin.paths.grid import checked_alphas, default_grid, unfitted
 
