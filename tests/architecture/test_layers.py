@@ -29,6 +29,7 @@ LAYERS = (
         "memory",
         "rounding",
         "pace",
+        "progress",
         "atomic",
         "interrupts",
         "threads",
