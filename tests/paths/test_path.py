@@ -241,7 +241,7 @@ def test_a_path_says_what_it_is_in_one_line():
 
 
 def test_a_path_that_takes_long_says_how_many_strengths_are_done(capsys, monkeypatch):
-    monkeypatch.setattr("proxmargin.progress.SHOW_AFTER", 0.0)
+    monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.0)
     X, y = load_breast_cancer(return_X_y=True)
     margin_path(HuberizedSVC(standardize=True, verbose=1), X, y, n_alphas=3)
     assert "HuberizedSVC path: strengths: 3 of 3 done" in capsys.readouterr().err

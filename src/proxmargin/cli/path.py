@@ -68,7 +68,7 @@ def _strength(estimator: Any, arguments: argparse.Namespace) -> str:
     try:
         name = strength_of(estimator).name
     except TypeError as error:
-        raise ValueError(f"{arguments.model} has neither alpha nor C, and so no path") from error
+        raise ValueError(f"{arguments.model} has no alpha and no C, and so no path") from error
     if getattr(arguments, name) is not None:
         raise ValueError(f"a path chooses {name} itself: leave out --{name}")
     return name

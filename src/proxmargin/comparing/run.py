@@ -22,7 +22,7 @@ from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import Split, outer_splits
 from proxmargin.comparing.work import Outcome, Scorer, Task, perform, score
 from proxmargin.designs import as_design, moments
-from proxmargin.progress import Progress
+from proxmargin.runtime.progress import Progress
 
 __all__ = ["compare"]
 

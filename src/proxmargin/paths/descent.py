@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
-from proxmargin.outcome import Solution, Status
+from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.strength import strength_of
 
 __all__ = ["descended"]

@@ -16,18 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import as_design
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
-from proxmargin.interrupts import interrupts
-from proxmargin.outcome import Status
+from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import descended
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Saturation
 from proxmargin.paths.strength import Strength, strength_of
-from proxmargin.progress import Progress
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd

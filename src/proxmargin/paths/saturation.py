@@ -7,7 +7,7 @@ from copy import copy
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.inputs.validation import check_number
-from proxmargin.outcome import Solution
+from proxmargin.loop.outcome import Solution
 from proxmargin.paths.strength import strength_of
 from proxmargin.problem import Problem
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.registry import MODELS
-from proxmargin.interrupts import interrupts
+from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["OF_THE_PROBLEM", "fitted_grid"]
 
