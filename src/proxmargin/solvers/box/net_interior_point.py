@@ -16,7 +16,9 @@ from proxmargin.losses.base import Array
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.box.box_program import live_samples, program_of
+from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
+from proxmargin.solvers.box.box_program import program_of
+from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
 from proxmargin.solvers.linear_algebra import inverse_of
 from proxmargin.traits import Trait
 
@@ -24,12 +26,9 @@ __all__ = ["NetCentral", "NetInteriorPoint"]
 
 MAX_ENTRIES = 1 << 18  # of the data as a dense matrix: 2 MB
 MAX_FEATURES = 1000  # a square matrix of them is factored
-BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
 FIRST_SLACK = 1.0  # of the boxes at the start, in units of the goal of the margins
 MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
-COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers, in their units: ratios stay finite
 # convergence
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
 PATIENCE_CERTIFICATES = 12  # without progress and of rounding, until the method ends
 
@@ -186,13 +185,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         boxes, n_iter = _boxes_of(problem), state.n_iter + 1
         toward = _system(boxes, state)
         ahead = toward(np.zeros_like(state.dual), np.zeros_like(state.dual))
-        low, top = _products(state, ahead, _longest(state, ahead))
-        mean = _complementarity(state)
+        low, top = products(state, ahead, longest(state, ahead))
+        mean = complementarity(state)
         share = (float(low.sum() + top.sum()) / mean) ** 3 if mean > 0 else 0.0
         pairs = float(boxes.units.sum() + boxes.units[np.isfinite(boxes.caps)].sum())
         target = min(share, 1.0) * mean / pairs * boxes.units
         found = toward(target - ahead.dual * ahead.below, target + ahead.dual * ahead.above)
-        length = min(1.0, BOUNDARY_FRACTION * _longest(state, found))
+        length = min(1.0, BOUNDARY_FRACTION * longest(state, found))
         if not (np.isfinite(length) and np.isfinite(found.at).all()):
             return replace(state, n_iter=n_iter, finished=True)
         moved = _moved(boxes, state, found, length)
@@ -203,18 +202,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         p = boxes.scale.size
         numbers = np.where(_is_zero(boxes, state), 0.0, state.at[:p])
         net = problem.penalty.net(p)
-        coef = np.clip(program.coef_unit * numbers / boxes.scale, net.lower, net.upper)[:, None]
-        intercept = np.zeros(1)
-        if problem.fits_intercept:
-            intercept = program.coef_unit * state.at[p : p + 1]
-        return problem.centred.point(coef, intercept)
+        point = program.point(problem, numbers / boxes.scale, state.at[p:])
+        within = np.clip(point.coef, net.lower[:, None], net.upper[:, None])
+        return problem.centred.point(within, point.intercept)
 
     def dual(self, problem: Problem, state: NetCentral) -> Array:
         program = program_of(problem)
-        dual = np.zeros((problem.design.n_samples, 1))
-        signed = program.signs * state.dual[: program.signs.size]
-        dual[live_samples(problem), 0] = -program.dual_unit * signed
-        return dual
+        return program.dual_point(problem, state.dual[: program.signs.size])
 
     def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
         """Give up when the gap does not follow the complementary products any more.
@@ -222,9 +216,8 @@ class NetInteriorPoint(Solver[NetCentral]):
         The last digits of the dual point, which change with each step, may still be lucky ones.
         """
         program = program_of(problem)
-        expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
-        idle = state.idle + 1 if ended else 0
+        expected = program.dual_unit * program.coef_unit * complementarity(state)
+        idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
         return replace(
             state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE_CERTIFICATES
@@ -315,34 +308,3 @@ def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
     open_share = np.minimum(state.dual[nets], state.room[nets]) / boxes.caps[nets]
     zero: NDArray[np.bool_] = numbers < open_share * float(numbers.max(initial=0.0))
     return zero
-
-
-def _complementarity(state: NetCentral) -> float:
-    low, top = _products(state, None, 0.0)
-    return float(low.sum() + top.sum())
-
-
-def _products(state: NetCentral, by: _Direction | None, step: float) -> tuple[Array, Array]:
-    """Products of the complementary pairs after a step; zero where there is no cap."""
-    dual, room, below, above = state.dual, state.room, state.below, state.above
-    if by is not None:
-        dual, room = dual + step * by.dual, room - step * by.dual
-        below, above = below + step * by.below, above + step * by.above
-    return dual * below, np.multiply(room, above, out=np.zeros_like(room), where=np.isfinite(room))
-
-
-def _longest(state: NetCentral, by: _Direction) -> float:
-    """The largest step up to one after which nothing is negative."""
-    pairs = (
-        (state.dual, by.dual),
-        (state.room, -by.dual),
-        (state.below, by.below),
-        (state.above, by.above),
-    )
-    fastest = max(_fall(value, change) for value, change in pairs)
-    return 1.0 / fastest if fastest > 1.0 else 1.0
-
-
-def _fall(value: Array, change: Array) -> float:
-    ratio = np.divide(change, value, out=np.zeros_like(change), where=value > 0)
-    return -float(ratio.min())
