@@ -32,6 +32,7 @@ LAYERS = (
     ("inputs",),
     ("limits",),
     ("estimators", "paths"),
+    ("selection",),
     ("comparing", "files"),
     ("cli", "__main__"),
 )
