@@ -14,8 +14,8 @@ from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.memory import Remembers
 from proxmargin.penalties.base import Penalty
+from proxmargin.runtime.memoisation import Remembers
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled
 

@@ -23,24 +23,11 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    (
-        "traits",
-        "rows",
-        "memory",
-        "rounding",
-        "pace",
-        "atomic",
-        "interrupts",
-        "threads",
-        "compiled",
-        "projections",
-    ),
+    ("traits", "rows", "rounding", "runtime", "compiled", "projections"),
     ("losses", "penalties", "designs", "kernels"),
     ("problem", "sides", "unshrunk"),
-    ("certificate", "representer"),
-    ("outcome", "stopping", "solver"),
-    ("incumbent",),
-    ("minimize",),
+    ("certificates",),
+    ("loop",),
     ("solvers", "callbacks", "resuming"),
     ("inputs",),
     ("limits",),
@@ -49,7 +36,7 @@ LAYERS = (
     ("cli", "__main__"),
 )
 # what the families of solvers may import of `solvers` besides their own files
-SHARED = ("linear_algebra", "line_search", "smoothed_newton")
+SHARED = ("boundary", "lifted_ball", "linear_algebra", "line_search", "smoothed_newton")
 # families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
 FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"

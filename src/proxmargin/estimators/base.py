@@ -19,7 +19,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.certificate import Certificate, CertificateList, certify
+from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, StandardizedDesign, as_design, standardized, uncentred
 from proxmargin.estimators.frames import users_level
@@ -32,10 +33,12 @@ from proxmargin.inputs.validation import (
     validated_features,
     validated_weights,
 )
-from proxmargin.interrupts import interrupts
+from proxmargin.loop.incumbent import Certify
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
-from proxmargin.minimize import Certify, Report
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import (
     ElasticNet,
     GroupNorm,
@@ -48,10 +51,9 @@ from proxmargin.penalties import (
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import UNRECORDED, Journal, journal_of
-from proxmargin.solver import Solver, State
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
-from proxmargin.stopping import RelativeChange, Stop
 
 __all__ = [
     "Assembly",

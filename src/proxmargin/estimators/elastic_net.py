@@ -19,9 +19,9 @@ from proxmargin.estimators.documented import (
 from proxmargin.estimators.factors import checked_bounds, checked_factors, scaled_bounds
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
-from proxmargin.minimize import Report
-from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
 
 __all__ = [
@@ -61,6 +61,11 @@ class ElasticNetEstimator(MarginEstimator):
     @abstractmethod
     def _margin_loss(self) -> MarginLoss:
         """The loss of one margin."""
+
+    @property
+    def norm_share(self) -> float:
+        """The share of the penalty that is a norm, and not half a square."""
+        return float(self.l1_ratio)
 
     def _check_model(self) -> None:
         check_number("alpha", self.alpha, low=0.0)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.kernel import (
     ComputedKernel,
@@ -48,18 +49,17 @@ from proxmargin.inputs.validation import (
     check_number,
     validated_features,
 )
-from proxmargin.interrupts import interrupts
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MarginLoss
-from proxmargin.minimize import Report
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
-from proxmargin.stopping import Stop
 
 __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 
@@ -495,6 +495,9 @@ def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -
 
 class RegularizedMachine(KernelMachine):
     """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
+
+    norm_share: ClassVar[float] = 0.0
+    """The share of the penalty that is a norm, and not half a square."""
 
     def __init__(
         self,

@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
 
 from proxmargin.designs import DenseDesign, as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -24,8 +27,6 @@ from proxmargin.losses import (
     PairwiseSquaredHinge,
     wrong_classes,
 )
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import (
     Ball,
     ElasticNet,
@@ -42,7 +43,6 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.classes.ssnal import SemismoothNewton, _Subproblem
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0))
@@ -392,3 +392,26 @@ def test_beyond_rounding_it_ends_by_itself(rng) -> None:
     solution = solved(problem, tol=0.0)
     assert solution.status is Status.STALLED
     assert solution.certificate.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("price", "groups"),
+    [
+        (360.0, Groups.features(8)),
+        (446.0, Groups.within_classes(np.arange(8) // 2)),
+        (1000.0, Groups.within_classes(np.arange(8) // 2)),
+    ],
+)
+def test_line_search_needs_few_steps_where_values_differ_by_rounding(
+    price: float, groups: Groups
+) -> None:
+    """Armijo's rule on rounded values takes steps of 1e-10, 50 of them to a subproblem."""
+    rng = np.random.default_rng(2)
+    X, codes = rng.standard_normal((15, 8)), rng.permutation(np.arange(15) % 3)
+    loss = loss_of("lee", codes)
+    problem = Problem(
+        loss, SumToZeroGroups(GroupL2(groups, 1.0 / (15.0 * price))), DenseDesign(X), FREE
+    )
+    solution = minimize(problem, SemismoothNewton(), stop=Stop(tol=1e-9))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.n_iter <= 80

@@ -1,0 +1,159 @@
+"""Where paths start, and the strengths that they take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
+from proxmargin.estimators.multiclass import MulticlassSVC
+from proxmargin.inputs.validation import check_number
+from proxmargin.limits.critical import critical_strength
+from proxmargin.losses import Logistic
+from proxmargin.paths.strength import ALPHA, strength_of
+from proxmargin.penalties import ElasticNet, Ridge
+
+__all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
+
+Array = NDArray[np.float64]
+Estimator = TypeVar("Estimator", bound=MarginEstimator)
+
+# a pure ridge penalty has no strength at which the coefficients vanish; its grid starts where
+# the grid of this share of l1 would, as is customary for elastic nets
+RIDGE_L1_RATIO = 1e-3
+
+
+def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The least ``alpha`` for which all coefficients are zero, exactly.
+
+    With only the intercept fitted, ``max_j |gradient_j| / l1_ratio`` for the gradient of the loss
+    in the coefficients; the largest over the class problems of a one-vs-rest model. For a hinge it
+    is the least value over its subdifferential, which a linear program computes.
+
+    Parameters
+    ----------
+    estimator : an estimator with ``alpha`` and ``l1_ratio``
+        Is not changed; its ``alpha`` does not matter.
+    X, y, sample_weight
+        As for ``estimator.fit``.
+
+    Returns
+    -------
+    float
+        Infinite for ``l1_ratio=0``, because a ridge penalty alone never makes a coefficient zero.
+    """
+    template = _with_alpha(estimator)
+    assembly = template._assemble(X, y, sample_weight)
+    share = template.norm_share
+    return float(_critical_strength(template, assembly) / share) if share else np.inf
+
+
+def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The largest ``C`` for which all coefficients are zero, exactly.
+
+    For hinges it is the least dual norm over the subdifferential at the null model, the value of a
+    linear program (`proxmargin.limits.critical`).
+
+    Parameters
+    ----------
+    estimator : MulticlassSVC
+        Is not changed; its ``C`` (or ``eta``) does not matter.
+    X, y, sample_weight
+        As for ``estimator.fit``.
+
+    Returns
+    -------
+    float
+        Zero for penalties without an l1 part, infinite if no feature is related to the labels.
+    """
+    parameters = estimator.get_params(deep=False)
+    if not {"C", "eta"} <= set(parameters):
+        raise TypeError(
+            f"critical_C needs an estimator with C and eta: MulticlassSVC; "
+            f"{type(estimator).__name__} has none; for an estimator with alpha there is alpha_max"
+        )
+    template = type(estimator)(**{**parameters, "C": 1.0, "eta": None})
+    assembly = template._assemble(X, y, sample_weight)
+    if template.norm_share == 0:
+        return 0.0
+    (problem,) = assembly.problems
+    strength = critical_strength(problem) * assembly.targets.total
+    return template.norm_share / strength if strength > 0 else np.inf
+
+
+def alpha_grid(
+    estimator: MarginEstimator,
+    X: Any,
+    y: Any,
+    *,
+    n_alphas: int = 100,
+    eps: float = 1e-3,
+    sample_weight: Any = None,
+) -> Array:
+    """The strengths that `margin_path` takes by default; parameters as there."""
+    template = _with_alpha(estimator)
+    assembly = template._assemble(X, y, sample_weight)
+    return default_grid(template, assembly, n_alphas, eps)
+
+
+def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> Array:
+    """Strengths in geometric progression, from the strongest penalty; as `margin_path` says."""
+    strength = strength_of(template)
+    check_number(f"n_{strength.name}s", count, low=1, integer=True)
+    check_number("eps", eps, low=0.0, low_open=True, high=1.0)
+    share, total = template.norm_share, assembly.targets.total
+    exact = share > 0 or strength is ALPHA
+    critical = _critical_strength(template, assembly) if exact else _typical_strength(assembly)
+    start = critical / (share or RIDGE_L1_RATIO) if critical > 0 else 1.0
+    # C = 1 / (total weight * alpha), with a ridge alone over twice as many decades
+    last = eps if exact else eps**2
+    return strength.of_alpha(np.geomspace(start, last * start, count), total)
+
+
+def unfitted(estimator: Estimator) -> Estimator:
+    """A copy with the same parameters (callbacks are the caller's own), learned nothing yet.
+
+    Raises
+    ------
+    TypeError
+        It has no strength, or its kernel is not linear.
+    """
+    parameters = estimator.get_params(deep=False)
+    strength = strength_of(estimator)
+    if not getattr(estimator, "_is_linear", True):
+        raise TypeError(
+            f"paths need a linear model: {type(estimator).__name__} has kernel={estimator.kernel!r}"
+        )
+    if "eta" in parameters:
+        parameters["eta"] = None
+    if parameters[strength.name] is None:
+        parameters[strength.name] = 1.0
+    return type(estimator)(**parameters)
+
+
+def _with_alpha(estimator: Estimator) -> Estimator:
+    template = unfitted(estimator)
+    if strength_of(template) is not ALPHA:
+        raise TypeError(
+            f"alpha_max needs an estimator with alpha and l1_ratio, such as HuberizedSVC; "
+            f"{type(estimator).__name__} has none"
+        )
+    return template
+
+
+def _critical_strength(template: Any, assembly: Assembly) -> float:
+    """The least strength of the norm without coefficients; it does not depend on the ridge part."""
+    design = assembly.problems[0].design
+    norm = template._unit_penalty(assembly.targets, design)
+    return max(critical_strength(p) for p in assembly.with_penalty(norm).problems)
+
+
+def _typical_strength(assembly: Assembly) -> float:
+    """That of an l1 norm with the logistic loss, class by class: one product with the data."""
+    (first, *_), targets = assembly.problems, assembly.targets
+    bare = replace(first, penalty=ElasticNet(1.0, 0.0), intercept=Ridge(0.0))
+    losses = margin_sums(Logistic(), targets, joint=False)
+    return max(replace(bare, loss=loss).critical_strength() for loss in losses)
