@@ -74,7 +74,7 @@ class OtherPython:
     """The environment of `other_environment`."""
 
     def command(self, script: str) -> list[str]:
-        return [str(other_environment.python()), str(SERVERS / script)]
+        return [str(other_environment.python()), "-E", str(SERVERS / script)]
 
     def missing(self, package: str) -> str:
         """Why there is no such package; empty where there is one."""
