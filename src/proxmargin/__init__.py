@@ -20,6 +20,8 @@ _HOMES = {
     "critical_C": "paths",
     "margin_path": "paths",
     "Path": "paths",
+    "PathDisplay": "displays.path",
+    "CVDisplay": "displays.cv",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",
     "History": "callbacks",

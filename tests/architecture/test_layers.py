@@ -33,6 +33,7 @@ LAYERS = (
     ("limits",),
     ("estimators", "paths"),
     ("selection",),
+    ("displays",),
     ("comparing", "files"),
     ("cli", "__main__"),
 )

@@ -20,10 +20,10 @@ from proxmargin import (
 @parametrize_with_checks(
     [
         # weights and repeated rows are compared to 1e-7
-        HuberizedSVCCV(alphas=2, eps=0.1, cv=3, tol=1e-12),
+        HuberizedSVCCV(alphas=2, l1_ratios=(0.5,), eps=0.1, cv=3, tol=1e-10),
         ElasticNetSVCCV(alphas=2, eps=0.1, cv=3, tol=1e-10),
         SquaredHingeSVCCV(alphas=2, eps=0.1, cv=3),
-        SparseLogisticRegressionCV(alphas=2, eps=0.1, cv=3, tol=1e-12),
+        SparseLogisticRegressionCV(alphas=2, l1_ratios=(0.5,), eps=0.1, cv=3, tol=1e-10),
         MulticlassSVCCV(Cs=2, eps=0.1, cv=3, tol=1e-10),
         SVCCV(Cs=2, cv=3),
         LogisticRegressionCV(Cs=2, cv=3, tol=1e-9),

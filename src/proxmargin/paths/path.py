@@ -56,6 +56,8 @@ class Path:
     certificates : list of Certificate or CertificateList
         What each model proves about its distance from the optimum.
     classes : (n_classes,)
+    scale : (n_features,)
+        Standard deviations of the features where they are standardised, else ones.
     template : estimator
         With the parameters that all models share; `model` fills it in.
     """
@@ -65,6 +67,7 @@ class Path:
     intercepts: Array
     certificates: list[Certificate | CertificateList]
     classes: NDArray[Any]
+    scale: Array
     template: MarginEstimator = field(repr=False)
 
     def __len__(self) -> int:
@@ -288,6 +291,7 @@ def walked(
         intercepts=np.array(intercepts),
         certificates=certificates,
         classes=assembly.targets.classes,
+        scale=assembly.scale,
         template=template,
     )
 
