@@ -79,7 +79,9 @@ class Path:
         return model
 
 
-def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None) -> float:
+def alpha_max(
+    estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+) -> float:
     """The least ``alpha`` for which all coefficients are zero, exactly.
 
     With only the intercept fitted, ``max_j |gradient_j| / l1_ratio`` for the gradient of the loss
@@ -90,7 +92,7 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
     ----------
     estimator : an estimator with ``alpha`` and ``l1_ratio``
         Is not changed; its ``alpha`` does not matter.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
 
     Returns
@@ -99,7 +101,7 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
         Infinite for ``l1_ratio=0``, because a ridge penalty alone never makes a coefficient zero.
     """
     template = _unfitted(estimator)
-    return _alpha_max(template, template._assemble(X, y, sample_weight))
+    return _alpha_max(template, template._assemble(X, y, sample_weight, offset))
 
 
 def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -143,10 +145,11 @@ def alpha_grid(
     n_alphas: int = 100,
     eps: float = 1e-3,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Array:
     """The strengths that `margin_path` takes by default; parameters as there."""
     template = _unfitted(estimator)
-    assembly = template._assemble(X, y, sample_weight)
+    assembly = template._assemble(X, y, sample_weight, offset)
     return _default_grid(template, assembly, n_alphas, eps)
 
 
@@ -159,6 +162,7 @@ def margin_path(
     n_alphas: int = 100,
     eps: float = 1e-3,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Path:
     """Fit the model for many ``alpha``, from the largest down, each from the previous solution.
 
@@ -168,7 +172,7 @@ def margin_path(
     ----------
     estimator : an estimator with ``alpha`` and ``l1_ratio``
         Is not changed. Its ``tol``, ``max_iter`` and ``time_limit`` hold for every single fit.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
     alphas : (n_alphas,), optional
         In any order. By default ``n_alphas`` numbers in geometric progression from `alpha_max`
@@ -202,7 +206,7 @@ def margin_path(
     ((5, 1, 30), 0)
     """
     template = _unfitted(estimator)
-    assembly = template._assemble(X, y, sample_weight)
+    assembly = template._assemble(X, y, sample_weight, offset)
     given = None if alphas is None else _checked_alphas(alphas)
     grid = _default_grid(template, assembly, n_alphas, eps) if given is None else given
     solved = _descended(template, assembly, grid)
@@ -221,7 +225,12 @@ def margin_path(
 
 
 def fitted_grid(
-    estimator: Any, settings: Sequence[Mapping[str, Any]], X: Any, y: Any, sample_weight: Any = None
+    estimator: Any,
+    settings: Sequence[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    offset: Any = None,
 ) -> Iterator[Any]:
     """A fitted copy of the estimator for each of the settings, in their order.
 
@@ -235,18 +244,19 @@ def fitted_grid(
     estimator : estimator
         Is not changed.
     settings : sequence of parameters by name
-    X, y, sample_weight
-        As for ``estimator.fit``.
+    X, y, sample_weight, offset
+        As for ``estimator.fit``, which is given no offset that is None.
     """
     assembly, before = None, estimator
+    shift = {} if offset is None else {"offset": offset}
     for each in settings:
         model = clone(estimator).set_params(**each)
         if not _shares_data(model, each):
-            yield model.fit(X, y, sample_weight=sample_weight)
+            yield model.fit(X, y, sample_weight=sample_weight, **shift)
             continue
         with interrupts:
             if assembly is None:
-                assembly, starts = model._assemble(X, y, sample_weight), None
+                assembly, starts = model._assemble(X, y, sample_weight, offset), None
             else:
                 model = copy(before).set_params(**model.get_params(deep=False))
                 assembly = model._reassembled(assembly)

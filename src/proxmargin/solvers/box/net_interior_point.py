@@ -162,9 +162,9 @@ class NetInteriorPoint(Solver[NetCentral]):
         """At zero coefficients, on the central path as far as that is known."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
-        below = np.full(boxes.goal.size, FIRST_SLACK)
-        above = np.where(capped, below + boxes.goal, 0.0)
-        flat = boxes.goal == 0.0
+        below = FIRST_SLACK + np.maximum(-boxes.goal, 0.0)
+        above = np.where(capped, FIRST_SLACK + np.maximum(boxes.goal, 0.0), 0.0)
+        flat = slice(len(boxes.rows), None)  # those of the net
         below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
         share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
         dual = np.where(capped, boxes.caps * share, boxes.units)
@@ -244,7 +244,7 @@ def _new_boxes(problem: Problem) -> _Boxes:
     free = np.zeros(program.pull.size)
     return _Boxes(
         rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
-        goal=np.concatenate([np.full(n, program.goal), np.zeros(pulls.size)]),
+        goal=np.concatenate([program.goal, np.zeros(pulls.size)]),
         caps=caps,
         bends=np.concatenate([program.bends, np.zeros(pulls.size)]),
         units=units,
