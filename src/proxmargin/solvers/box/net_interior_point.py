@@ -231,7 +231,7 @@ def _boxes_of(problem: Problem) -> _Boxes:
 
 def _new_boxes(problem: Problem) -> _Boxes:
     program = program_of(problem)
-    n, p = program.design.n_samples, program.design.n_features
+    p = program.design.n_features
     data = program.design.dense_columns(np.arange(p))
     scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(program.l2))
     l1 = problem.penalty.l1

@@ -250,7 +250,7 @@ def _support_vectors(
 
 
 def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before: float) -> float:
-    """``mean (y_i goal_i - x_i'w)`` over the samples strictly inside the box, where there are any."""
+    """``mean (y_i goal_i - x_i'w)`` over the samples strictly inside the box, if there are any."""
     inside = (dual > 0) & (dual < caps)
     return float(-(signs * slope)[inside].mean()) if inside.any() else before
 

@@ -19,7 +19,7 @@ __all__ = [
     "spread_of",
 ]
 
-KINK_TOLERANCE = 1e-3  # distance of a margin from the kink within which a warm start takes a sample to be on the kink
+KINK_TOLERANCE = 1e-3  # distance of a margin from the kink that a warm start takes to be on it
 
 
 def hinge_objection(problem: Problem, penalty: Trait = Trait.UNIFORM_NET) -> str | None:

@@ -22,8 +22,8 @@ class HingeRows(ABC):
     """``L(Z) = sum_c costs_c [max_{rows r of c} goals_r - gains_r'z_i(r)]_+``.
 
     Row ``i K + k`` is that of sample i and output k. In the program the hinge c is a variable
-    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows make the dual point
-    ``q_i = -sum_r y_r gains_r``.
+    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows make the dual
+    point ``q_i = -sum_r y_r gains_r``.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class HingeRows(ABC):
 
     @abstractmethod
     def shortfalls(self, scores: Array) -> Array:
-        """``goals_r - gains_r'z`` of every row, (n_samples, n_outputs); -inf where there is none."""
+        """``goals_r - gains_r'z`` of each row, (n_samples, n_outputs); -inf where there is none."""
 
     @cached_property
     def all_rows(self) -> Ids:

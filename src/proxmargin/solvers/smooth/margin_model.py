@@ -92,7 +92,9 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
     scores = bare[:, 0] + best
     value, dual = loss.value_and_gradient(scores[:, None])
     value += problem.intercept.value(np.array([[best]]))
-    return Expansion(best, scores, value, dual[:, 0], _bends(problem.margins, scores + problem.offset, share))
+    return Expansion(
+        best, scores, value, dual[:, 0], _bends(problem.margins, scores + problem.offset, share)
+    )
 
 
 def curvature_in_shift(problem: Problem, bend: Array) -> float:

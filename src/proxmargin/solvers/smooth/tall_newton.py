@@ -269,7 +269,9 @@ def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     sides = (np.flatnonzero((loss.signs[:, 0] == s) & (loss.weights[:, 0] > 0)) for s in (-1, 1))
     index = np.sort(np.concatenate([side[::every] for side in sides]))
     part = MarginSum(loss.phi, loss.signs[index], loss.weights[index] / loss.weights[index].sum())
-    some = replace(problem, loss=Shifted(part, problem.loss.offset[index]), design=problem.design.rows(index))
+    some = replace(
+        problem, loss=Shifted(part, problem.loss.offset[index]), design=problem.design.rows(index)
+    )
     if ProximalNewton().objection(some) is not None:
         return start
     rough = replace(stop, tol=SUBSAMPLE_GAP, callbacks=(), polish=False)
