@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from proxmargin.designs import DenseDesign, standardized
-from proxmargin.minimize import minimize
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import (
@@ -25,7 +26,6 @@ from proxmargin.solvers.first_order.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 from tests.cases import COUPLED, INTERCEPTS, MARGIN_LOSSES, binary_sum, into_domain
 

@@ -63,11 +63,11 @@ def relative_gap(problem: Problem, solved: Fitted, duals: Sequence[Floats]) -> f
 def reference(problem: Problem) -> Floats:
     """A dual point of our own at a tight tolerance: any dual point proves a bound."""
     from proxmargin.designs import as_design
+    from proxmargin.loop.stopping import Stop
     from proxmargin.losses import Hinge, MarginSum
     from proxmargin.penalties import ElasticNet, Pinned, Ridge
     from proxmargin.problem import Problem as Stated
     from proxmargin.solvers.auto import choose, solve
-    from proxmargin.stopping import Stop
 
     rows = problem.labels.size
     loss = MarginSum(Hinge(), problem.labels[:, None], np.full((rows, 1), 1.0 / rows), float(rows))

@@ -14,8 +14,8 @@ from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.memory import Remembers
 from proxmargin.penalties.base import Penalty
+from proxmargin.runtime.memoisation import Remembers
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled
 
@@ -123,10 +123,14 @@ class Problem(Remembers):
             raise TypeError(f"{self.loss!r} is no sum of losses of margins")
         return loss
 
-    @property
+    @cached_property
     def offset(self) -> Array:
         """What the loss of one column of scores adds to them, (n_samples,)."""
         return self.loss.offset[:, 0]
+
+    @cached_property
+    def largest_offset(self) -> float:
+        return float(np.max(np.abs(self.loss.offset), initial=0.0))
 
     @property
     def fits_intercept(self) -> bool:

@@ -23,24 +23,11 @@ MODULES = {
 
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
-    (
-        "traits",
-        "rows",
-        "memory",
-        "rounding",
-        "pace",
-        "atomic",
-        "interrupts",
-        "threads",
-        "compiled",
-        "projections",
-    ),
+    ("traits", "rows", "rounding", "runtime", "compiled", "projections"),
     ("losses", "penalties", "designs", "kernels"),
     ("problem", "sides", "unshrunk"),
-    ("certificate", "representer"),
-    ("outcome", "stopping", "solver"),
-    ("incumbent",),
-    ("minimize",),
+    ("certificates",),
+    ("loop",),
     ("solvers", "callbacks", "resuming"),
     ("inputs",),
     ("limits",),

@@ -12,12 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 from proxmargin import DWD, ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
 from proxmargin.designs import DenseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, MarginSum, wrong_classes
-from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.problem import Problem
 from proxmargin.solvers.names import SOLVERS, suitable
-from proxmargin.stopping import Stop
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, PENALISED, SMOOTH_LOSSES
 from tests.oracles.models import binary_optimum
 

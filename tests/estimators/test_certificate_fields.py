@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proxmargin.certificate import Certificate
+from proxmargin.certificates.certificate import Certificate
 from tests.cases import ESTIMATORS, KERNEL_MACHINES
 
 TYPES = {"converged": bool, "n_iter": int, "stop_reason": str, "solver": str, "because": str}

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import SVC, DDAGClassifier, LogisticRegression, MarginMPM
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList
 
 
 class Counting(ClassifierMixin, BaseEstimator):

@@ -14,13 +14,13 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-import proxmargin.minimize as minimize_module
 from proxmargin import Checkpoint, History, HuberizedSVC, SparseLogisticRegression
-from proxmargin.minimize import minimize
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.run import Run
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point
+from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
-from proxmargin.stopping import Stop
-from proxmargin.threads import quiet_threads
 from tests.data import load_set, needs_data
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -123,9 +123,9 @@ def test_the_two_stage_method_repairs_a_wrong_support() -> None:
     model = HuberizedSVC(alpha=0.02, l1_ratio=1.0, solver="b-pgh-2").fit(wide, labels)
     assert model.certificate_.converged
     # the support found by the first stage alone, as the paper would have kept it
-    from proxmargin.minimize import minimize
+    from proxmargin.loop.minimize import minimize
+    from proxmargin.loop.stopping import Stop
     from proxmargin.solvers.wrappers.two_stage import TwoStage
-    from proxmargin.stopping import Stop
 
     problem = model._assemble(wide, labels, None).problems[0]
     first = TwoStage(first_tol=1e-2)
@@ -232,7 +232,7 @@ def test_an_interruption_inside_a_working_set_ends_the_fit(solver, check_of, mon
     labels = (wide[:, 0] > 0).astype(int)
     count = 0
 
-    check = minimize_module._Run.check
+    check = Run.check
 
     def interrupting(run, state):
         nonlocal count
@@ -241,7 +241,7 @@ def test_an_interruption_inside_a_working_set_ends_the_fit(solver, check_of, mon
             raise KeyboardInterrupt
         return check(run, state)
 
-    monkeypatch.setattr(minimize_module._Run, "check", interrupting)
+    monkeypatch.setattr(Run, "check", interrupting)
     model = HuberizedSVC(alpha=0.01, solver=solver, tol=1e-12)
     with pytest.raises(KeyboardInterrupt):
         model.fit(wide, labels)

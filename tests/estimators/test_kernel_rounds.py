@@ -11,7 +11,7 @@ import pytest
 
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
 from proxmargin.estimators import kernel_machine, kernel_rounds
-from proxmargin.minimize import Report
+from proxmargin.loop.report import Report
 
 SMOOTH = (
     (LogisticRegression, {"C": 5.0}),

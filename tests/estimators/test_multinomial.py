@@ -14,12 +14,12 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import LogisticRegression as Peer
 
 from proxmargin import SparseLogisticRegression, alpha_max, margin_path
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Multinomial
-from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.solvers.names import suitable
-from proxmargin.stopping import Stop
 
 NETS = [(0.05, 0.5), (0.02, 1.0), (0.1, 0.0), (0.004, 0.8)]
 

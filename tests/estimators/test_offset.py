@@ -35,10 +35,10 @@ from proxmargin import (
     alpha_max,
     margin_path,
 )
+from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, SquaredHinge
 from proxmargin.paths import alpha_grid, fitted_grid
 from proxmargin.penalties import Ball
-from proxmargin.solver import UnsuitableSolverError
 
 Loss = Callable[[cp.Expression], cp.Expression]
 LOSSES: dict[str, Loss] = {

@@ -14,7 +14,7 @@ from proxmargin import estimators
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
 from proxmargin.estimators.registry import MODELS
 from proxmargin.files.models import known
-from proxmargin.paths import OF_THE_PROBLEM
+from proxmargin.paths.sharing import OF_THE_PROBLEM
 
 every_model = pytest.mark.parametrize("name", MODELS)
 

@@ -28,7 +28,7 @@ from proxmargin import (
     SparseLogisticRegression,
     SquaredHingeSVC,
 )
-from proxmargin.certificate import CertificateList
+from proxmargin.certificates.certificate import CertificateList
 from proxmargin.losses import Logistic, SquaredHinge
 from proxmargin.penalties import Ball, ElasticNet, Ridge
 

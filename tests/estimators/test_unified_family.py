@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
-from proxmargin.certificate import CertificateList
+from proxmargin.certificates.certificate import CertificateList
 from tests.cases import KERNEL_MACHINES
 
 every_model = pytest.mark.parametrize("make", KERNEL_MACHINES.values(), ids=KERNEL_MACHINES.keys())

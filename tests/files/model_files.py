@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from proxmargin import MarginClassifier, load_model, save_model
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList
 
 CERTIFICATE = Certificate(
     primal=0.1 + 0.2,

@@ -13,9 +13,9 @@ import pytest
 import proxmargin
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.loop.solver import Solver
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
-from proxmargin.solver import Solver
 from proxmargin.solvers.names import SOLVERS
 from tests import cases
 

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
 from proxmargin.designs import DenseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     Hinge,
     HuberizedHinge,
@@ -17,11 +19,9 @@ from proxmargin.losses import (
     SquaredHinge,
     wrong_classes,
 )
-from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.first_order.accelerated import FastProximalGradient
-from proxmargin.stopping import Stop
 from tests.oracles.models import binary_optimum, joint_optimum
 
 PHIS = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin import certificate
-from proxmargin.certificate import certify
-from proxmargin.minimize import minimize
+from proxmargin.certificates import certify as home
+from proxmargin.certificates.certify import certify
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
 from proxmargin.problem import Point
 from proxmargin.solvers.auto import choose
-from proxmargin.stopping import Stop
 from tests.cases import MARGIN_LOSSES, binary_problem
 
 PENALTIES = [Ball(2.0, 0.5), Ball(1.5, 0.7), Ball(4.0, 0.6), Ridge(0.1), ElasticNet(0.02, 0.05)]
@@ -31,7 +31,7 @@ def test_a_certificate_does_not_depend_on_the_blocks(
         coef *= penalty.radius / np.linalg.norm(coef[:, 0], penalty.p)
     point = Point(coef, np.zeros(1))
     whole = certify(problem, point)
-    monkeypatch.setattr(certificate, "FEATURE_BLOCK", block)
+    monkeypatch.setattr(home, "FEATURE_BLOCK", block)
     parts = certify(problem, point)
     assert np.isfinite(whole.primal)
     for name in ("primal", "dual", "gap", "kkt_residual"):
@@ -47,7 +47,7 @@ def test_no_certificate_in_blocks_is_smaller_than_the_suboptimality(
     problem = binary_problem(rng, MARGIN_LOSSES[phi], penalty, p=FEATURES)
     optimum = minimize(problem, choose(problem).solver, stop=Stop(tol=1e-8)).certificate
     assert optimum.converged
-    monkeypatch.setattr(certificate, "FEATURE_BLOCK", 5)
+    monkeypatch.setattr(home, "FEATURE_BLOCK", 5)
     for size in (0.0, 1e-3, 0.1, 1.0, 10.0):
         coef = penalty.prox(size * rng.standard_normal((FEATURES, 1)), 1e-9)
         gap = certify(problem, Point(coef, np.zeros(1)))

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 from proxmargin.designs import as_design
 from proxmargin.limits import critical
 from proxmargin.limits.critical import critical_strength
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
-from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero, SumToZeroGroups
 from proxmargin.penalties.groups import GroupL2, GroupLinf, Groups
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.programs.linear_program import LinearProgram
-from proxmargin.stopping import Stop
 from tests.cases import binary_problem
 from tests.data import load_set, needs_data
 from tests.solvers.programs.test_linear_program import (

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
 from proxmargin.designs import DenseDesign
 from proxmargin.losses import CrammerSinger, Hinge, LevelSet, Loss, wrong_classes
 from proxmargin.penalties import ElasticNet, SumToZero

@@ -19,8 +19,8 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import Checkpoint, HuberizedSVC, MulticlassSVC, NuSVC, SquaredHingeSVC
-from proxmargin.certificate import Certificate
-from proxmargin.minimize import minimize
+from proxmargin.certificates.certificate import Certificate
+from proxmargin.loop.minimize import minimize
 from proxmargin.resuming import journal
 from proxmargin.resuming.encoding import EncodingError
 from tests.cases import ESTIMATORS, KERNEL_MACHINES

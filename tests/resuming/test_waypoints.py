@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.representer import certify_represented
 from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.minimize import Report, Waypoint, minimize
-from proxmargin.outcome import Solution
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.report import Report, Waypoint
+from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.problem import Problem
-from proxmargin.representer import certify_represented
 from proxmargin.resuming.encoding import Arrays, decoded, encoded
-from proxmargin.stopping import RelativeChange, Stop
 from tests.cases import (
     BINARY_SOLVERS,
     BUDGET_SOLVERS,

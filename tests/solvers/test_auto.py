@@ -10,19 +10,19 @@ import pytest
 
 from proxmargin.callbacks import History
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic
 from proxmargin.losses.classes.multinomial import Multinomial
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import RULES
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.succession import Choice, Table, solve
-from proxmargin.stopping import Stop
 from tests.cases import (
     binary_problem,
     hinge_net_problem,

@@ -13,16 +13,17 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin import DWD, L2SVC, HuberizedSVC, LogisticRegression, SquaredHingeSVC
 from proxmargin.callbacks import History
 from proxmargin.designs.dense import DenseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.minimax import MinimaxProbability
-from proxmargin.minimize import Report, minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import Ball, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.smooth.ball_newton import BallNewton
-from proxmargin.stopping import Stop
 
 
 def in_a_ball(rng: np.random.Generator) -> Problem:

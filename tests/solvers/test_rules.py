@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.losses import (
     CrammerSinger,
     DistanceWeighted,
@@ -39,7 +40,6 @@ from proxmargin.penalties import (
     SumToZero,
 )
 from proxmargin.problem import Problem
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import KERNEL_RULES, RULES

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import proxmargin
-from proxmargin.minimize import minimize
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.stopping import Stop
 from tests.cases import (
     BINARY_SOLVERS,
     CLASS_SOLVERS,

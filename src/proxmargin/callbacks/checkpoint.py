@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.atomic import replaced
-from proxmargin.minimize import Report
+from proxmargin.loop.report import Report
 from proxmargin.problem import Point
+from proxmargin.runtime.atomic import replaced
 
 __all__ = ["Checkpoint", "Stored"]
 
@@ -98,8 +98,8 @@ class Checkpoint:
     If a solver's state cannot be saved, its point is, as a warm start. The file is replaced
     atomically. If it cannot be written the fit continues, after one warning.
 
-    `Checkpoint.load` gives the last point, as the ``start`` of `proxmargin.minimize.minimize`. It
-    is that of the problem being solved: in standardised units if the estimator standardises, and
+    `Checkpoint.load` gives the last point, as the ``start`` of `proxmargin.loop.minimize.minimize`.
+    It is that of the problem being solved: in standardised units if the estimator standardises, and
     of the class at hand for one-vs-rest.
 
     Parameters
@@ -115,7 +115,7 @@ class Checkpoint:
     _warned: bool = field(default=False, init=False)
 
     def __call__(self, report: Report) -> None:
-        """For a run of `proxmargin.minimize.minimize` by itself."""
+        """For a run of `proxmargin.loop.minimize.minimize` by itself."""
         if not report.inner and (self.is_due() or report.gap.relative_gap <= report.tol):
             self.write(Stored.of(report))
 

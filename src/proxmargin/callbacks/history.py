@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from proxmargin.minimize import Report
+from proxmargin.loop.report import Report
 from proxmargin.problem import Point
 
 __all__ = ["History"]

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from proxmargin.minimize import Report
+from proxmargin.loop.report import Report
 
 __all__ = ["Progress"]
 

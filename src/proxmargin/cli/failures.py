@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from proxmargin.cli.wording import as_options
-from proxmargin.interrupts import interrupts
+from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "guarded", "interrupted"]
 

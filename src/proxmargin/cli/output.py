@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from proxmargin.atomic import folder_of
 from proxmargin.comparing.layout import Listing
+from proxmargin.runtime.atomic import folder_of
 
 __all__ = ["check_output", "print_facts", "print_json", "print_listing"]
 

@@ -14,7 +14,7 @@ from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.progress import Progress
 
 if TYPE_CHECKING:
-    from proxmargin.minimize import Report
+    from proxmargin.loop.report import Report
     from proxmargin.paths import Path
 
 __all__ = ["register"]

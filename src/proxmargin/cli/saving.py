@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from proxmargin.atomic import replaced
+from proxmargin.runtime.atomic import replaced
 
 __all__ = ["saved_first", "text_replaced"]
 
@@ -33,7 +33,7 @@ def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str
 
 @contextmanager
 def text_replaced(path: str) -> Iterator[TextIO]:
-    """A text stream whose content replaces the file at ``path``; see `proxmargin.atomic`."""
+    """A text stream whose content replaces the file at ``path`` (`proxmargin.runtime.atomic`)."""
     with replaced(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         yield text

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.memory import Remembers
 from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
+from proxmargin.runtime.memoisation import Remembers
 
 __all__ = ["Array", "Design", "Ledger", "subtract_outer"]
 

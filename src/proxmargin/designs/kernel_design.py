@@ -20,7 +20,8 @@ class KernelDesign(Design):
     """``beta -> K beta``: one coefficient a training sample.
 
     The coefficients of the model itself lie in the space of the kernel, and their penalty is not
-    one of beta: `proxmargin.representer.certify_represented` certifies problems over this design.
+    one of beta: `certify_represented`, in `proxmargin.certificates.representer`, certifies problems
+    over this design.
     What would take features of that space raises TypeError.
 
     Parameters

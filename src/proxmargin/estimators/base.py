@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.certificate import Certificate, CertificateList, certify
+from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, StandardizedDesign, as_design, standardized, uncentred
 from proxmargin.estimators.frames import users_level
@@ -34,10 +34,12 @@ from proxmargin.inputs.validation import (
     validated_offset,
     validated_weights,
 )
-from proxmargin.interrupts import interrupts
+from proxmargin.loop.incumbent import Certify
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses import Loss, MarginLoss, MarginSum, Shifted, wrong_classes
-from proxmargin.minimize import Certify, Report
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import (
     ElasticNet,
     GroupNorm,
@@ -50,10 +52,9 @@ from proxmargin.penalties import (
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import UNRECORDED, Journal, journal_of
-from proxmargin.solver import Solver, State
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
-from proxmargin.stopping import RelativeChange, Stop
 
 __all__ = [
     "Assembly",
@@ -290,6 +291,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
+        from sklearn.metrics import accuracy_score  # loads plots of its own
+
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

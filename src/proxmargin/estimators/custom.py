@@ -8,8 +8,8 @@ from typing import Any
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator, margin_sums
 from proxmargin.inputs.targets import Targets
+from proxmargin.loop.report import Report
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
-from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge, WeightedElasticNet
 
 __all__ = ["MarginClassifier"]

@@ -19,12 +19,12 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.compiled.clock import clock
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.regularized import SVC
 from proxmargin.inputs.validation import validated, validated_features
-from proxmargin.stopping import Stop
+from proxmargin.loop.stopping import Stop
 
 __all__ = ["DDAGClassifier"]
 

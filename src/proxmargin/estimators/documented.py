@@ -32,7 +32,7 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables
-        Called with a `proxmargin.minimize.Report` after each certificate.
+        Called with a `proxmargin.loop.report.Report` after each certificate.
     verbose : int, default 0
         1 shows progress on standard error for fits of more than two seconds.
     random_state : ignored

@@ -19,9 +19,9 @@ from proxmargin.estimators.documented import (
 from proxmargin.estimators.factors import checked_bounds, checked_factors, scaled_bounds
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
-from proxmargin.minimize import Report
-from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
 
 __all__ = [

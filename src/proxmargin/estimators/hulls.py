@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.base import Assembly, each_class, margin_sums
@@ -23,13 +23,13 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import largest_nu, smallest_nu
+from proxmargin.loop.report import Report
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
-from proxmargin.minimize import Report
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rows import evenly_taken
-from proxmargin.stopping import Stop
 
 __all__ = ["DWD", "NuSVC"]
 

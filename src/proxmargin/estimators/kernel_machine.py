@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.kernel import (
     ComputedKernel,
@@ -44,18 +45,17 @@ from proxmargin.estimators.kernel_rounds import (
 )
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
-from proxmargin.interrupts import interrupts
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MarginLoss
-from proxmargin.minimize import Report
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.representer import Representer, ScoredGap, certify_represented
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
-from proxmargin.stopping import Stop
 
 __all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
 

@@ -10,21 +10,21 @@ from time import perf_counter
 
 import numpy as np
 
-from proxmargin.compiled.clock import clock
-from proxmargin.designs import DenseDesign
-from proxmargin.designs.kernel import KernelMatrix
-from proxmargin.designs.low_rank import LowRankFactor, factorise
-from proxmargin.losses.base import Array
-from proxmargin.outcome import Solution, Status
-from proxmargin.pace import operations_in
-from proxmargin.problem import Point, Problem
-from proxmargin.representer import (
+from proxmargin.certificates.representer import (
     Representer,
     represented,
     represented_by_few,
     represented_together,
 )
-from proxmargin.stopping import Stop
+from proxmargin.compiled.clock import clock
+from proxmargin.designs import DenseDesign
+from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.designs.low_rank import LowRankFactor, factorise
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.stopping import Stop
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.runtime.pace import operations_in
 
 __all__ = ["Fitted", "Rounds", "is_interior"]
 

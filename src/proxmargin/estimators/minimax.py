@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.base import each_class
@@ -21,8 +21,8 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import with_features
 from proxmargin.limits.kappa import largest_kappa
+from proxmargin.loop.report import Report
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
-from proxmargin.minimize import Report
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.base import Assembly, MarginEstimator, joined
@@ -23,6 +23,11 @@ from proxmargin.limits.budgets import (
     overspent,
 )
 from proxmargin.limits.least_loss import least_point
+from proxmargin.loop.incumbent import Certify
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.report import Report
+from proxmargin.loop.solver import State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -31,12 +36,8 @@ from proxmargin.losses import (
     PairwiseSquaredHinge,
     wrong_classes,
 )
-from proxmargin.minimize import Certify, Report
-from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import State
-from proxmargin.stopping import Stop
 
 __all__ = ["MulticlassSVC"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 
 __all__ = ["no_margin"]
 

@@ -15,8 +15,8 @@ from proxmargin.estimators.documented import (
 from proxmargin.estimators.elastic_net import EVERY, ElasticNetEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets
+from proxmargin.loop.report import Report
 from proxmargin.losses import Logistic, Loss, MarginLoss, Multinomial
-from proxmargin.minimize import Report
 
 __all__ = ["SparseLogisticRegression"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
+from proxmargin.loop.outcome import Solution
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.outcome import Solution
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties import (
     ElasticNet,
@@ -24,7 +25,6 @@ from proxmargin.solvers.programs.gauge_columns import Columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
-from proxmargin.stopping import Stop
 
 __all__ = ["critical_strength"]
 

@@ -13,7 +13,7 @@ from proxmargin.designs import Design, standardized
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.losses.base import Array
-from proxmargin.pace import affordable, eigen_work, gram_work
+from proxmargin.runtime.pace import affordable, eigen_work, gram_work
 
 __all__ = ["kappa_max", "largest_kappa"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.designs import Design, standardized
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.minimize import minimize
-from proxmargin.pace import affordable
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
+from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.interior_point import InteriorPoint
-from proxmargin.stopping import Stop
 
 __all__ = ["FEASIBILITY_TOLERANCE", "meeting_nu"]
 

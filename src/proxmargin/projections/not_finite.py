@@ -8,5 +8,5 @@ __all__ = ["NotFiniteError"]
 class NotFiniteError(ValueError):
     """Entries are NaN or infinite: there is no nearest point.
 
-    Solvers whose iterates diverge come to this; `proxmargin.minimize` says so instead.
+    Solvers whose iterates diverge come to this; `proxmargin.loop.minimize` says so instead.
     """

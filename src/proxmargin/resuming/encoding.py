@@ -22,9 +22,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.designs import Design
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss
 from proxmargin.problem import Problem
-from proxmargin.stopping import Stop
 
 __all__ = ["Arrays", "EncodingError", "decoded", "encoded"]
 

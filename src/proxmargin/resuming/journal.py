@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxmargin.callbacks.checkpoint import Checkpoint, Stored
-from proxmargin.minimize import Report, Waypoint, minimize
-from proxmargin.outcome import Solution, Status
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Report, Waypoint
+from proxmargin.loop.solver import Solver
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Problem
 from proxmargin.resuming.encoding import Arrays, EncodingError, decoded, encoded
 from proxmargin.resuming.identity import Identity
-from proxmargin.solver import Solver
-from proxmargin.stopping import Stop
 
 __all__ = ["UNRECORDED", "Journal", "journal_of"]
 
@@ -110,7 +111,7 @@ class Journal:
         return [partial(self._note, c) if isinstance(c, Checkpoint) else c for c in callbacks]
 
     def minimize(self, problem: Problem, solver: Solver[Any], **options: Any) -> Solution:
-        """`proxmargin.minimize.minimize`, or what it gave before."""
+        """`proxmargin.loop.minimize.minimize`, or what it gave before."""
         if self._identity is None:
             return minimize(problem, solver, **options)
         number, stop = self._begun, options["stop"]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-from proxmargin.outcome import Solution
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.solver import Solver, UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, UnsuitableSolverError
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 from proxmargin.solvers.box.interior_point import InteriorPoint
@@ -46,7 +47,6 @@ from proxmargin.solvers.wrappers.relay import Relay
 from proxmargin.solvers.wrappers.turns import Turns
 from proxmargin.solvers.wrappers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.wrappers.working_set import WorkingSet
-from proxmargin.stopping import Stop
 
 __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.minimize import Certify, Report, minimize
-from proxmargin.outcome import Solution, Status
-from proxmargin.pace import affordable
+from proxmargin.loop.incumbent import Certify
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State, UnsuitableSolverError
+from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.rules import Facts, Rule
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["Choice", "Table", "solve"]

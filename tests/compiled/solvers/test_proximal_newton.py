@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
 from proxmargin.compiled.losses.margins import (
     best_shift,
     settle,

@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris
 
 import proxmargin
 from proxmargin import MarginClassifier, load_model, save_model
-from proxmargin.certificate import CertificateList
+from proxmargin.certificates.certificate import CertificateList
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import archive, known
 from proxmargin.files.models.model import describe_model

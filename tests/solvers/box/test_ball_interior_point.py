@@ -13,13 +13,13 @@ from sklearn.datasets import load_breast_cancer
 
 from proxmargin import NuSVC
 from proxmargin.designs import DenseDesign, SparseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, MarginSum, TailMean
-from proxmargin.minimize import minimize
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
-from proxmargin.stopping import Stop
 from tests.cases import MARGIN_LOSSES, binary_problem, hinge_ball_problem, tail_ball_problem
 
 BOXED = ["hinge", "huberized hinge", "huberized hinge, narrow", "squared hinge"]

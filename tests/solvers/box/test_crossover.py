@@ -12,13 +12,14 @@ from sklearn.svm import SVC, NuSVC
 
 import proxmargin
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, SquaredHinge
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Problem
@@ -26,7 +27,6 @@ from proxmargin.solvers.box import interior_point
 from proxmargin.solvers.box.box_program import program_of
 from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE, Crossing, Face, crossed
 from proxmargin.solvers.box.interior_point import InteriorPoint
-from proxmargin.stopping import Stop
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "pinned": Pinned()}
 LOSSES: dict[str, MarginLoss] = {

@@ -13,20 +13,20 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 
 from proxmargin import L2SVC, SVC, LogisticRegression, NuSVC
+from proxmargin.certificates.representer import certify_represented, represented
 from proxmargin.designs.kernel import IndefiniteKernelError, kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.kernels import Precomputed, Rbf
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, MarginSum, SquaredHinge
 from proxmargin.losses.tail_mean import TailMean
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.representer import certify_represented, represented
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box.decomposition import BlockDecomposition
-from proxmargin.stopping import Stop
 
 TIGHT = 1e-9
 

@@ -13,6 +13,10 @@ from sklearn.datasets import load_breast_cancer
 
 from proxmargin.designs import as_design
 from proxmargin.designs.dense import DenseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.huberized_hinge import HuberizedHinge
 from proxmargin.losses.margins.logistic import Logistic
@@ -20,17 +24,13 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.margins.squared_hinge import SquaredHinge
 from proxmargin.losses.tail_mean import TailMean
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.box import box_program, interior_point
 from proxmargin.solvers.box.interior_point import InteriorPoint
-from proxmargin.stopping import Stop
 from tests.data import load_instance, reference_instances
 
 TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}

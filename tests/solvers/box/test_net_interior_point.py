@@ -11,15 +11,15 @@ import pytest
 
 from proxmargin import L2SVC, ElasticNetSVC
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.box.net_interior_point import MAX_ENTRIES, NetInteriorPoint
-from proxmargin.stopping import Stop
 from tests.cases import ball_problem, hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
 

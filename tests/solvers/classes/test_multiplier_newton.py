@@ -9,17 +9,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
 from proxmargin.designs import Design, StandardizedDesign, as_design, standardized
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import CrammerSinger, Hinge, MarginSum
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
-from proxmargin.stopping import Stop
 from tests.cases import binary_problem, class_problem
 from tests.data import load_instance, reference_instances
 from tests.oracles.crammer_singer import crammer_singer_objective, crammer_singer_optimum

@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
 
 from proxmargin.designs import DenseDesign, as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -24,8 +27,6 @@ from proxmargin.losses import (
     PairwiseSquaredHinge,
     wrong_classes,
 )
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import (
     Ball,
     ElasticNet,
@@ -42,7 +43,6 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.classes.ssnal import SemismoothNewton, _Subproblem
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0))

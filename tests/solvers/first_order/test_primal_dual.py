@@ -10,6 +10,9 @@ import pytest
 from scipy import sparse
 
 from proxmargin.designs import DenseDesign, SparseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -19,7 +22,6 @@ from proxmargin.losses import (
     Loss,
     wrong_classes,
 )
-from proxmargin.minimize import minimize
 from proxmargin.penalties import (
     ElasticNet,
     GroupL2,
@@ -30,9 +32,7 @@ from proxmargin.penalties import (
     SumToZero,
 )
 from proxmargin.problem import Problem
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.first_order.primal_dual import PrimalDual, operator_norm
-from proxmargin.stopping import Stop
 from tests.cases import binary_problem, multiclass_problem
 
 FREE = SumToZero(ElasticNet(0.0, 0.0))

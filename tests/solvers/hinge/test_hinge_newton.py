@@ -14,9 +14,10 @@ from scipy.optimize import linprog
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
@@ -31,7 +32,6 @@ from proxmargin.solvers.hinge.curved_system import (
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, HingePoint, SmoothedHinge
 from proxmargin.solvers.smoothed_newton import minimised
-from proxmargin.stopping import Stop
 from tests.cases import multiclass_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}

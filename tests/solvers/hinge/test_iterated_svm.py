@@ -14,16 +14,16 @@ import scipy.sparse as sp
 from proxmargin import ElasticNetSVC
 from proxmargin.compiled.solvers.smo import pair_steps, single_steps
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses import Hinge, MarginSum
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.hinge import iterated_svm
 from proxmargin.solvers.hinge.admm import AlternatingDirections
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.hinge.iterated_svm import Isvm1, Isvm2, Isvm3
-from proxmargin.stopping import RelativeChange, Stop
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "none": Pinned()}
 SOLVERS = {"isvm1": Isvm1, "isvm2": Isvm2, "isvm3": Isvm3, "admm": AlternatingDirections}

@@ -13,16 +13,16 @@ from sklearn.datasets import load_breast_cancer
 
 from proxmargin import MarginFDA, MarginMPM
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.minimax import ellipsoids
 from proxmargin.solvers.minimax.ellipsoids import spectrum
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
-from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
 from tests.solvers.smooth.test_ridge_newton import cancer, two_classes

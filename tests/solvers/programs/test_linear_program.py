@@ -15,15 +15,15 @@ import scipy.sparse as sp
 from proxmargin.designs import as_design
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import standardized
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import CrammerSinger, Hinge, LevelSet, MarginSum, wrong_classes
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution, Status
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero, SumToZeroGroups
 from proxmargin.penalties.groups import GroupLinf, Groups
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs import linear_program
 from proxmargin.solvers.programs.linear_program import LinearProgram
-from proxmargin.stopping import Stop
 from tests.data import load_instance, load_set, needs_data, reference_instances
 from tests.oracles.programs import whole_program
 

@@ -11,16 +11,16 @@ import scipy.sparse as sp
 
 from proxmargin import DWD
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.losses.margins.distance_weighted import DistanceWeighted
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.smooth.ball_newton import MAX_CURVED_FEATURES, BallNewton, _minimised
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.wrappers.turns import Turns
-from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
 from tests.solvers.smooth.test_ridge_newton import cancer, margin_sum, two_classes

@@ -10,13 +10,13 @@ import scipy.sparse as sp
 
 from proxmargin.designs import as_design
 from proxmargin.designs.standardized import standardized
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
-from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.smooth.column_set import ColumnSet
 from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.stopping import Stop
 
 LOSSES = {
     "huberized": (HuberizedHinge(0.5), 0.001),

@@ -10,15 +10,15 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Solution
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
 from proxmargin.losses.margins.distance_weighted import DistanceWeighted
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Solution
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.smooth import ridge_forms
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.stopping import Stop
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import binary_optimum
 

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin import HuberizedSVC
-from proxmargin.minimize import minimize
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import Pinned, Ridge
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
-from proxmargin.stopping import Stop
 from tests.solvers.smooth.test_newton import LOSSES, clouds, problem_of
 
 

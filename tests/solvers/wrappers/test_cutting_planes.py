@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from proxmargin.designs import DenseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import LevelSet, Multinomial, PairwiseSquaredHinge
-from proxmargin.minimize import minimize
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import UnsuitableSolverError
 from proxmargin.solvers.names import ByTheRules, suitable
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
-from proxmargin.stopping import Stop
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
 from tests.solvers.first_order.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from proxmargin.certificate import certify
+from proxmargin.certificates.certify import certify
 from proxmargin.designs import DenseDesign, as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import CrammerSinger, Hinge, HuberizedHinge, Logistic, Loss, wrong_classes
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import (
     ElasticNet,
     GroupL2,
@@ -29,7 +30,6 @@ from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.wrappers import relay
 from proxmargin.solvers.wrappers.relay import Relay
-from proxmargin.stopping import Stop
 from tests.data import load_set, needs_data
 
 FREE = SumToZero(ElasticNet(0.0))

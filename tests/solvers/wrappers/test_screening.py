@@ -12,8 +12,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     Hinge,
     HuberizedHinge,
@@ -23,8 +27,6 @@ from proxmargin.losses import (
     Multinomial,
     wrong_classes,
 )
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, GroupL2, Groups, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
@@ -32,7 +34,6 @@ from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.wrappers.relay import Relay
 from proxmargin.solvers.wrappers.screening import sensitivities, surely_zero
 from proxmargin.solvers.wrappers.working_set import WorkingSet
-from proxmargin.stopping import Stop
 
 SAMPLES, FEATURES, CLASSES = 30, 40, 3
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from proxmargin import DWD, MarginClassifier
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Logistic
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import Ball
 from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
 from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
 from proxmargin.solvers.wrappers.turns import FIRST_TURN, SECOND_TURN, Turns
-from proxmargin.stopping import Stop
 from tests.cases import ridge_problem
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from proxmargin.atomic import replaced
 from proxmargin.files.errors import ModelFileError, UnwritableModelError
+from proxmargin.runtime.atomic import replaced
 
 _MAGIC = b"PK\x03\x04"
 # The earliest date that zip can express: equal models give equal bytes.

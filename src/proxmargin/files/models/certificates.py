@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, TypeAlias, get_type_hints
 
-from proxmargin.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models.settings import from_plain, to_plain
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.certificate import CertificateList
+from proxmargin.certificates.certificate import CertificateList
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import fitted, known
 from proxmargin.files.models.archive import Archive, opened_archive, write_archive

@@ -8,13 +8,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs.standardized import StandardizedDesign
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
     BoxProgram,
@@ -22,7 +23,6 @@ from proxmargin.solvers.box.box_program import (
     program_of,
     system_work,
 )
-from proxmargin.stopping import Stop
 
 __all__ = ["BallCentral", "BallInteriorPoint"]
 

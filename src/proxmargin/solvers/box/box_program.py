@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.losses.box import Box
-from proxmargin.pace import factor_work, gram_work
 from proxmargin.problem import Problem
+from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 
 __all__ = [

@@ -25,11 +25,11 @@ from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
 from proxmargin.designs.kernel import IndefiniteKernelError, KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
+from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State, require
 from proxmargin.solvers.box.box_program import box_of, has_ridge
-from proxmargin.stopping import Stop
 
 __all__ = ["BlockDecomposition", "Blocks", "begun_together"]
 

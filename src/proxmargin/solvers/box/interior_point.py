@@ -9,10 +9,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import (
     LARGEST,
     BoxProgram,
@@ -32,7 +33,6 @@ from proxmargin.solvers.box.crossover import (
     crossed,
     work_of,
 )
-from proxmargin.stopping import Stop
 
 __all__ = ["Central", "InteriorPoint"]
 

@@ -9,16 +9,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.box.box_program import live_samples, program_of
 from proxmargin.solvers.linear_algebra import inverse_of
-from proxmargin.stopping import Stop
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
 

@@ -18,8 +18,8 @@ from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
-from proxmargin.memory import Remembers
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.memoisation import Remembers
 
 __all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 

@@ -8,15 +8,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.classes.block import class_coordinates
 from proxmargin.solvers.classes.smoothing import Smoothed
 from proxmargin.solvers.smoothed_newton import minimised
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["ClassMultipliers", "MultiplierNewton"]

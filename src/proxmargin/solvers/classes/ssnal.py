@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["Multipliers", "SemismoothNewton"]

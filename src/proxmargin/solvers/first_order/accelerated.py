@@ -20,6 +20,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import (
@@ -31,8 +33,6 @@ from proxmargin.sides import (
     primal_side,
     scaled_side,
 )
-from proxmargin.solver import LIPSCHITZ_MARGIN, Solver, State, require
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = [

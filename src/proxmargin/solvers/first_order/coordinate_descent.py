@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proxmargin.compiled.solvers import sweeps
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["CoordinateDescent", "Sweeping"]

@@ -20,16 +20,17 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Design
+from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.projections.epigraphs import hinge_epigraphs
-from proxmargin.solver import Solver, State, require
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["PrimalDual", "Saddle", "operator_norm"]

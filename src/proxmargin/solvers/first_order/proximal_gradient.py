@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import PrimalSide, primal_side
-from proxmargin.solver import LIPSCHITZ_MARGIN, Solver, State, require
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]

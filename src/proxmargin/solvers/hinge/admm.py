@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.designs.base import Design
+from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State, require
 from proxmargin.solvers.hinge.curved_system import Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
@@ -21,7 +22,6 @@ from proxmargin.solvers.hinge.model import (
     l1_of,
     signs_and_caps,
 )
-from proxmargin.stopping import Stop
 
 __all__ = ["Alternated", "AlternatingDirections"]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.losses.base import Array
-from proxmargin.pace import affordable, factor_work, gram_work
+from proxmargin.runtime.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
 __all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples", "hinge_system"]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
     goals,
@@ -24,7 +25,6 @@ from proxmargin.solvers.hinge.model import (
 )
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge
 from proxmargin.solvers.smoothed_newton import minimised
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["HingeNewton", "Multiplied"]

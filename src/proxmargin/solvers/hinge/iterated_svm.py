@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.smo import pair_steps, single_steps
+from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State, require
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
     goals,
@@ -21,7 +22,6 @@ from proxmargin.solvers.hinge.model import (
     l1_of,
     signs_and_caps,
 )
-from proxmargin.stopping import Stop
 
 __all__ = ["Isvm1", "Isvm2", "Isvm3", "Split"]
 

@@ -10,8 +10,8 @@ from proxmargin.designs.base import Array, Design
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.minimax import EllipsoidLoss
-from proxmargin.pace import affordable, eigen_work, gram_work
 from proxmargin.problem import Problem
+from proxmargin.runtime.pace import affordable, eigen_work, gram_work
 
 __all__ = [
     "coordinates_of",

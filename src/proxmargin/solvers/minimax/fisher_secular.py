@@ -9,9 +9,10 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from proxmargin.designs.base import Array, Design
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxFisher
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.minimax.ellipsoids import (
     VARIANCE_ROUNDING,
     coordinates_of,
@@ -22,7 +23,6 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["FisherSecular", "FisherState"]

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, subtract_outer
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.line_search import increasing_root
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.minimax.ellipsoids import (
@@ -25,7 +26,6 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["ProbabilityNewton", "ProbabilityState"]

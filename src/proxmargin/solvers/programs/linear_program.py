@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.programs.gauge_columns import Columns, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
-from proxmargin.stopping import Stop
 
 __all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
 

@@ -8,13 +8,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.pace import factor_work, gram_work
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.loop.stopping import Stop
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
@@ -24,7 +25,6 @@ from proxmargin.solvers.smooth.margin_model import (
     line_search,
     next_share,
 )
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["BallNewton", "BallNewtonState"]

@@ -9,18 +9,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, require
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.minimize import minimize
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver, require
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["ProximalNewton", "Pursuit"]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, Design
-from proxmargin.pace import affordable, factor_work, gram_work
+from proxmargin.loop.solver import PricedState
 from proxmargin.problem import Centred, Problem
-from proxmargin.solver import PricedState
+from proxmargin.runtime.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import Expansion, curvature_in_shift, eliminated
 

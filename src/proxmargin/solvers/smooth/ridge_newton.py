@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array, Design
+from proxmargin.loop.solver import CLAIM_FRACTION, Solver
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import CLAIM_FRACTION, Solver
 from proxmargin.solvers.smooth.margin_model import expanded, first_share, line_search, next_share
 from proxmargin.solvers.smooth.ridge_forms import Form, RidgeNewtonState, form_of
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["RidgeNewton", "RidgeNewtonState"]

@@ -7,19 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
 from proxmargin.compiled.solvers.proximal_newton import landed, pricing, quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import standardized
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.shifted import Shifted
-from proxmargin.minimize import minimize
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["TallNewton", "TallState"]

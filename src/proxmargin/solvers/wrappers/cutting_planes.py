@@ -19,12 +19,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.outcome import Solution, Status
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
-from proxmargin.stopping import Stop
 
 __all__ = ["Bracket", "CuttingPlanes"]
 

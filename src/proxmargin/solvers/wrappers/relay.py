@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE, SMALL_SIDE
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.first_order.accelerated import FastProximalGradient
-from proxmargin.stopping import Stop
 
 __all__ = ["Leg", "Relay"]
 

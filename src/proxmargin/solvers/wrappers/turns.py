@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
 from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
-from proxmargin.stopping import Stop
 
 __all__ = ["Turn", "Turns"]
 

@@ -7,17 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.first_order.proximal_gradient import (
     Momentum,
     MulticlassProximalGradient,
     ProximalGradient,
 )
 from proxmargin.solvers.wrappers.working_set import Restricted, WorkingSet
-from proxmargin.stopping import RelativeChange, Stop
 from proxmargin.traits import Trait
 
 __all__ = ["MulticlassTwoStage", "TwoStage"]

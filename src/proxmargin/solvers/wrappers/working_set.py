@@ -8,16 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.minimize import minimize
-from proxmargin.outcome import Status
 from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
 from proxmargin.sides import lives_on_the_dual
-from proxmargin.solver import Solver, State
 from proxmargin.solvers.wrappers.screening import surely_zero
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = ["Restricted", "WorkingSet"]

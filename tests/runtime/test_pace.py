@@ -8,12 +8,12 @@ import scipy.sparse as sp
 
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import DenseDesign, SparseDesign
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, MarginSum
-from proxmargin.pace import affordable, operations_in
 from proxmargin.penalties import Ridge
 from proxmargin.problem import Problem
+from proxmargin.runtime.pace import affordable, operations_in
 from proxmargin.solvers.auto import choose
-from proxmargin.stopping import Stop
 
 
 def hinges(design: DenseDesign | SparseDesign) -> Problem:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from proxmargin.certificates.representer import (
+    represented,
+    represented_by_few,
+    represented_together,
+)
 from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.kernel_rounds import on_factor
 from proxmargin.kernels import Rbf
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic, Loss, MarginSum, TailMean
-from proxmargin.minimize import minimize
 from proxmargin.penalties import Ridge
 from proxmargin.problem import Problem
-from proxmargin.representer import represented, represented_by_few, represented_together
 from proxmargin.solvers.auto import choose
-from proxmargin.stopping import Stop
 
 N = 60
 RNG = np.random.default_rng(3)

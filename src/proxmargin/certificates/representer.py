@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.certificate import REFINED_FRACTION, Gap, safe_multiple
+from proxmargin.certificates.certify import REFINED_FRACTION, safe_multiple
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from proxmargin.certificate import Gap
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.stopping import Stop
 from proxmargin.traits import Trait
 
 __all__ = [
@@ -52,7 +52,7 @@ class State:
     ----------
     n_iter : int
     objective_change, point_change : float
-        The two quantities of `proxmargin.stopping.RelativeChange`, of the last iteration.
+        The two quantities of `proxmargin.loop.stopping.RelativeChange`, of the last iteration.
     finished : bool
         Another step would not move the point.
     exact : bool

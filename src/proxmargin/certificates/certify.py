@@ -10,13 +10,13 @@ computed in closed form: the difference of a primal and a dual value would suffe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design, precise_sums
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
@@ -25,85 +25,14 @@ from proxmargin.rounding import UNIT, Enclosed, gamma, weighed
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled, unshrunk_columns
 
-__all__ = ["Certificate", "CertificateList", "Gap", "certify", "safe_multiple"]
+__all__ = ["certify", "safe_multiple"]
 
 FEATURE_BLOCK = 1 << 14  # coefficients of a block, so that temporaries stay in the cache
 RELEASED_SLOPE = 1e-9  # of a feature without a penalty, per unit: a larger one is not rounding
-NEGATIVE_TOLERANCE = 1e-10  # of the negligible objective: rounding of an objective that is zero
 REFINED_FRACTION = 0.1  # rounding over the gap from which products are compensated
-ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
 SUM_ULPS = 8  # in unit roundoffs: error of a pairwise sum of a dual point or of an objective
 PUBLISHED_ULPS = 3.0  # in unit roundoffs: of a published coefficient, by multiple, scale and shift
 MIN_EXPONENT = -52  # 1 + 2^k has k >= -52 in float64
-
-
-@dataclass(frozen=True, eq=False)
-class Gap:
-    """The duality gap of a point, and what it was computed from.
-
-    Attributes
-    ----------
-    point : Point
-        The certified point: the given coefficients with their best intercept.
-    primal, dual, gap, relative_gap, kkt_residual : float
-        ``dual`` is a lower bound of the optimum and ``gap = primal - dual``;
-        ``kkt_residual`` is the largest entry of ``violations``.
-    violations : (n_features,)
-        Distance of each feature from optimality, before the dual point is scaled.
-    dual_point : (n_samples, n_outputs)
-        The feasible dual point of the bound.
-    negligible : float
-        The scale of relative gaps where the objective is zero (`Problem.negligible`).
-    rounding : float
-        The part of the gap that bounds the rounding of products with the data.
-    is_refined : bool
-        Products were compensated: the rounding cannot be reduced further.
-    """
-
-    point: Point
-    primal: float
-    gap: float
-    kkt_residual: float
-    violations: Array
-    dual_point: Array
-    negligible: float
-    rounding: float
-    is_refined: bool
-
-    @property
-    def dual(self) -> float:
-        """``primal - gap``, less a bound on the rounding of that subtraction."""
-        error = 16 * float(np.finfo(float).eps) * (abs(self.primal) + abs(self.gap))
-        return self.primal - self.gap - error
-
-    @property
-    def is_finite(self) -> bool:
-        """The point is finite, and the gap is not NaN; it may be infinite."""
-        coef, intercept = self.point.coef, self.point.intercept
-        finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
-        return bool(finite) and not np.isnan(self.gap)
-
-    @property
-    def relative_gap(self) -> float:
-        return self.gap / self._scale
-
-    @property
-    def _scale(self) -> float:
-        """The denominator of relative gaps."""
-        scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
-        return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
-
-    def is_rounding(self, tol: float) -> bool:
-        """The gap is mostly rounding, which exceeds the relative ``tol`` > 0 and is refined."""
-        most = (
-            0.0 < tol * self._scale < self.rounding and self.gap <= ROUNDING_FACTOR * self.rounding
-        )
-        return most and self.is_refined
-
-    @property
-    def is_negative(self) -> bool:
-        """The objective is below zero by more than rounding: a homogeneous loss has a margin."""
-        return self.primal < -NEGATIVE_TOLERANCE * self.negligible
 
 
 def certify(
@@ -245,8 +174,8 @@ def _gap(
         level = abs(float(primal)) + apart + rounding
         rounding += scale * _rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
-        sizes = np.broadcast_to(scores.sizes, scores.values.shape) + np.abs(problem.loss.offset)
-        reach = np.abs(b[0]) + np.max(sizes, axis=0)
+        reach = np.abs(b[0]) + np.max(np.broadcast_to(scores.sizes, scores.values.shape), axis=0)
+        reach += problem.largest_offset
         # scores are invariant to a common part where the intercepts sum to zero
         off = c[0] - c[0].mean() * problem.intercept.sums_to_zero
         rounding += float(reach @ (sums.error + np.abs(off)))
@@ -290,7 +219,7 @@ def _released(
         return 0.0
     pulled[index, 0] -= off
     errors = np.broadcast_to(error, pulled.shape)[index, 0]
-    furthest = 1.0 + float(np.max(np.abs(scores.values) + np.abs(problem.loss.offset)))
+    furthest = 1.0 + problem.largest_offset + float(np.max(np.abs(scores.values)))
     reach = 2.0 * np.abs(point.coef[index, 0]) + furthest / (columns.least * unit)
     span = net.upper[index] - net.lower[index]
     reach = np.where(span < np.inf, span, reach)
@@ -382,153 +311,3 @@ def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[flo
         low, high = (low, middle) if rises else (middle + 1, high)
     gain = worst(1.0) - worst(1.0 + 2.0**low)
     return (1.0 + 2.0**low, gain) if gain > 0 else (1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """The proven quality of a fit, and what the fit took.
-
-    Attributes
-    ----------
-    primal : float
-        Objective value of the fitted model.
-    dual : float
-        A lower bound of the optimal objective value.
-    gap : float
-        ``primal - dual``: the model is at most this far from the optimum.
-    relative_gap : float
-        ``gap / max(|primal|, |dual|)``.
-    kkt_residual : float
-        Largest violation of the optimality conditions, in units of the gradient.
-    converged : bool
-        Whether ``relative_gap`` is at most the tolerance asked for.
-    stop_reason : str
-    n_iter : int
-    n_passes : float
-        Products with the data, in units of one full product.
-    seconds : float
-        Wall-clock time, including the compilation of kernels.
-    solver : str
-    because : str
-        Why this solver was chosen.
-    """
-
-    primal: float
-    dual: float
-    gap: float
-    relative_gap: float
-    kkt_residual: float
-    converged: bool
-    stop_reason: str
-    n_iter: int
-    n_passes: float
-    seconds: float
-    solver: str
-    because: str = ""
-
-    def __str__(self) -> str:
-        verdict = "converged" if self.converged else "not converged"
-        return (
-            f"{verdict}: objective {self.primal:.10g} is within {self.gap:.2e} "
-            f"(relative {self.relative_gap:.1e}) of the optimum; {self.solver}, "
-            f"{self.n_iter} iterations, {self.n_passes:.4g} passes over the data, "
-            f"{self.seconds:.3g} s; {self.stop_reason}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def scaled(self, factor: float) -> Certificate:
-        """The same certificate for the objective times ``factor > 0``."""
-        return replace(
-            self,
-            primal=factor * self.primal,
-            dual=factor * self.dual,
-            gap=factor * self.gap,
-            kkt_residual=factor * self.kkt_residual,
-        )
-
-
-class CertificateList(Sequence[Certificate]):
-    """Certificates of several fits that make up one model, with the fields in aggregate.
-
-    Values, gaps, iterations, passes and seconds add up; relative gap and residual are the worst.
-    """
-
-    def __init__(self, certificates: Sequence[Certificate]) -> None:
-        self._all = tuple(certificates)
-
-    @overload
-    def __getitem__(self, index: int) -> Certificate: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
-    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
-        return self._all[index]
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __iter__(self) -> Iterator[Certificate]:
-        return iter(self._all)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CertificateList) and self._all == other._all
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def primal(self) -> float:
-        return sum(c.primal for c in self)
-
-    @property
-    def dual(self) -> float:
-        return sum(c.dual for c in self)
-
-    @property
-    def gap(self) -> float:
-        return sum(c.gap for c in self)
-
-    @property
-    def relative_gap(self) -> float:
-        return max(c.relative_gap for c in self)
-
-    @property
-    def kkt_residual(self) -> float:
-        return max(c.kkt_residual for c in self)
-
-    @property
-    def converged(self) -> bool:
-        return all(c.converged for c in self)
-
-    @property
-    def stop_reason(self) -> str:
-        return self._worst().stop_reason
-
-    @property
-    def n_iter(self) -> int:
-        return sum(c.n_iter for c in self)
-
-    @property
-    def n_passes(self) -> float:
-        return sum(c.n_passes for c in self)
-
-    @property
-    def seconds(self) -> float:
-        return sum(c.seconds for c in self)
-
-    @property
-    def solver(self) -> str:
-        return self._worst().solver
-
-    @property
-    def because(self) -> str:
-        return self._worst().because
-
-    def __str__(self) -> str:
-        return f"worst of {len(self)} class problems: {self._worst()}"
-
-    def __repr__(self) -> str:
-        return f"CertificateList({list(self._all)!r})"
-
-    def _worst(self) -> Certificate:
-        return max(self, key=lambda c: (not c.converged, c.relative_gap))

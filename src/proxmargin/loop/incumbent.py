@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.certificate import Gap, certify
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State
 from proxmargin.problem import Point, Problem
-from proxmargin.solver import Solver, State
 
 __all__ = ["Certify", "Incumbent"]
 
@@ -91,8 +92,13 @@ class Incumbent:
     def _keep(self, gap: Gap, believed: bool) -> None:
         self.fall = 1.0
         if is_better(gap, self.best):
-            self.fall = 0.0 if self.best is None else gap.gap / self.best.gap
+            self.fall = 0.0 if self.best is None else _ratio(gap.gap, self.best.gap)
             self.best, self.believed = gap, believed
+
+
+def _ratio(gap: float, best: float) -> float:
+    """One if both are zero: points of the same gap are told apart by their residuals."""
+    return gap / best if best > 0 else 1.0
 
 
 def is_better(gap: Gap, best: Gap | None) -> bool:

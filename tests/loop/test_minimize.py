@@ -13,15 +13,16 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin import LogisticRegression
 from proxmargin.callbacks import History
 from proxmargin.designs import DenseDesign
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.report import Report
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import MarginSum, SquaredHinge
-from proxmargin.minimize import Report, minimize
-from proxmargin.outcome import Status
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import lp_ball
 from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.stopping import Stop
 from tests.cases import binary_problem, hinge_problem, tail_problem
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from proxmargin.certificate import Certificate, Gap
+from proxmargin.certificates.certificate import Certificate
+from proxmargin.certificates.gap import Gap
 from proxmargin.problem import Point
 
 __all__ = ["Solution", "Status"]

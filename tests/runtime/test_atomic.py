@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proxmargin.atomic import replaced
+from proxmargin.runtime.atomic import replaced
 
 
 def write(path: Path, content: bytes) -> None:
@@ -58,7 +58,7 @@ def test_the_content_and_then_the_name_reach_the_disk(tmp_path, monkeypatch) -> 
 def test_what_a_killed_process_left_is_removed_and_nothing_else_is(tmp_path) -> None:
     path = tmp_path / "a.bin"
     code = (
-        "import os, signal, sys; from proxmargin.atomic import replaced\n"
+        "import os, signal, sys; from proxmargin.runtime.atomic import replaced\n"
         "with replaced(sys.argv[1]) as stream:\n"
         "    stream.write(b'half'); stream.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     )

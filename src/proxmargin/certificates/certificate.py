@@ -1,0 +1,159 @@
+"""What a fit proves of itself, published with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, overload
+
+__all__ = ["Certificate", "CertificateList"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The proven quality of a fit, and what the fit took.
+
+    Attributes
+    ----------
+    primal : float
+        Objective value of the fitted model.
+    dual : float
+        A lower bound of the optimal objective value.
+    gap : float
+        ``primal - dual``: the model is at most this far from the optimum.
+    relative_gap : float
+        ``gap / max(|primal|, |dual|)``.
+    kkt_residual : float
+        Largest violation of the optimality conditions, in units of the gradient.
+    converged : bool
+        Whether ``relative_gap`` is at most the tolerance asked for.
+    stop_reason : str
+    n_iter : int
+    n_passes : float
+        Products with the data, in units of one full product.
+    seconds : float
+        Wall-clock time, including the compilation of kernels.
+    solver : str
+    because : str
+        Why this solver was chosen.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_residual: float
+    converged: bool
+    stop_reason: str
+    n_iter: int
+    n_passes: float
+    seconds: float
+    solver: str
+    because: str = ""
+
+    def __str__(self) -> str:
+        verdict = "converged" if self.converged else "not converged"
+        return (
+            f"{verdict}: objective {self.primal:.10g} is within {self.gap:.2e} "
+            f"(relative {self.relative_gap:.1e}) of the optimum; {self.solver}, "
+            f"{self.n_iter} iterations, {self.n_passes:.4g} passes over the data, "
+            f"{self.seconds:.3g} s; {self.stop_reason}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def scaled(self, factor: float) -> Certificate:
+        """The same certificate for the objective times ``factor > 0``."""
+        return replace(
+            self,
+            primal=factor * self.primal,
+            dual=factor * self.dual,
+            gap=factor * self.gap,
+            kkt_residual=factor * self.kkt_residual,
+        )
+
+
+class CertificateList(Sequence[Certificate]):
+    """Certificates of several fits that make up one model, with the fields in aggregate.
+
+    Values, gaps, iterations, passes and seconds add up; relative gap and residual are the worst.
+    """
+
+    def __init__(self, certificates: Sequence[Certificate]) -> None:
+        self._all = tuple(certificates)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CertificateList) and self._all == other._all
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def primal(self) -> float:
+        return sum(c.primal for c in self)
+
+    @property
+    def dual(self) -> float:
+        return sum(c.dual for c in self)
+
+    @property
+    def gap(self) -> float:
+        return sum(c.gap for c in self)
+
+    @property
+    def relative_gap(self) -> float:
+        return max(c.relative_gap for c in self)
+
+    @property
+    def kkt_residual(self) -> float:
+        return max(c.kkt_residual for c in self)
+
+    @property
+    def converged(self) -> bool:
+        return all(c.converged for c in self)
+
+    @property
+    def stop_reason(self) -> str:
+        return self._worst().stop_reason
+
+    @property
+    def n_iter(self) -> int:
+        return sum(c.n_iter for c in self)
+
+    @property
+    def n_passes(self) -> float:
+        return sum(c.n_passes for c in self)
+
+    @property
+    def seconds(self) -> float:
+        return sum(c.seconds for c in self)
+
+    @property
+    def solver(self) -> str:
+        return self._worst().solver
+
+    @property
+    def because(self) -> str:
+        return self._worst().because
+
+    def __str__(self) -> str:
+        return f"worst of {len(self)} class problems: {self._worst()}"
+
+    def __repr__(self) -> str:
+        return f"CertificateList({list(self._all)!r})"
+
+    def _worst(self) -> Certificate:
+        return max(self, key=lambda c: (not c.converged, c.relative_gap))

@@ -1,0 +1,84 @@
+"""A duality gap, and what it was computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point
+
+__all__ = ["Gap"]
+
+NEGATIVE_TOLERANCE = 1e-10  # of the negligible objective: rounding of an objective that is zero
+ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The duality gap of a point, and what it was computed from.
+
+    Attributes
+    ----------
+    point : Point
+        The certified point: the given coefficients with their best intercept.
+    primal, dual, gap, relative_gap, kkt_residual : float
+        ``dual`` is a lower bound of the optimum and ``gap = primal - dual``;
+        ``kkt_residual`` is the largest entry of ``violations``.
+    violations : (n_features,)
+        Distance of each feature from optimality, before the dual point is scaled.
+    dual_point : (n_samples, n_outputs)
+        The feasible dual point of the bound.
+    negligible : float
+        The scale of relative gaps where the objective is zero (`Problem.negligible`).
+    rounding : float
+        The part of the gap that bounds the rounding of products with the data.
+    is_refined : bool
+        Products were compensated: the rounding cannot be reduced further.
+    """
+
+    point: Point
+    primal: float
+    gap: float
+    kkt_residual: float
+    violations: Array
+    dual_point: Array
+    negligible: float
+    rounding: float
+    is_refined: bool
+
+    @property
+    def dual(self) -> float:
+        """``primal - gap``, less a bound on the rounding of that subtraction."""
+        error = 16 * float(np.finfo(float).eps) * (abs(self.primal) + abs(self.gap))
+        return self.primal - self.gap - error
+
+    @property
+    def is_finite(self) -> bool:
+        """The point is finite, and the gap is not NaN; it may be infinite."""
+        coef, intercept = self.point.coef, self.point.intercept
+        finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+        return bool(finite) and not np.isnan(self.gap)
+
+    @property
+    def relative_gap(self) -> float:
+        return self.gap / self._scale
+
+    @property
+    def _scale(self) -> float:
+        """The denominator of relative gaps."""
+        scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
+        return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+
+    def is_rounding(self, tol: float) -> bool:
+        """The gap is mostly rounding, which exceeds the relative ``tol`` > 0 and is refined."""
+        most = (
+            0.0 < tol * self._scale < self.rounding and self.gap <= ROUNDING_FACTOR * self.rounding
+        )
+        return most and self.is_refined
+
+    @property
+    def is_negative(self) -> bool:
+        """The objective is below zero by more than rounding: a homogeneous loss has a margin."""
+        return self.primal < -NEGATIVE_TOLERANCE * self.negligible

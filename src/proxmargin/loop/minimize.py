@@ -1,0 +1,155 @@
+"""The only loop: step, check, report, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from proxmargin.certificates.certificate import Certificate
+from proxmargin.certificates.certify import certify
+from proxmargin.certificates.gap import Gap
+from proxmargin.compiled.clock import clock
+from proxmargin.loop.incumbent import Certify
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Phase, Report, Waypoint
+from proxmargin.loop.run import Run
+from proxmargin.loop.solver import PricedState, Solver, State, UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
+from proxmargin.problem import Point, Problem
+from proxmargin.projections import NotFiniteError
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.threads import quiet_threads
+
+__all__ = ["minimize"]
+
+
+def minimize(
+    problem: Problem,
+    solver: Solver[Any],
+    *,
+    stop: Stop | None = None,
+    callbacks: Sequence[Callable[[Report], object]] = (),
+    start: Point | State | None = None,
+    because: str = "",
+    certify: Certify = certify,
+    known: Gap | None = None,
+    resume: Callable[[Stop], Waypoint] | None = None,
+) -> Solution:
+    """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver
+        Must accept the problem (`Solver.objection`).
+    stop : Stop, optional
+    callbacks : sequence of callables
+        Called with a `Report` after each certificate.
+    start : Point or State, optional
+        A point to start from (default: zero), or a state to resume from.
+    because : str
+        The reason for this solver, kept in the certificate.
+    certify : callable
+        ``certify(problem, point, scores=..., dual=..., tol=...)``, which computes gaps: that of
+        `proxmargin.certificates.certify`, or another where coefficients are not those of features.
+    known : Gap, optional
+        A certificate of another point, whose lower bound is used here too.
+    resume : callable, optional
+        Returns the `Waypoint` of an earlier run with the same other arguments, from which this run
+        continues bit for bit; its argument is the stop of runs within the solver's steps.
+
+    Returns
+    -------
+    Solution
+        After an interruption (Ctrl-C) too, with `Status.INTERRUPTED`.
+
+    Raises
+    ------
+    UnsuitableSolverError
+        The solver cannot take the problem.
+    """
+    stop = stop or Stop()
+    _require_suitable(solver, problem)
+    run = Run(problem, solver, stop.started(clock(), callbacks), certify, known)
+    # overflow and NaN are detected by checks, not by warnings
+    silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    with interrupts, quiet_threads(problem.design.nbytes), silent:
+        status, state = _loop(run, start, resume)
+        best, status = run.concluded(status, start)
+    certificate = Certificate(
+        primal=best.primal,
+        dual=best.dual,
+        gap=best.gap,
+        relative_gap=best.relative_gap,
+        kkt_residual=best.kkt_residual,
+        converged=bool(best.relative_gap <= stop.tol),
+        stop_reason=status.value,
+        n_iter=state.n_iter,
+        n_passes=run.passes,
+        seconds=run.seconds,
+        solver=solver.name,
+        because=because,
+    )
+    return Solution(best.point, best, status, certificate, state)
+
+
+def _loop(
+    run: Run, start: Point | State | None, resume: Callable[[Stop], Waypoint] | None
+) -> tuple[Status, Any]:
+    problem, solver = run.problem, run.solver
+    state, status = _beginning(run, start) if resume is None else _resumption(run, resume)
+    del start  # one set of coefficients less to keep
+    try:
+        while True:
+            run.nearest = _nearer(run.nearest, state)
+            if run.needs_certificate(state, status):
+                state, status = run.certified(state, status)
+            elif run.stop.callbacks and run.is_due(state):
+                run.glimpsed(state)
+            if status is not None:
+                return status, state
+            if interrupts.pending:
+                raise KeyboardInterrupt
+            state = solver.step(problem, state)
+            status = run.limits(state)
+    except NotFiniteError:
+        return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
+    except Exception:
+        if run.phase is Phase.POLISHING and not run.telling:  # the incumbent has converged
+            return Status.CONVERGED, state
+        raise
+    except KeyboardInterrupt:
+        if run.last_check != state.n_iter:
+            run.check(state)
+        return Status.INTERRUPTED, state
+
+
+def _beginning(run: Run, start: Point | State | None) -> tuple[Any, Status | None]:
+    """The first state: the start, if it is one, or the solver's at that point."""
+    if isinstance(start, State):
+        return start, None
+    problem, solver = run.problem, run.solver
+    first = problem.origin() if start is None else problem.projected(start)
+    state = solver.init(problem, first, run.within)
+    run.began_elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
+    return state, None
+
+
+def _resumption(run: Run, resume: Callable[[Stop], Waypoint]) -> tuple[Any, Status | None]:
+    here = resume(run.within)
+    return here.state, run.resumed(here)
+
+
+def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
+    """The state with the least gap of its own, for the problem itself."""
+    if not (isinstance(state, PricedState) and state.final):
+        return nearest
+    return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
+
+
+def _require_suitable(solver: Solver[Any], problem: Problem) -> None:
+    objection = solver.objection(problem)
+    if objection:
+        raise UnsuitableSolverError(f"solver {solver.name!r} cannot take this problem: {objection}")

@@ -1,0 +1,112 @@
+"""What a run tells its callbacks, and the state it resumes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import PricedState, State
+
+__all__ = ["OfInnerRun", "Phase", "Report", "Waypoint"]
+
+
+class Phase(Enum):
+    """What a run does; it ends with a `Status`.
+
+    ========== ================================================ ============================
+    phase      event                                            next
+    ========== ================================================ ============================
+    searching  a certificate meets ``tol``                      polishing
+    searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
+    searching  the relative change rule is met                  ended: SETTLED
+    searching  the limit of iterations or of time is reached    ended, after a certificate
+    searching  the solver raises `NotFiniteError`               ended: DIVERGED
+    polishing  a step is left, and the solver can take it       polishing
+    polishing  no step is left, or a step raises                ended: CONVERGED
+    any        Ctrl-C, or an interruption within a step         ended: INTERRUPTED
+    ========== ================================================ ============================
+    """
+
+    SEARCHING = "searching"
+    POLISHING = "polishing"
+
+
+@dataclass(frozen=True, eq=False)
+class Waypoint:
+    """The state of a run before a certificate, from which it resumes bit for bit.
+
+    Attributes
+    ----------
+    state : State
+    nearest : PricedState, optional
+        The state with the least gap of its own.
+    best, highest : Gap, optional
+        The best point, and the highest lower bound.
+    believed : bool
+        The best point was certified with scores that the solver updates.
+    began_elsewhere : bool
+        The solver did not start at the given point.
+    last_progress, last_check, last_told : int
+        Iterations.
+    settled, polished : int
+        Iterations in a row that met the relative change rule; polishing steps.
+    phase : Phase
+    seconds, passes : float
+        Spent so far.
+    """
+
+    state: State
+    nearest: PricedState | None
+    best: Gap | None
+    highest: Gap | None
+    believed: bool
+    began_elsewhere: bool
+    last_progress: int
+    last_check: int
+    last_told: int
+    settled: int
+    polished: int
+    phase: Phase
+    seconds: float
+    passes: float
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The argument of callbacks, after each certificate.
+
+    Attributes
+    ----------
+    n_iter : int
+    n_passes, seconds : float
+    gap : Gap
+    state : State
+    solver : str
+    tol : float
+    waypoint : Waypoint
+        The state of the run before this certificate, for `minimize` to resume from.
+    inner : bool
+        The report is of a run within a step of the main run.
+    """
+
+    n_iter: int
+    n_passes: float
+    seconds: float
+    gap: Gap
+    state: State
+    solver: str
+    tol: float
+    waypoint: Waypoint
+    inner: bool = False
+
+
+@dataclass(frozen=True)
+class OfInnerRun:
+    """Tells a callback of a run within a step."""
+
+    callback: Callable[[Report], object]
+
+    def __call__(self, report: Report) -> object:
+        return self.callback(replace(report, inner=True))

@@ -1,0 +1,209 @@
+"""The bookkeeping of a run: when to certify, what to keep, when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from proxmargin.certificates.gap import Gap
+from proxmargin.compiled.clock import clock
+from proxmargin.loop.incumbent import Certify, Incumbent
+from proxmargin.loop.outcome import Status
+from proxmargin.loop.report import OfInnerRun, Phase, Report, Waypoint
+from proxmargin.loop.solver import PricedState, Solver, State
+from proxmargin.loop.stopping import Stop
+from proxmargin.problem import Point, Problem
+from proxmargin.runtime.interrupts import interrupts
+
+__all__ = ["Run"]
+
+# a solver stalls when its best gap has not fallen by a factor over half of its iterations
+STALL_FACTOR = 0.99  # that counts as progress
+STALL_ITERATIONS = 10_000  # at least
+
+
+class Run:
+    """The bookkeeping of one minimisation: clock, passes, phase, incumbent, stall counter."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        stop: Stop,
+        certify: Certify,
+        known: Gap | None,
+    ) -> None:
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.within = replace(stop, callbacks=tuple(map(OfInnerRun, stop.callbacks)))
+        self.started = perf_counter()
+        self.first_pass = problem.design.ledger.passes
+        self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
+        self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
+        self.phase = Phase.SEARCHING
+        self.began_elsewhere = False
+        self.last_progress = 0
+        self.last_check = self.last_told = -1
+        self.nearest: PricedState | None = None
+        self.settled = 0
+        self.telling = False
+        self.polished = 0
+        self.most_polishing = solver.polishing_of(problem) if stop.polish else 0
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    @property
+    def passes(self) -> float:
+        return self.problem.design.ledger.passes - self.first_pass
+
+    # -- reports and checkpoints
+
+    def waypoint(self, state: State) -> Waypoint:
+        """The state of the run, for a checkpoint."""
+        noted = {name: getattr(self, name) for name in _NOTED}
+        noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
+        return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
+
+    def resumed(self, here: Waypoint) -> Status | None:
+        """Restore a waypoint; the status that its last iteration ended with, if any."""
+        for name in _NOTED:
+            setattr(self, name, getattr(here, name))
+        for name in _OF_THE_INCUMBENT:
+            setattr(self.incumbent, name, getattr(here, name))
+        self.started -= here.seconds
+        self.first_pass -= here.passes
+        return self._settled_status()
+
+    def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
+        name, tol = self.solver.name, self.stop.tol
+        self.telling = True  # what a callback raises is not for the loop to handle
+        for callback in self.stop.callbacks:
+            callback(Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here))
+        self.telling = False
+
+    # -- when to certify
+
+    def is_late(self, state: State, status: Status | None) -> bool:
+        """Whether this certificate is the last one."""
+        return status is not None or state.finished or state.n_iter >= self.limit
+
+    def is_due(self, state: State) -> bool:
+        told = max(self.last_check, self.last_told)
+        return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
+
+    def needs_certificate(self, state: State, status: Status | None) -> bool:
+        """Whether the run depends on a certificate now, beyond reports."""
+        if self.phase is Phase.POLISHING or state.claims or self.is_late(state, status):
+            return True
+        return self.is_due(state) and not self.solver.prices
+
+    def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
+        """The state after a certificate, and the status that ends the run, if one does."""
+        here, late = self.waypoint(state), self.is_late(state, status)
+        if late and self.nearest is not None and self.nearest is not state:
+            self.check(self.nearest)  # its gap may meet the run's tolerance, if not the solver's
+        gap = self.check(state)
+        self.last_check = state.n_iter
+        self.tell(state, gap, here)
+        del here  # and the gaps that were the best until now
+        if status is not Status.TIME_LIMIT:  # `observe` may prepare the next step, which takes time
+            state = self.solver.observe(self.problem, state, gap)
+        status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
+        return state, Status.INTERRUPTED if state.interrupted else status
+
+    def glimpsed(self, state: State) -> None:
+        """Report a certificate that the run does not depend on."""
+        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
+        self.last_told = state.n_iter
+
+    def check(self, state: State) -> Gap:
+        gap = self.incumbent.check(state)
+        if not self.incumbent.fall >= STALL_FACTOR:
+            self.last_progress = state.n_iter
+        return gap
+
+    # -- transitions
+
+    def verdict(self, state: State, gap: Gap) -> Status | None:
+        """The status that ends the run after a certificate, or None to go on (`Phase`)."""
+        if self.stop.change is None and gap.relative_gap <= self.stop.tol:
+            self.phase = Phase.POLISHING
+        if self.phase is Phase.POLISHING:
+            return None if self._polishes(state, gap) else Status.CONVERGED
+        return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
+
+    def is_stalled(self, state: State) -> bool:
+        idle = state.n_iter - self.last_progress
+        return state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2)
+
+    def _polishes(self, state: State, gap: Gap) -> bool:
+        """Whether one more polishing step is to follow; counts it. A start is not polished."""
+        ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
+        late = state.n_iter >= self.limit or clock() >= self.stop.deadline
+        if ended or late or self.polished >= self.most_polishing:
+            return False
+        self.polished += 1
+        return True
+
+    def limits(self, state: State) -> Status | None:
+        """The status that ends the run after any iteration, or None to go on."""
+        if state.interrupted:
+            return Status.INTERRUPTED
+        change = self.stop.change
+        if change is not None:
+            met = change.met(state.objective_change, state.point_change)
+            self.settled = self.settled + 1 if met else 0
+            if self._settled_status():
+                return Status.SETTLED
+        if state.n_iter >= self.limit:
+            return Status.ITERATION_LIMIT
+        if clock() >= self.stop.deadline:
+            return Status.TIME_LIMIT
+        return None
+
+    def _settled_status(self) -> Status | None:
+        change = self.stop.change
+        return Status.SETTLED if change is not None and self.settled >= change.times else None
+
+    def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
+        """The best point and the status of the run.
+
+        A run that failed returns nothing worse than the start, which the solver may not have used.
+        """
+        incumbent = self.incumbent
+        incumbent.confirm()
+        failed = status not in (Status.CONVERGED, Status.SETTLED)
+        nothing = incumbent.best is None or not incumbent.best.is_finite
+        if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
+            incumbent.consider(start)
+        best = incumbent.best
+        assert best is not None
+        if interrupts.pending:
+            return best, Status.INTERRUPTED
+        met = self.stop.change is None and best.relative_gap <= self.stop.tol
+        return best, Status.CONVERGED if status is Status.STALLED and met else status
+
+
+# the first that a certificate shows ends the search
+ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
+    Status.DIVERGED: lambda run, state, gap: not np.isfinite(gap.primal),
+    Status.ROUNDED: lambda run, state, gap: (
+        run.stop.change is None and gap.is_rounding(run.stop.tol)
+    ),
+    Status.STALLED: lambda run, state, gap: run.is_stalled(state),
+    Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,
+}
+
+
+# fields of a waypoint that are attributes of the incumbent, and of the run
+_OF_THE_INCUMBENT = ("best", "highest", "believed")
+_NOTED = tuple(
+    field.name
+    for field in fields(Waypoint)
+    if field.name not in ("state", "seconds", "passes", *_OF_THE_INCUMBENT)
+)

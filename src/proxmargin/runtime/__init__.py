@@ -1,0 +1,1 @@
+"""The process: files written whole, signals, threads, the speed of BLAS, memoised results."""

@@ -1,0 +1,68 @@
+"""Where paths start: the least strength without coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from proxmargin import (
+    ElasticNetSVC,
+    HuberizedSVC,
+    MarginClassifier,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+    alpha_max,
+    margin_path,
+)
+from proxmargin.paths import alpha_grid
+
+ESTIMATORS = (HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("standardize", [False, True])
+def test_all_coefficients_vanish_just_above_alpha_max_and_not_just_below(kind, standardize, data):
+    X, y = data
+    X = X / X.std(axis=0)
+    model = kind(l1_ratio=0.7, standardize=standardize, tol=1e-10)
+    alpha = alpha_max(model, X, y)
+    above = model.set_params(alpha=1.001 * alpha).fit(X, y).coef_
+    below = model.set_params(alpha=0.999 * alpha).fit(X, y).coef_
+    assert not above.any()
+    assert below.any()
+
+
+def test_alpha_max_counts_weights_like_repeated_samples():
+    X, y = load_breast_cancer(return_X_y=True)
+    times = np.random.default_rng(0).integers(1, 4, y.size)
+    model = HuberizedSVC(standardize=True)
+    repeated = alpha_max(model, X.repeat(times, axis=0), y.repeat(times))
+    assert alpha_max(model, X, y, times) == pytest.approx(repeated, rel=1e-12)
+
+
+def test_alpha_max_of_a_ridge_penalty_is_infinite_and_its_path_still_has_a_grid(data):
+    model = SquaredHingeSVC(l1_ratio=0.0, standardize=True)
+    assert alpha_max(model, *data) == np.inf
+    path = margin_path(model, *data, n_alphas=3, eps=0.1)
+    start = alpha_max(SquaredHingeSVC(l1_ratio=1e-3, standardize=True), *data)
+    np.testing.assert_allclose(path.alphas, start * np.geomspace(1, 0.1, 3))
+    assert (path.n_nonzero == data[0].shape[1]).all()
+
+
+def test_features_without_any_relation_still_give_a_grid():
+    X, y = np.ones((6, 2)), np.array([0, 1] * 3)
+    assert alpha_max(HuberizedSVC(standardize=True), X, y) == 0.0
+    grid = alpha_grid(HuberizedSVC(standardize=True), X, y, n_alphas=2, eps=0.1)
+    np.testing.assert_allclose(grid, [1.0, 0.1])
+
+
+@pytest.mark.parametrize("option", [{"n_alphas": 0}, {"eps": 0.0}, {"eps": 2.0}])
+def test_an_unusable_grid_is_refused(option):
+    with pytest.raises(ValueError, match=next(iter(option))):
+        margin_path(HuberizedSVC(), *load_wine(return_X_y=True), **option)
+
+
+def test_an_estimator_without_alpha_is_refused():
+    with pytest.raises(TypeError, match="MarginClassifier has none"):
+        alpha_max(MarginClassifier(), *load_wine(return_X_y=True))
