@@ -280,6 +280,9 @@ def test_paths_and_grids_are_those_of_single_fits() -> None:
     )
     assert path.alphas[0] == alpha_max(model, data.X, data.y, data.weights, data.offset)
     assert path.n_nonzero[0] == 0 < path.n_nonzero[-1]
+    scores = path.scores(data.X, data.offset)
+    np.testing.assert_allclose(scores, path.scores(data.X) + data.offset, atol=1e-12)
+    np.testing.assert_array_equal(path.predict(data.X, data.offset), scores > 0)
     settings = [{"alpha": float(alpha)} for alpha in path.alphas]
     grid = fitted_grid(model, settings, data.X, data.y, **data.given)
     for k, found in enumerate(grid):

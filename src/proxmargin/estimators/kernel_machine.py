@@ -495,6 +495,9 @@ def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -
 class RegularizedMachine(KernelMachine):
     """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
 
+    norm_share: ClassVar[float] = 0.0
+    """The share of the penalty that is a norm, and not half a square."""
+
     def __init__(
         self,
         C: float = 1.0,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
@@ -40,6 +41,8 @@ from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
 
 __all__ = ["MulticlassSVC"]
+
+Array = NDArray[np.float64]
 
 _SOLVERS = (
     "'linear-program', 'multiplier-newton', 'ssnal', 'ssnal-ws', 'fbpd', "
@@ -203,6 +206,11 @@ class MulticlassSVC(MarginEstimator):
             return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), strength)
         return ElasticNet.from_mixture(strength, self.norm_share)
 
+    def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
+        if self.penalty in GROUP_NORMS:
+            return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), 1.0)
+        return ElasticNet(1.0, 0.0)
+
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         (loss,) = self._losses(targets, design, joint=True)
         penalty = joined(self._penalty(targets, design), loss)
@@ -282,10 +290,10 @@ class MulticlassSVC(MarginEstimator):
             solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
         )
 
-    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
         if assembly.targets.classes.size == 2:
             solutions = [replace(s, point=self._difference(s.point)) for s in solutions]
-        super()._publish(assembly, solutions)
+        return super()._published(assembly, solutions)
 
     def _difference(self, point: Point) -> Point:
         """Of two classes, what decides between them: its margin is one where the loss is zero."""
