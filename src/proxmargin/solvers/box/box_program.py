@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.losses.box import Box
-from proxmargin.problem import Problem
+from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 
@@ -23,6 +23,7 @@ __all__ = [
     "has_ridge",
     "live_samples",
     "program_of",
+    "size_objection",
     "system_work",
 ]
 
@@ -71,6 +72,17 @@ class BoxProgram(NamedTuple):
     def pulled(self, dual: Array) -> Array:
         """``X' dual``, (n_features,)."""
         return self.design.adjoint(dual[:, None])[:, 0]
+
+    def point(self, problem: Problem, coef: Array, free: Array) -> Point:
+        """Coefficients and free parameters of the program, as those of the centred problem."""
+        intercept = self.coef_unit * free[:1] if problem.fits_intercept else np.zeros(1)
+        return Point(self.coef_unit * coef[:, None], intercept)
+
+    def dual_point(self, problem: Problem, dual: Array) -> Array:
+        """The dual point of the problem, (n_samples, 1), for coordinates ``a``."""
+        found = np.zeros((problem.design.n_samples, 1))
+        found[live_samples(problem), 0] = -self.dual_unit * self.signs * dual
+        return found
 
     @property
     def is_wide(self) -> bool:
@@ -147,6 +159,17 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
         return coef, free, program.scores(coef) + program.borders @ free, dual
 
     return solve
+
+
+def size_objection(problem: Problem) -> str | None:
+    """Why the matrix of the program's systems is too large, or None."""
+    size = min(problem.design.n_samples, problem.design.n_features)
+    if size <= LARGEST:
+        return None
+    return (
+        f"it factorises a matrix over samples or features, of which there may be {LARGEST} at "
+        f"most, and the smaller number here is {size}"
+    )
 
 
 def has_ridge(problem: Problem) -> bool:
