@@ -66,8 +66,8 @@ class CVDisplay:
             text = f"{label}: {name}={strength:.3g}"
             ax.axvline(strength, color="0.3", linestyle=line, label=text)
         show_strengths(ax, name, model.strength.falls)
-        what = "negated mean loss" if model.scoring is None else str(model.scoring)
-        ax.set_ylabel(f"{what}, mean and standard error over {scores.shape[2]} folds")
+        what = "negated loss" if model.scoring is None else str(model.scoring)
+        ax.set_ylabel(f"{what}, mean ± standard error of {scores.shape[2]} folds")
         ax.spines[["top", "right"]].set_visible(False)
         if hasattr(model, "path_"):
             count_features(ax, model.path_.strengths, model.path_.n_nonzero)
