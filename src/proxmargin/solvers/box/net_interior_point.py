@@ -13,14 +13,12 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import program_of
 from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
 from proxmargin.solvers.linear_algebra import inverse_of
+from proxmargin.traits import Trait
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
 
@@ -146,8 +144,8 @@ class NetInteriorPoint(Solver[NetCentral]):
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
-        net = isinstance(problem.penalty, ElasticNet | Ridge) and problem.penalty.l2 > 0
-        if not (net and isinstance(problem.intercept, Ridge | Pinned)):
+        net = Trait.UNIFORM_NET in problem.penalty.traits and problem.penalty.l2 > 0
+        if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > MAX_ENTRIES or p > MAX_FEATURES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,10 +171,17 @@ class _EveryMargin(HingeRows):
         return shortfalls
 
 
+@singledispatch
 def hinge_rows(loss: Loss) -> HingeRows | None:
     """The rows of a loss that is a sum of hinges; None for another."""
-    if isinstance(loss, CrammerSinger):
-        return _WorstClass(loss)
-    if isinstance(loss, MarginSum) and loss.phi.is_hinge:
-        return _EveryMargin(loss)
     return None
+
+
+@hinge_rows.register
+def _of_classes(loss: CrammerSinger) -> HingeRows:
+    return _WorstClass(loss)
+
+
+@hinge_rows.register
+def _of_margins(loss: MarginSum) -> HingeRows | None:
+    return _EveryMargin(loss) if loss.phi.is_hinge else None
