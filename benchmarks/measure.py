@@ -257,9 +257,11 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def workers(peers: Sequence[Peer], limits: Limits) -> Iterator[dict[str, Worker]]:
+def workers(
+    peers: Sequence[Any], limits: Limits, bench: type[Bench] = Bench
+) -> Iterator[dict[str, Worker]]:
     """A worker per peer, by name; all closed at the end."""
-    crew = {peer.name: Worker(peer, limits) for peer in peers}
+    crew = {peer.name: Worker(peer, limits, bench=bench) for peer in peers}
     try:
         yield crew
     finally:

@@ -33,7 +33,7 @@ PATIENCE_CERTIFICATES = 12  # without progress and of rounding, until the method
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetCentral(State):
-    """The state of `NetInteriorPoint`; boxes are those of the samples, then of the features.
+    """The state of `NetInteriorPoint`; boxes are those of the samples, the l1 norm and the bounds.
 
     Attributes
     ----------
@@ -62,12 +62,15 @@ class _Boxes(NamedTuple):
     """``<ridge, t^2>/2 + pull't + sum_i max_{0 <= a <= caps_i} {a (goal_i - m_i) - bends_i a^2/2}``
 
     for the variables t, coefficients in units of their features first; m are the margins and, with
-    an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``.
+    an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``. A bound of a
+    coefficient is a box without a cap: ``w <= u`` is ``max_{0 <= a} a (w - u)``.
 
     Attributes
     ----------
     rows : (n_samples, n_numbers)
         Of the margins.
+    owner, sign : (n_boxes - n_samples,)
+        The coefficient of each of the other boxes, and the sign that it has there.
     goal, caps, bends, units : (n_boxes,)
         Boxes have products in proportion to their units on the central path.
     pull, ridge : (n_numbers,)
@@ -76,6 +79,8 @@ class _Boxes(NamedTuple):
     """
 
     rows: Array
+    owner: NDArray[np.intp]
+    sign: Array
     goal: Array
     caps: Array
     bends: Array
@@ -85,27 +90,27 @@ class _Boxes(NamedTuple):
     scale: Array
 
     @property
-    def n_nets(self) -> int:
-        """Number of the boxes of coefficients."""
-        return self.goal.size - len(self.rows)
+    def nets(self) -> slice:
+        """The boxes of the l1 norm."""
+        n = len(self.rows)
+        return slice(n, n + self.scale.size)
 
     def margins(self, at: Array) -> Array:
-        return np.concatenate([self.rows @ at, at[: self.n_nets]])
+        return np.concatenate([self.rows @ at, self.sign * at[self.owner]])
 
     def pulled(self, dual: Array) -> Array:
         """The transpose of `margins`."""
-        n = len(self.rows)
-        pulled: Array = self.rows.T @ dual[:n]
-        pulled[: self.n_nets] += dual[n:]
+        n, size = self.rows.shape
+        alone = np.bincount(self.owner, self.sign * dual[n:], size)
+        pulled: Array = self.rows.T @ dual[:n] + alone
         return pulled
 
     def matrix(self, theta: Array) -> Array:
         """Curvature of the numbers for boxes with that curvature."""
-        n = len(self.rows)
+        n, size = self.rows.shape
         matrix: Array = self.rows.T @ (theta[:n, None] * self.rows)
-        diagonal = np.einsum("ii->i", matrix)
-        diagonal += self.ridge
-        diagonal[: self.n_nets] += theta[n:]
+        alone = np.bincount(self.owner, theta[n:], size)
+        np.einsum("ii->i", matrix)[:] += self.ridge + alone
         return matrix
 
 
@@ -124,9 +129,9 @@ class NetInteriorPoint(Solver[NetCentral]):
 
     Numbers are coefficients times ``hypot(largest entry, root of the ridge)`` of their feature: its
     steps do not depend on the units of the features, be they any orders apart. The l1 norm is a
-    box for each coefficient, as a hinge is one for each sample. Products of complementary pairs
-    are in proportion to what a box can hold, which is next to nothing where the penalty is weak
-    in these units.
+    box for each coefficient, as a hinge is one for each sample, and so is each finite bound.
+    Products of complementary pairs are in proportion to what a box can hold, which is next to
+    nothing where the penalty is weak in these units.
 
     Notes
     -----
@@ -144,7 +149,7 @@ class NetInteriorPoint(Solver[NetCentral]):
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
-        net = Trait.UNIFORM_NET in problem.penalty.traits and problem.penalty.l2 > 0
+        net = Trait.NET in problem.penalty.traits and problem.penalty.l2 > 0
         if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
@@ -159,12 +164,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         """At zero coefficients, on the central path as far as that is known."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
-        below = np.full(boxes.goal.size, FIRST_SLACK)
+        # zero is within the bounds, which are negative goals
+        below = np.where(boxes.goal < 0.0, -boxes.goal, FIRST_SLACK)
         above = np.where(capped, below + boxes.goal, 0.0)
-        flat = boxes.goal == 0.0
+        flat = capped & (boxes.goal == 0.0)
         below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
         share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
-        dual = np.where(capped, boxes.caps * share, boxes.units)
+        dual = np.where(capped, boxes.caps * share, FIRST_SLACK * boxes.units / below)
         return NetCentral(
             at=np.zeros_like(boxes.pull),
             dual=dual,
@@ -193,8 +199,10 @@ class NetInteriorPoint(Solver[NetCentral]):
         program, boxes = program_of(problem), _boxes_of(problem)
         p = boxes.scale.size
         numbers = np.where(_is_zero(boxes, state), 0.0, state.at[:p])
+        net = problem.penalty.net(p)
         point = program.point(problem, numbers / boxes.scale, state.at[p:])
-        return problem.centred.point(point.coef, point.intercept)
+        within = np.clip(point.coef, net.lower[:, None], net.upper[:, None])
+        return problem.centred.point(within, point.intercept)
 
     def dual(self, problem: Problem, state: NetCentral) -> Array:
         program = program_of(problem)
@@ -222,24 +230,31 @@ def _boxes_of(problem: Problem) -> _Boxes:
 def _new_boxes(problem: Problem) -> _Boxes:
     program = program_of(problem)
     n, p = program.design.n_samples, program.design.n_features
-    data = program.design.dense_columns(np.arange(p))
-    scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(program.l2))
-    l1 = problem.penalty.l1
-    pulls = np.full(p if l1 else 0, l1 / program.dual_unit)
-    pulls /= scale[: pulls.size]
-    caps = np.concatenate([program.caps, 2.0 * pulls])
+    net = problem.penalty.net(p)
+    l1, l2 = net.l1 / program.dual_unit, net.l2 / program.dual_unit
+    fixed = net.lower == net.upper  # at zero: no interior, and nothing to see of such a feature
+    data = np.where(fixed, 0.0, program.design.dense_columns(np.arange(p)))
+    scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(l2))
+    pulls = l1 / scale
+    low = np.flatnonzero(np.isfinite(net.lower) & ~fixed)
+    high = np.flatnonzero(np.isfinite(net.upper) & ~fixed)
+    selected = np.arange(p if l1.any() else 0)
+    bounds = np.concatenate([scale[low] * net.lower[low], -scale[high] * net.upper[high]])
+    caps = np.concatenate([program.caps, 2.0 * pulls[selected], np.full(bounds.size, np.inf)])
     units = np.minimum(caps, 1.0)
     endless = np.flatnonzero(np.isinf(program.caps))
     units[endless] = FIRST_SLACK / program.bends[endless]
-    free = np.zeros(program.pull.size)
+    alone = selected.size + bounds.size
     return _Boxes(
         rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
-        goal=np.concatenate([np.full(n, program.goal), np.zeros(pulls.size)]),
+        owner=np.concatenate([selected, low, high]),
+        sign=np.concatenate([np.ones(selected.size + low.size), np.full(high.size, -1.0)]),
+        goal=np.concatenate([np.full(n, program.goal), np.zeros(selected.size), bounds]),
         caps=caps,
-        bends=np.concatenate([program.bends, np.zeros(pulls.size)]),
+        bends=np.concatenate([program.bends, np.zeros(alone)]),
         units=units,
-        pull=np.concatenate([pulls if pulls.size else np.zeros(p), free + program.pull]),
-        ridge=np.concatenate([(np.sqrt(program.l2) / scale) ** 2, program.ridge]),
+        pull=np.concatenate([pulls, program.pull]),
+        ridge=np.concatenate([(np.sqrt(l2) / scale) ** 2, program.ridge]),
         scale=scale,
     )
 
@@ -284,8 +299,8 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> Net
 
 def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
     """Which coefficients are zero, up to how far the method has come: their boxes are open."""
-    p, nets = boxes.scale.size, slice(len(boxes.rows), None)
-    if not boxes.n_nets:
+    p, nets = boxes.scale.size, boxes.nets
+    if not boxes.pull[:p].any():
         return np.zeros(p, dtype=bool)
     numbers = np.abs(state.at[:p])
     open_share = np.minimum(state.dual[nets], state.room[nets]) / boxes.caps[nets]
