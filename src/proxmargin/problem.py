@@ -119,10 +119,20 @@ class Problem(Remembers):
 
     @property
     def margins(self) -> MarginSum:
-        """The loss of a problem with `Trait.MARGINS`."""
-        if not isinstance(self.loss, MarginSum):
+        """The loss of a problem with `Trait.MARGINS`, of scores with the `offset` added."""
+        loss = self.loss.unshifted
+        if not isinstance(loss, MarginSum):
             raise TypeError(f"{self.loss!r} is no sum of losses of margins")
-        return self.loss
+        return loss
+
+    @cached_property
+    def offset(self) -> Array:
+        """What the loss of one column of scores adds to them, (n_samples,)."""
+        return self.loss.offset[:, 0]
+
+    @cached_property
+    def largest_offset(self) -> float:
+        return float(np.max(np.abs(self.loss.offset), initial=0.0))
 
     @property
     def ball(self) -> Ball:

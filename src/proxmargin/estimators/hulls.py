@@ -44,6 +44,8 @@ MAX_PROGRAM_ENTRIES = 2_000_000  # of the linear program solved to state the lea
 class _NuMachine(KernelMachine):
     """Parameters of the two: ``nu`` and the norm of the weight vector."""
 
+    _without_offset = "its scores are distances from a hyperplane, up to a factor"
+
     def __init__(
         self,
         nu: Any = "auto",
@@ -147,13 +149,11 @@ class NuSVC(_NuMachine):
     # the nu that replaces 'auto' where that leaves no margin, by the signs of the classes
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
-    def _fit_recorded(
-        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
-    ) -> None:
+    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         try:
             while True:  # all tries within the same limits
                 try:
-                    super()._fit_recorded(X, y, sample_weight, journal, stop)
+                    super()._fit_recorded(X, targets, journal, stop)
                     return
                 except _MarginlessError as error:
                     self._instead = {**self._instead, error.signs: error.nu}

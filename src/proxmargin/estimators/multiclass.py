@@ -126,6 +126,7 @@ class MulticlassSVC(MarginEstimator):
     """
 
     multi_class = "joint"
+    _without_offset = "it has a score for each class, also of two"
 
     def __init__(
         self,

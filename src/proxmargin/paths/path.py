@@ -125,23 +125,27 @@ class Path:
         model.n_iter_ = max(model.certificate_.n_iter, 1)
         return model
 
-    def scores(self, X: Any) -> Array:
+    def scores(self, X: Any, offset: Any = None) -> Array:
         """``decision_function`` of every model: (n_strengths, n_samples[, n_classes]).
 
         One product with the data, of the features that any model has.
         """
-        design, stacked = as_design(validated_features(self.template, X)), self._stacked()
+        X = validated_features(self.template, X)
+        offset = self.template._checked_offset(offset, X, self.classes)
+        design, stacked = as_design(X), self._stacked()
         used = np.unique(stacked.indices).astype(np.intp)
         if used.size < design.n_features:
             design, stacked = design.columns(used), stacked[:, used]
         flat = design.scores(np.ascontiguousarray(stacked.toarray().T))
         count, rows = self.intercepts.shape
         scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
-        return scores[:, :, 0] if rows == 1 else scores
+        if rows > 1:
+            return scores
+        return scores[:, :, 0] if offset is None else scores[:, :, 0] + offset
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score by every model, (n_strengths, n_samples)."""
-        scores = self.scores(X)
+        scores = self.scores(X, offset)
         codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
         return np.asarray(self.classes[codes])
 
@@ -182,6 +186,7 @@ def margin_path(
     eps: float = 1e-3,
     stop_at: float | None = None,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Path:
     """Fit the model for many strengths, from the strongest penalty, each from the last solution.
 
@@ -192,7 +197,7 @@ def margin_path(
     ----------
     estimator : an estimator with ``alpha`` and ``l1_ratio``, or a linear one with ``C``
         Is not changed. Its ``tol``, ``max_iter`` and ``time_limit`` hold for every single fit.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
     alphas : (n_alphas,), optional
         In any order. By default ``n_alphas`` numbers in geometric progression from `alpha_max`
@@ -240,7 +245,7 @@ def margin_path(
     template = unfitted(estimator)
     strength = strength_of(template)
     given = _given(strength, {"alpha": alphas, "C": Cs})
-    assembly = template._assemble(X, y, sample_weight)
+    assembly = template._assemble(X, y, sample_weight, offset)
     grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
     order = strength.order(grid)
     progress = Progress(

@@ -19,7 +19,12 @@ OF_THE_PROBLEM = {"tol", *(name for model in MODELS.values() for name in model.p
 
 
 def fitted_grid(
-    estimator: Any, settings: Sequence[Mapping[str, Any]], X: Any, y: Any, sample_weight: Any = None
+    estimator: Any,
+    settings: Sequence[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    offset: Any = None,
 ) -> Iterator[Any]:
     """A fitted copy of the estimator for each of the settings, in their order.
 
@@ -33,18 +38,19 @@ def fitted_grid(
     estimator : estimator
         Is not changed.
     settings : sequence of parameters by name
-    X, y, sample_weight
-        As for ``estimator.fit``.
+    X, y, sample_weight, offset
+        As for ``estimator.fit``, which is given no offset that is None.
     """
     assembly, before = None, estimator
+    shift = {} if offset is None else {"offset": offset}
     for each in settings:
         model = clone(estimator).set_params(**each)
         if not _shares_data(model, each):
-            yield model.fit(X, y, sample_weight=sample_weight)
+            yield model.fit(X, y, sample_weight=sample_weight, **shift)
             continue
         with interrupts:
             if assembly is None:
-                assembly, starts = model._assemble(X, y, sample_weight), None
+                assembly, starts = model._assemble(X, y, sample_weight, offset), None
             else:
                 model = copy(before).set_params(**model.get_params(deep=False))
                 assembly = model._reassembled(assembly)

@@ -123,7 +123,7 @@ class Facts:
         design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
         dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
         furthest = problem.penalty.conjugate_gradient(design.adjoint(dual))
-        beyond = np.abs(design.scores(furthest)) > box.goal
+        beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.goal)
         return float(beyond.mean()) <= FEW_BEYOND_MARGINS
 
     @property

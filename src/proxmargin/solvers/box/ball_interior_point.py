@@ -164,8 +164,8 @@ class BallInteriorPoint(Solver[BallCentral]):
         """At zero coefficients, with complementary products of one size."""
         region = _region_of(problem)
         program, p = region.program, region.program.design.n_features
-        below = np.full(program.caps.size, max(-program.goal, 0.0) + FIRST_SLACK)
-        above = np.full(program.caps.size, max(program.goal, 0.0) + FIRST_SLACK)
+        below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
+        above = np.maximum(program.goal, 0.0) + FIRST_SLACK
         box = [program.caps * (above / (below + above)), program.caps * (below / (below + above))]
         beside = [below, above]
         if not np.isfinite(program.caps[0]):

@@ -164,9 +164,11 @@ class NetInteriorPoint(Solver[NetCentral]):
         """At zero coefficients, on the central path as far as that is known."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
-        # zero is within the bounds, which are negative goals
-        below = np.where(boxes.goal < 0.0, -boxes.goal, FIRST_SLACK)
-        above = np.where(capped, below + boxes.goal, 0.0)
+        # zero is within the bounds, which are negative goals without a cap
+        margins = np.arange(boxes.goal.size) < len(boxes.rows)
+        slack = np.where(margins | (boxes.goal == 0.0), FIRST_SLACK, 0.0)
+        below = slack + np.maximum(-boxes.goal, 0.0)
+        above = np.where(capped, slack + np.maximum(boxes.goal, 0.0), 0.0)
         flat = capped & (boxes.goal == 0.0)
         below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
         share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
@@ -229,7 +231,7 @@ def _boxes_of(problem: Problem) -> _Boxes:
 
 def _new_boxes(problem: Problem) -> _Boxes:
     program = program_of(problem)
-    n, p = program.design.n_samples, program.design.n_features
+    p = program.design.n_features
     net = problem.penalty.net(p)
     l1, l2 = net.l1 / program.dual_unit, net.l2 / program.dual_unit
     fixed = net.lower == net.upper  # at zero: no interior, and nothing to see of such a feature
@@ -249,7 +251,7 @@ def _new_boxes(problem: Problem) -> _Boxes:
         rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
         owner=np.concatenate([selected, low, high]),
         sign=np.concatenate([np.ones(selected.size + low.size), np.full(high.size, -1.0)]),
-        goal=np.concatenate([np.full(n, program.goal), np.zeros(selected.size), bounds]),
+        goal=np.concatenate([program.goal, np.zeros(selected.size), bounds]),
         caps=caps,
         bends=np.concatenate([program.bends, np.zeros(alone)]),
         units=units,

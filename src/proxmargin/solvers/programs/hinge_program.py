@@ -43,7 +43,7 @@ class _Triplets(NamedTuple):
 class HingeProgram:
     """A problem as a linear program, in units of the strength of its penalty:
 
-        min  costs'xi + cost'a   s.t.   xi_c(r) + gains_r'(X sum_c a_c A_c + 1 b')_i(r) >= 1,
+        min  costs'xi + cost'a   s.t.   xi_c(r) + gains_r'(X sum_c a_c A_c + 1 b')_i(r) >= goals_r,
 
     with ``xi, a >= 0`` and free intercepts b (`HingeRows`, `GaugeColumns`). A budget for the loss
     takes the place of the costs of xi:  ``costs'xi <= budget + e``, e >= 0 at the `price`.
@@ -109,7 +109,7 @@ class HingeProgram:
             lower=lower,
             upper=np.full(size[1], np.inf),
             matrix=sparse.csc_array((entries.values, (entries.rows, entries.columns)), shape=size),
-            row_lower=np.concatenate([sums, budget, np.ones(rows.size)]),
+            row_lower=np.concatenate([sums, budget, self.rows.goals[rows]]),
             row_upper=np.concatenate([sums, np.full(self.limits + rows.size, np.inf)]),
         )
 
