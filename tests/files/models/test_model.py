@@ -139,6 +139,7 @@ HOLD_DATA = (
     "LevelSet",
     "MarginSum",
     "ProxJacobian",
+    "Shifted",
     "SumToZeroGroups",
 )
 
