@@ -361,6 +361,19 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             losses = [Shifted(loss, targets.offset[:, None]) for loss in losses]
         return tuple(Problem(loss, joined(penalty, loss), design, intercept) for loss in losses)
 
+    def _loss_of_scores(self, targets: Targets, design: Design) -> Callable[[Array], float]:
+        """The loss of scores (n_samples, n_rows) as `decision_function` has them, summed over the
+        problems; ``design`` holds the samples."""
+        joint = targets.classes.size > 2 and self.multi_class == "joint"
+        losses = self._losses(targets, design, joint)
+        ends = np.cumsum([loss.n_outputs for loss in losses])[:-1]
+
+        def value(scores: Array) -> float:
+            parts = map(np.ascontiguousarray, np.split(scores, ends, axis=1))
+            return sum(loss.value(part) for loss, part in zip(losses, parts, strict=True))
+
+        return value
+
     def _check_parameters(self) -> None:
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
         check_choice("multi_class", self.multi_class, allowed)

@@ -56,6 +56,8 @@ class Path:
     certificates : list of Certificate or CertificateList
         What each model proves about its distance from the optimum.
     classes : (n_classes,)
+    scale : (n_features,)
+        Standard deviations of the features where they are standardised, else ones.
     template : estimator
         With the parameters that all models share; `model` fills it in.
     """
@@ -65,6 +67,7 @@ class Path:
     intercepts: Array
     certificates: list[Certificate | CertificateList]
     classes: NDArray[Any]
+    scale: Array
     template: MarginEstimator = field(repr=False)
 
     def __len__(self) -> int:
@@ -255,7 +258,7 @@ def margin_path(
         path = walked(template, assembly, grid[order], stop_at, progress.advance)
         if interrupts.pending:
             _note_interruption(path, grid)
-    warn_of_unmet(type(template).__name__, path.template.tol, [path])
+    warn_of_unmet(f"the {type(template).__name__} path", template.tol, path.certificates)
     return path.picked(np.argsort(order[: len(path)]))
 
 
@@ -293,20 +296,22 @@ def walked(
         intercepts=np.array(intercepts),
         certificates=certificates,
         classes=assembly.targets.classes,
+        scale=assembly.scale,
         template=template,
     )
 
 
-def warn_of_unmet(name: str, tol: float, paths: Sequence[Path]) -> None:
+def warn_of_unmet(
+    name: str, tol: float, certificates: Sequence[Certificate | CertificateList]
+) -> None:
     """One warning for all fits that stopped before their tolerance was met."""
-    certificates = [certificate for path in paths for certificate in path.certificates]
     gaps = [gap for certificate in certificates for gap in _unmet_gaps(certificate)]
     if gaps:
         short = sum(bool(_unmet_gaps(certificate)) for certificate in certificates)
         warnings.warn(
-            f"{short} of {len(certificates)} fits of the {name} path stopped before their "
-            f"tolerance was met; the worst is certified to be within a relative gap of "
-            f"{max(gaps):.2e} of its optimum (tol={tol:g})",
+            f"{short} of {len(certificates)} fits of {name} stopped before their tolerance was "
+            f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
+            f"optimum (tol={tol:g})",
             ConvergenceWarning,
             stacklevel=users_level(),
         )
