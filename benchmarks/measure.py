@@ -33,7 +33,9 @@ from benchmarks.objective import Floats, MarginLoss, Problem, relative_gap
 from benchmarks.peers.base import Fitted, Peer
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-TOY_ROWS, TOY_COLUMNS = 40, 30
+# a problem whose only purpose is to load and compile
+TOY_ROWS = 40
+TOY_COLUMNS = 30
 
 
 @dataclass(frozen=True)

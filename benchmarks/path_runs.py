@@ -19,7 +19,8 @@ from benchmarks.peers.remote import versions
 from benchmarks.report import RESULTS, write_section
 
 GOALS = (1e-4, 1e-6)
-WIDE_END, TALL_END = 0.05, 0.01  # the last strength over the first, for p > n and for others
+WIDE_END = 0.05  # the last strength over the first, for p > n
+TALL_END = 0.01  # the same for others
 
 
 def options(

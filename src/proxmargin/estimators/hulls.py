@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.base import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
@@ -231,7 +230,7 @@ class _MarginlessError(Exception):
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
     """The least and the largest nu; None if that takes too large a program or too long."""
     design = problem.design
-    most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else MAX_PROGRAM_ENTRIES
+    most = KERNEL_RANK**2 if design.kernel_matrix is not None else MAX_PROGRAM_ENTRIES
     if design.n_samples * design.n_features > most:
         return None
     try:

@@ -13,8 +13,6 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import program_of
@@ -152,7 +150,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
         net = Trait.NET in problem.penalty.traits and problem.penalty.l2 > 0
-        if not (net and isinstance(problem.intercept, Ridge | Pinned)):
+        if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > MAX_ENTRIES or p > MAX_FEATURES:

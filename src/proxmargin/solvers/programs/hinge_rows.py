@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,9 +187,20 @@ class _EveryMargin(HingeRows):
 
 def hinge_rows(loss: Loss) -> HingeRows | None:
     """The rows of a loss that is a sum of hinges; None for another."""
-    if isinstance(loss, CrammerSinger):
-        return _WorstClass(loss)
-    bare = loss.unshifted
-    if isinstance(bare, MarginSum) and bare.phi.is_hinge:
-        return _EveryMargin(bare, loss.offset)
+    return _rows_of(loss.unshifted, loss.offset)
+
+
+@singledispatch
+def _rows_of(loss: Loss, offset: Array) -> HingeRows | None:
+    """Of a loss of the scores plus ``offset``."""
     return None
+
+
+@_rows_of.register
+def _of_classes(loss: CrammerSinger, offset: Array) -> HingeRows | None:
+    return None if offset.any() else _WorstClass(loss)
+
+
+@_rows_of.register
+def _of_margins(loss: MarginSum, offset: Array) -> HingeRows | None:
+    return _EveryMargin(loss, offset) if loss.phi.is_hinge else None
