@@ -20,6 +20,7 @@ from proxmargin.cli import main, output
 from proxmargin.cli.failures import FAILED, INTERRUPTED, OK, USAGE, guarded
 from proxmargin.cli.wording import as_options
 from proxmargin.comparing.layout import Listing
+from proxmargin.selection.base import CrossValidated
 
 ROWS, COLUMNS = 200, 6
 
@@ -194,6 +195,21 @@ class TestCrossValidation:
         assert (model.alpha, model.l1_ratio) == (best["alpha"], best["l1_ratio"])
         assert main(arguments) == OK
         assert " *" in capsys.readouterr().out
+
+    def test_complete_folds_are_printed_after_ctrl_c(self, capsys, monkeypatch):
+        fitted = CrossValidated.fit
+
+        def interrupted(model, X, y):
+            fitted(model, X, y)
+            model.cv_scores_[:, 1, 2] = np.nan
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(CrossValidated, "fit", interrupted)
+        arguments = ["cv", "breast_cancer", "--model", "LogisticRegression", "-q", "--json"]
+        assert main([*arguments, "--n-strengths", "2", "--folds", "3"]) == INTERRUPTED
+        told = json.loads(capsys.readouterr().out)
+        assert told["complete_folds"] == 2
+        assert [len(row["folds"]) for row in told["scores"]] == [2, 2]
 
     @pytest.mark.parametrize(
         ("options", "words"),

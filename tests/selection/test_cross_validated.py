@@ -51,7 +51,9 @@ MODELS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["binary", "multiclass"])
+@pytest.fixture(
+    scope="module", params=["binary", pytest.param("multiclass", marks=pytest.mark.slow)]
+)
 def sets(request):
     return made(2 if request.param == "binary" else 3)
 

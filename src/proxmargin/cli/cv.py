@@ -56,7 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     check_plot(arguments.plot)
     model, table = _search(arguments), table_of(arguments)
-    model.fit(table.X, table.y)
+    try:
+        model.fit(table.X, table.y)
+    except KeyboardInterrupt:
+        if not _print_complete(arguments, model, table):
+            raise
+        return failures.interrupted()
     chosen = model.best_estimator_
     name_features(chosen, table.feature_names)
     with saved_first(arguments.output, lambda name: save_model(chosen, name)) as saved:
@@ -129,6 +134,27 @@ def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str |
     )
 
 
+def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> bool:
+    """The scores on the folds that were complete when the search was interrupted, if any."""
+    import numpy as np
+
+    if not hasattr(model, "cv_scores_"):
+        return False
+    complete = np.isfinite(model.cv_scores_).all(axis=(0, 1))
+    model.cv_scores_ = model.cv_scores_[:, :, complete]
+    if not complete.any():
+        return False
+    rows = _rows(model)
+    if arguments.json:
+        print_json(
+            {"data": table.describe(), "complete_folds": int(complete.sum()), "scores": rows}
+        )
+    else:
+        print_listing(_listing(rows))
+        print(f"\ninterrupted: {complete.sum()} of {complete.size} folds are complete")
+    return True
+
+
 def _rows(model: Any) -> list[dict[str, Any]]:
     """What there is of each strength, in the order of ``cv_results_``."""
     frame = model.cv_results_
@@ -144,7 +170,7 @@ def _rows(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _listing(rows: list[dict[str, Any]], chosen: int) -> Listing:
+def _listing(rows: list[dict[str, Any]], chosen: int | None = None) -> Listing:
     names = [name for name in rows[0] if name not in ("standard_error", "folds")]
     cells = [
         (

@@ -161,7 +161,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         templates = self._templates(template)
         assembly = templates[0]._assembled(data.X, data.targets) if self._is_linear else None
         grids = np.stack([self._grid(each, assembly) for each in templates])
-        fits = grids.size * len(folds) + self.refit * grids.shape[1]
+        last = 1 if assembly is None else grids.shape[1]
+        fits = grids.size * len(folds) + self.refit * last
         label = f"{type(self).__name__}: fits"
         progress = Progress(label, fits, shown=bool(self.verbose))
         with progress, quiet_threads(0):  # with more threads of BLAS, sums are other bits
