@@ -32,6 +32,8 @@ LAYERS = (
     ("inputs",),
     ("limits",),
     ("estimators", "paths"),
+    ("selection",),
+    ("displays",),
     ("comparing", "files"),
     ("cli", "__main__"),
 )

@@ -6,12 +6,14 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
-from proxmargin.cli.models import add_model_options, estimator_of
+from proxmargin.cli.models import add_model_options, estimator_of, name_features
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import print_json, print_listing
+from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
+    from proxmargin.files.tables.table import Table
     from proxmargin.paths import Path
 
 __all__ = ["register"]
@@ -33,12 +35,14 @@ def register(commands: Commands) -> None:
         metavar="SHARE",
         help="end where this share of the null model's loss is explained, such as 0.999",
     )
+    add_plot(parser, "the coefficients")
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from proxmargin.paths import margin_path
 
+    check_plot(arguments.plot)
     estimator = estimator_of(arguments)
     name = _strength(estimator, arguments)
     table = table_of(arguments)
@@ -51,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         stop_at=arguments.stop_at,
     )
     rows = _rows(path)
+    if arguments.plot is not None:
+        _draw(path, table, arguments.plot)
     if arguments.json:
         print_json({"data": table.describe(), "model": arguments.model, "path": rows})
     else:
@@ -72,6 +78,14 @@ def _strength(estimator: Any, arguments: argparse.Namespace) -> str:
     if getattr(arguments, name) is not None:
         raise ValueError(f"a path chooses {name} itself: leave out --{name}")
     return name
+
+
+def _draw(path: Path, table: Table, name: str) -> None:
+    from proxmargin.displays.path import PathDisplay
+
+    name_features(path.template, table.feature_names)
+    with picture(name) as axes:
+        PathDisplay(path).plot(axes)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

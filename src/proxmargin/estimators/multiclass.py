@@ -126,6 +126,7 @@ class MulticlassSVC(MarginEstimator):
     """
 
     multi_class = "joint"
+    _without_offset = "it has a score for each class, also of two"
 
     def __init__(
         self,
@@ -294,6 +295,12 @@ class MulticlassSVC(MarginEstimator):
             solutions = [replace(s, point=self._difference(s.point)) for s in solutions]
         return super()._published(assembly, solutions)
 
+    def _loss_of_scores(self, targets: Targets, design: Design) -> Callable[[Array], float]:
+        value = super()._loss_of_scores(targets, design)
+        if targets.classes.size > 2:
+            return value
+        return lambda scores: value(scores * self._halves)
+
     def _difference(self, point: Point) -> Point:
         """Of two classes, what decides between them: its margin is one where the loss is zero."""
         share = 0.5 if self.loss == "lee" else 1.0
@@ -304,9 +311,12 @@ class MulticlassSVC(MarginEstimator):
 
     def _both(self, point: Point) -> Point:
         """The inverse of `_difference`, with rows that sum to zero."""
-        share = 1.0 if self.loss == "lee" else 0.5
-        signs = share * np.array([-1.0, 1.0])
-        return Point(point.coef * signs, point.intercept * signs)
+        return Point(point.coef * self._halves, point.intercept * self._halves)
+
+    @property
+    def _halves(self) -> Array:
+        """The scores of two classes for a difference of one."""
+        return np.array([-1.0, 1.0]) * (1.0 if self.loss == "lee" else 0.5)
 
 
 def _partition(groups: Any, n_features: int) -> Groups:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products
 
 class Kernel(ABC):
     """A symmetric function of two samples."""
+
+    is_portable: ClassVar[bool] = True
+    """Its fields are plain values: a model file can keep it."""
 
     @property
     @abstractmethod

@@ -30,6 +30,7 @@ class Custom(Kernel):
     function: Callable[[Any, Any], Any]
 
     is_definite = False
+    is_portable = False
 
     def fill(self, left: Any, others: Any, out: Array) -> None:
         """See `Kernel`.

@@ -26,7 +26,9 @@ Estimator = TypeVar("Estimator", bound=MarginEstimator)
 RIDGE_L1_RATIO = 1e-3
 
 
-def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None) -> float:
+def alpha_max(
+    estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+) -> float:
     """The least ``alpha`` for which all coefficients are zero, exactly.
 
     With only the intercept fitted, ``max_j |gradient_j| / l1_ratio`` for the gradient of the loss
@@ -37,7 +39,7 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
     ----------
     estimator : an estimator with ``alpha`` and ``l1_ratio``
         Is not changed; its ``alpha`` does not matter.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
 
     Returns
@@ -46,7 +48,7 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
         Infinite for ``l1_ratio=0``, because a ridge penalty alone never makes a coefficient zero.
     """
     template = _with_alpha(estimator)
-    assembly = template._assemble(X, y, sample_weight)
+    assembly = template._assemble(X, y, sample_weight, offset)
     share = template.norm_share
     return float(_critical_strength(template, assembly) / share) if share else np.inf
 
@@ -92,10 +94,11 @@ def alpha_grid(
     n_alphas: int = 100,
     eps: float = 1e-3,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Array:
     """The strengths that `margin_path` takes by default; parameters as there."""
     template = _with_alpha(estimator)
-    assembly = template._assemble(X, y, sample_weight)
+    assembly = template._assemble(X, y, sample_weight, offset)
     return default_grid(template, assembly, n_alphas, eps)
 
 

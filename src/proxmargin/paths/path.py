@@ -56,6 +56,8 @@ class Path:
     certificates : list of Certificate or CertificateList
         What each model proves about its distance from the optimum.
     classes : (n_classes,)
+    scale : (n_features,)
+        Standard deviations of the features where they are standardised, else ones.
     template : estimator
         With the parameters that all models share; `model` fills it in.
     """
@@ -65,6 +67,7 @@ class Path:
     intercepts: Array
     certificates: list[Certificate | CertificateList]
     classes: NDArray[Any]
+    scale: Array
     template: MarginEstimator = field(repr=False)
 
     def __len__(self) -> int:
@@ -125,23 +128,27 @@ class Path:
         model.n_iter_ = max(model.certificate_.n_iter, 1)
         return model
 
-    def scores(self, X: Any) -> Array:
+    def scores(self, X: Any, offset: Any = None) -> Array:
         """``decision_function`` of every model: (n_strengths, n_samples[, n_classes]).
 
         One product with the data, of the features that any model has.
         """
-        design, stacked = as_design(validated_features(self.template, X)), self._stacked()
+        X = validated_features(self.template, X)
+        offset = self.template._checked_offset(offset, X, self.classes)
+        design, stacked = as_design(X), self._stacked()
         used = np.unique(stacked.indices).astype(np.intp)
         if used.size < design.n_features:
             design, stacked = design.columns(used), stacked[:, used]
         flat = design.scores(np.ascontiguousarray(stacked.toarray().T))
         count, rows = self.intercepts.shape
         scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
-        return scores[:, :, 0] if rows == 1 else scores
+        if rows > 1:
+            return scores
+        return scores[:, :, 0] if offset is None else scores[:, :, 0] + offset
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score by every model, (n_strengths, n_samples)."""
-        scores = self.scores(X)
+        scores = self.scores(X, offset)
         codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
         return np.asarray(self.classes[codes])
 
@@ -182,6 +189,7 @@ def margin_path(
     eps: float = 1e-3,
     stop_at: float | None = None,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Path:
     """Fit the model for many strengths, from the strongest penalty, each from the last solution.
 
@@ -192,7 +200,7 @@ def margin_path(
     ----------
     estimator : an estimator with ``alpha`` and ``l1_ratio``, or a linear one with ``C``
         Is not changed. Its ``tol``, ``max_iter`` and ``time_limit`` hold for every single fit.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
     alphas : (n_alphas,), optional
         In any order. By default ``n_alphas`` numbers in geometric progression from `alpha_max`
@@ -240,7 +248,7 @@ def margin_path(
     template = unfitted(estimator)
     strength = strength_of(template)
     given = _given(strength, {"alpha": alphas, "C": Cs})
-    assembly = template._assemble(X, y, sample_weight)
+    assembly = template._assemble(X, y, sample_weight, offset)
     grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
     order = strength.order(grid)
     progress = Progress(
@@ -250,7 +258,7 @@ def margin_path(
         path = walked(template, assembly, grid[order], stop_at, progress.advance)
         if interrupts.pending:
             _note_interruption(path, grid)
-    warn_of_unmet(type(template).__name__, path.template.tol, [path])
+    warn_of_unmet(f"the {type(template).__name__} path", template.tol, path.certificates)
     return path.picked(np.argsort(order[: len(path)]))
 
 
@@ -288,20 +296,22 @@ def walked(
         intercepts=np.array(intercepts),
         certificates=certificates,
         classes=assembly.targets.classes,
+        scale=assembly.scale,
         template=template,
     )
 
 
-def warn_of_unmet(name: str, tol: float, paths: Sequence[Path]) -> None:
+def warn_of_unmet(
+    name: str, tol: float, certificates: Sequence[Certificate | CertificateList]
+) -> None:
     """One warning for all fits that stopped before their tolerance was met."""
-    certificates = [certificate for path in paths for certificate in path.certificates]
     gaps = [gap for certificate in certificates for gap in _unmet_gaps(certificate)]
     if gaps:
         short = sum(bool(_unmet_gaps(certificate)) for certificate in certificates)
         warnings.warn(
-            f"{short} of {len(certificates)} fits of the {name} path stopped before their "
-            f"tolerance was met; the worst is certified to be within a relative gap of "
-            f"{max(gaps):.2e} of its optimum (tol={tol:g})",
+            f"{short} of {len(certificates)} fits of {name} stopped before their tolerance was "
+            f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
+            f"optimum (tol={tol:g})",
             ConvergenceWarning,
             stacklevel=users_level(),
         )

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -100,7 +98,7 @@ class Facts:
     @property
     def ball(self) -> bool:
         """Coefficients in a ball."""
-        return isinstance(self.problem.penalty, Ball)
+        return Trait.BALL in self.problem.traits
 
     @property
     def net(self) -> bool:
@@ -110,7 +108,7 @@ class Facts:
     @property
     def flat_ball(self) -> bool:
         """A ball that is no rounder than a Euclidean one: first-order steps are slow there."""
-        return isinstance(self.problem.penalty, Ball) and self.problem.penalty.p >= 2
+        return self.ball and self.problem.ball.p >= 2
 
     @property
     def tight_ball(self) -> bool:
@@ -125,7 +123,7 @@ class Facts:
         design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
         dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
         furthest = problem.penalty.conjugate_gradient(design.adjoint(dual))
-        beyond = np.abs(design.scores(furthest)) > box.goal
+        beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.goal)
         return float(beyond.mean()) <= FEW_BEYOND_MARGINS
 
     @property
@@ -355,4 +353,4 @@ KERNEL_RULES: tuple[Rule, ...] = (
 
 def rules_for(problem: Problem) -> tuple[Rule, ...]:
     """The table that the problem is looked up in."""
-    return KERNEL_RULES if isinstance(problem.design, KernelDesign) else RULES
+    return RULES if problem.design.kernel_matrix is None else KERNEL_RULES

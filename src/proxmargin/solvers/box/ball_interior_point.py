@@ -13,7 +13,6 @@ from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.boundary import COMPLEMENTARITY_FLOOR
@@ -30,6 +29,7 @@ from proxmargin.solvers.lifted_ball import (
     first_bounds,
     length_inside,
 )
+from proxmargin.traits import Trait
 
 __all__ = ["BallCentral", "BallInteriorPoint"]
 
@@ -153,8 +153,7 @@ class BallInteriorPoint(Solver[BallCentral]):
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None:
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
-        plain = problem.has_plain_intercept
-        if not (isinstance(problem.penalty, Ball) and plain):
+        if Trait.BALL not in problem.traits or not problem.has_plain_intercept:
             return "it needs coefficients in a ball, and an intercept with a ridge or none"
         return size_objection(problem)
 
@@ -165,8 +164,8 @@ class BallInteriorPoint(Solver[BallCentral]):
         """At zero coefficients, with complementary products of one size."""
         region = _region_of(problem)
         program, p = region.program, region.program.design.n_features
-        below = np.full(program.caps.size, max(-program.goal, 0.0) + FIRST_SLACK)
-        above = np.full(program.caps.size, max(program.goal, 0.0) + FIRST_SLACK)
+        below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
+        above = np.maximum(program.goal, 0.0) + FIRST_SLACK
         box = [program.caps * (above / (below + above)), program.caps * (below / (below + above))]
         beside = [below, above]
         if not np.isfinite(program.caps[0]):
@@ -225,8 +224,7 @@ def _region_of(problem: Problem) -> _Region:
 
 def _new_region(problem: Problem) -> _Region:
     """The units of the program of a ridge, in which a homogeneous loss has scores of order one."""
-    ball = problem.penalty
-    assert isinstance(ball, Ball)
+    ball = problem.ball
     square = program_of(replace(problem, penalty=Ridge(1.0))).coef_unit
     program = program_of(replace(problem, penalty=Ridge(np.sqrt(square) / ball.radius)))
     return _Region(program, ball.p, ball.radius / program.coef_unit)

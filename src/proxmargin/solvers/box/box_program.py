@@ -38,9 +38,8 @@ class BoxProgram(NamedTuple):
 
     Attributes
     ----------
-    signs, caps, bends : (n_samples,)
+    signs, caps, bends, goal : (n_samples,)
         Of the samples with a positive weight.
-    goal : float
     borders : (n_samples, n_free)
         Columns of the intercept and of the threshold.
     pull, ridge : (n_free,)
@@ -56,7 +55,7 @@ class BoxProgram(NamedTuple):
     signs: Array
     caps: Array
     bends: Array
-    goal: float
+    goal: Array
     borders: Array
     pull: Array
     ridge: Array
@@ -224,7 +223,7 @@ def _new_program(problem: Problem) -> BoxProgram:
         signs=signs,
         caps=caps / unit,
         bends=box.bends[live] * unit / length,
-        goal=box.goal,
+        goal=box.goal[live],
         borders=borders,
         pull=pull / unit,
         ridge=ridge * length / unit,

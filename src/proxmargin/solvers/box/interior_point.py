@@ -119,7 +119,7 @@ class InteriorPoint(Solver[Central]):
     interval (hinge, huberized and squared hinge), and the tail mean of the nu-SVM, lead with a
     ridge penalty to a quadratic program with one bound or two a sample,
 
-        min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal - t_i) - d_i a^2 / 2},
+        min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal_i - t_i) - d_i a^2 / 2},
 
     with margins ``t = y (X w + F f)`` and free parameters f (intercept, threshold). An iteration
     reduces the Newton system to one positive definite matrix, over the features or over the
@@ -157,9 +157,8 @@ class InteriorPoint(Solver[Central]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
         """At zero coefficients, with equal products in all complementary pairs."""
         program = program_of(problem)
-        residual = -program.goal
-        below = np.full(program.caps.size, max(residual, 0.0) + FIRST_SLACK)
-        above = np.full(program.caps.size, max(-residual, 0.0) + FIRST_SLACK)
+        below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
+        above = np.maximum(program.goal, 0.0) + FIRST_SLACK
         dual = program.caps * (above / (below + above))
         if not np.isfinite(program.caps[0]):
             above, dual = np.zeros_like(above), FIRST_SLACK / program.bends
@@ -250,16 +249,17 @@ def _touching(
     With weights far larger than the ridge, the rounding of margins at one would dominate the
     objective; at this multiple the loss is exactly zero.
     """
-    margins = program.signs * at.scores
-    if program.bends.any() or program.goal == 0 or float(margins.min()) < SEPARATED_MARGIN:
+    margins, goal = program.signs * at.scores, float(program.goal[0])
+    scalable = goal > 0 and not program.bends.any() and bool(np.all(program.goal == goal))
+    if not scalable or float(margins.min()) < SEPARATED_MARGIN:
         return point
     scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
     up, down = (float((y * scores[program.signs == y]).min(initial=np.inf)) for y in (1.0, -1.0))
     shift = 0.0
     if problem.intercept.is_shift_invariant and np.isfinite(up + down):
         shift = 0.5 * (down - up)
-    multiple = program.goal / min(up + shift, down - shift)
-    loss = float(program.caps @ np.maximum(program.goal - program.signs * scores, 0.0))
+    multiple = goal / min(up + shift, down - shift)
+    loss = float(program.caps @ np.maximum(goal - program.signs * scores, 0.0))
     square = 0.5 * program.l2 * float(np.vdot(point.coef, point.coef))
     square += 0.5 * problem.intercept.l2 * program.l2 / problem.penalty.l2 * point.intercept[0] ** 2
     if multiple**2 * square > square + loss:

@@ -13,8 +13,6 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import program_of
@@ -152,7 +150,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
         net = Trait.NET in problem.penalty.traits and problem.penalty.l2 > 0
-        if not (net and isinstance(problem.intercept, Ridge | Pinned)):
+        if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > MAX_ENTRIES or p > MAX_FEATURES:
@@ -166,9 +164,11 @@ class NetInteriorPoint(Solver[NetCentral]):
         """At zero coefficients, on the central path as far as that is known."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
-        # zero is within the bounds, which are negative goals
-        below = np.where(boxes.goal < 0.0, -boxes.goal, FIRST_SLACK)
-        above = np.where(capped, below + boxes.goal, 0.0)
+        # zero is within the bounds, which are negative goals without a cap
+        margins = np.arange(boxes.goal.size) < len(boxes.rows)
+        slack = np.where(margins | (boxes.goal == 0.0), FIRST_SLACK, 0.0)
+        below = slack + np.maximum(-boxes.goal, 0.0)
+        above = np.where(capped, slack + np.maximum(boxes.goal, 0.0), 0.0)
         flat = capped & (boxes.goal == 0.0)
         below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
         share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
@@ -231,7 +231,7 @@ def _boxes_of(problem: Problem) -> _Boxes:
 
 def _new_boxes(problem: Problem) -> _Boxes:
     program = program_of(problem)
-    n, p = program.design.n_samples, program.design.n_features
+    p = program.design.n_features
     net = problem.penalty.net(p)
     l1, l2 = net.l1 / program.dual_unit, net.l2 / program.dual_unit
     fixed = net.lower == net.upper  # at zero: no interior, and nothing to see of such a feature
@@ -251,7 +251,7 @@ def _new_boxes(problem: Problem) -> _Boxes:
         rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
         owner=np.concatenate([selected, low, high]),
         sign=np.concatenate([np.ones(selected.size + low.size), np.full(high.size, -1.0)]),
-        goal=np.concatenate([np.full(n, program.goal), np.zeros(selected.size), bounds]),
+        goal=np.concatenate([program.goal, np.zeros(selected.size), bounds]),
         caps=caps,
         bends=np.concatenate([program.bends, np.zeros(alone)]),
         units=units,

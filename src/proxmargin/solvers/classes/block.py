@@ -266,9 +266,10 @@ class ClassCoordinates(Remembers):
         self.whole, self.centre = design, np.zeros(design.n_features)
         if free and design.is_dense:
             self.whole, self.centre = problem.centred
-        elif free and isinstance(design, StandardizedDesign):
-            self.whole = StandardizedDesign(design.base, np.zeros_like(design.centre), design.scale)
-            self.centre = -design.centre / design.scale
+        elif free and not design.has_columns:
+            base, centre, scale = design.stored
+            self.whole = StandardizedDesign(base, np.zeros_like(centre), scale)
+            self.centre = -centre / scale
         wide = design.n_features > design.n_samples
         self.basis = in_short_coordinates(self.whole) if wide and not has_l1(problem) else None
         self.design: Design = self.whole if self.basis is None else self.basis.design
@@ -315,12 +316,12 @@ def _some_columns(coordinates: ClassCoordinates, members: Ids) -> Block:
 
 
 def _block(design: Design, members: Ids) -> Block:
-    if isinstance(design, SparseDesign):
-        return SparseBlock(_by_rows(design, members))
-    if isinstance(design, StandardizedDesign) and not design.centre.any():
-        base, scale = design.base, design.scale[members]
-        if isinstance(base, SparseDesign):
-            return SparseBlock(sparse.csr_array(_by_rows(base, members) * (1.0 / scale)[None, :]))
+    stored = design.stored
+    if stored.base.compressed is not None and not stored.centre.any():
+        rows = _by_rows(stored.base.compressed, members)
+        if not stored.is_plain:
+            rows = sparse.csr_array(rows * (1.0 / stored.scale[members])[None, :])
+        return SparseBlock(rows)
     return DenseBlock(design.dense_columns(members, "C"))
 
 
