@@ -125,6 +125,13 @@ def test_the_form_is_that_of_least_work(rng, monkeypatch):
     assert type(hinge_system(curved(rng, (8, 25), np.asarray, None)[1])) is MatrixFree
 
 
+def test_no_matrix_is_formed_that_is_larger_than_sparse_data(rng, monkeypatch):
+    monkeypatch.setattr(curved_system, "SMALL_MATRIX", 10)
+    forms = {np.asarray: OverFeatures, sp.csr_matrix: MatrixFree}
+    for kind, form in forms.items():
+        assert type(hinge_system(curved(rng, (20, 20), kind, None)[1])) is form
+
+
 # -- smooth problems --------------------------------------------------------------------------
 
 
