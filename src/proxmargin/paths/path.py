@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,8 +47,10 @@ class Path:
     strengths : (n_strengths,)
         In the order in which they were asked for; by default from the strongest penalty. They are
         ``alphas``, or ``Cs`` of a model with ``C``.
+    stacked : (n_strengths * n_rows, n_features) CSR array
+        ``coef_`` of every model, in the units of the data, below each other.
     coefs_sparse : list of (n_rows, n_features) CSR arrays
-        ``coef_`` of every model, in the units of the data.
+        The same, one for each model.
     coefs : (n_strengths, n_rows, n_features)
         The same as one dense array, made when it is asked for.
     intercepts : (n_strengths, n_rows)
@@ -63,7 +66,7 @@ class Path:
     """
 
     strengths: Array
-    coefs_sparse: list[sparse.csr_array]
+    stacked: sparse.csr_array
     intercepts: Array
     certificates: list[Certificate | CertificateList]
     classes: NDArray[Any]
@@ -78,7 +81,7 @@ class Path:
         return (
             f"<Path of {type(self.template).__name__}: {len(self)} {name}s from "
             f"{self.strengths[0]:.3g} to {self.strengths[-1]:.3g}, {used.min()} to {used.max()} of "
-            f"{self.coefs_sparse[0].shape[1]} features>"
+            f"{self.stacked.shape[1]} features>"
         )
 
     @property
@@ -105,24 +108,38 @@ class Path:
         return replace(
             self,
             strengths=self.strengths[index],
-            coefs_sparse=[self.coefs_sparse[i] for i in index],
+            stacked=self.stacked[(index[:, None] * self._rows + np.arange(self._rows)).ravel()],
             intercepts=self.intercepts[index],
             certificates=[self.certificates[i] for i in index],
         )
 
     @property
+    def _rows(self) -> int:
+        """Of the coefficients of one model."""
+        return int(self.intercepts.shape[1])
+
+    def _coef_sparse(self, index: int) -> sparse.csr_array:
+        return self.stacked[index * self._rows : (index + 1) * self._rows]
+
+    @property
+    def coefs_sparse(self) -> list[sparse.csr_array]:
+        return [self._coef_sparse(index) for index in range(len(self))]
+
+    @property
     def coefs(self) -> Array:
-        return np.stack([coef.toarray() for coef in self.coefs_sparse])
+        return np.reshape(self.stacked.toarray(), (len(self), self._rows, -1))
 
     @property
     def n_nonzero(self) -> NDArray[np.intp]:
-        return np.array([np.unique(coef.indices).size for coef in self.coefs_sparse])
+        pairs = pairwise(self.stacked.indptr[:: self._rows])
+        return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs])
 
     def model(self, index: int) -> MarginEstimator:
         """The fitted estimator for ``strengths[index]``."""
         model = copy(self.template)
         setattr(model, self.strength.name, float(self.strengths[index]))
-        model.coef_, model.intercept_ = self.coefs_sparse[index].toarray(), self.intercepts[index]
+        index = range(len(self))[index]
+        model.coef_, model.intercept_ = self._coef_sparse(index).toarray(), self.intercepts[index]
         model.classes_ = self.classes
         model.certificate_ = self.certificates[index]
         model.n_iter_ = max(model.certificate_.n_iter, 1)
@@ -135,7 +152,7 @@ class Path:
         """
         X = validated_features(self.template, X)
         offset = self.template._checked_offset(offset, X, self.classes)
-        design, stacked = as_design(X), self._stacked()
+        design, stacked = as_design(X), self.stacked
         used = np.unique(stacked.indices).astype(np.intp)
         if used.size < design.n_features:
             design, stacked = design.columns(used), stacked[:, used]
@@ -160,7 +177,7 @@ class Path:
         """
         import pandas as pd
 
-        listed = self._stacked().tocoo()
+        listed = self.stacked.tocoo()
         rows = self.intercepts.shape[1]
         names = getattr(self.template, "feature_names_in_", np.arange(listed.shape[1]))
         positive = self.classes[1:] if rows == 1 else self.classes
@@ -172,10 +189,6 @@ class Path:
                 "coef": listed.data,
             }
         )
-
-    def _stacked(self) -> sparse.csr_array:
-        """The coefficients of all models below each other, (n_strengths * n_rows, n_features)."""
-        return sparse.csr_array(sparse.vstack(self.coefs_sparse, format="csr"))
 
 
 def margin_path(
@@ -284,7 +297,7 @@ def walked(
     coefs, intercepts, certificates = [], [], []
     for strength, solutions in zip(grid.tolist(), descended(quiet, assembly, grid), strict=False):
         coef, intercept = template._published(assembly, solutions)
-        coefs.append(sparse.csr_array(coef))
+        coefs.append(_Entries.of(coef))
         intercepts.append(intercept)
         certificates.append(certificate_of(solutions))
         tell()
@@ -292,13 +305,35 @@ def walked(
             break
     return Path(
         strengths=grid[: len(coefs)],
-        coefs_sparse=coefs,
+        stacked=_stacked(coefs, assembly.scale.size),
         intercepts=np.array(intercepts),
         certificates=certificates,
         classes=assembly.targets.classes,
         scale=assembly.scale,
         template=template,
     )
+
+
+class _Entries(NamedTuple):
+    """The nonzero entries of a matrix, row by row."""
+
+    values: Array
+    columns: NDArray[np.intp]
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, matrix: Array) -> _Entries:
+        rows, columns = np.nonzero(matrix)
+        return cls(matrix[rows, columns], columns, np.bincount(rows, minlength=len(matrix)))
+
+
+def _stacked(parts: Sequence[_Entries], n_features: int) -> sparse.csr_array:
+    """The matrices below each other; made at once, as small sparse arrays take long to make."""
+    if not parts:
+        return sparse.csr_array((0, n_features))
+    values, columns, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return sparse.csr_array((values, columns, starts), shape=(counts.size, n_features))
 
 
 def warn_of_unmet(
