@@ -4,6 +4,8 @@ Times are compared at equal certified gap.
 
     python -m benchmarks peers [--quick]     every solver, every model: seconds to certified gaps
     python -m benchmarks paths               paths of 100 strengths, certified one by one
+    python -m benchmarks cv                  cross-validated paths, all models certified
+    python -m benchmarks environment         what adelie and glum need to take part in these two
     python -m benchmarks table1              settings of B-PGH, the shape of Table 1 of the paper
     python -m benchmarks table2              B-PGH, B-PGH-2, GCD (and ADMM), the shape of Table 2
     python -m benchmarks strategies          FAPG's strategies, the shape of Figures 6, 8, 10 (Ito)

@@ -12,6 +12,7 @@ from benchmarks import (
     accuracy,
     check,
     comparison,
+    cv,
     drsvm,
     hinge,
     kernels,
@@ -26,10 +27,13 @@ from benchmarks import (
     table2,
     unified,
 )
+from benchmarks.peers import other_environment
 
 COMMANDS = {
     "peers": comparison,
     "paths": paths,
+    "cv": cv,
+    "environment": other_environment,
     "table1": table1,
     "table2": table2,
     "projections": projections,

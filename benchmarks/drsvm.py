@@ -30,16 +30,23 @@ from benchmarks.peers.drsvm import (
 )
 from benchmarks.report import RESULTS, seconds, table, write_section
 
-TRAIN, TEST, RELEVANT = 50, 500, 10  # simulated samples and features of the paper
-WIDTHS, CORRELATIONS = (2000, 5000, 10_000), (0.1, 0.5, 0.9)
-RIDGE_WIDTHS, RIDGES = (500, 1000, 2000), (1, 2, 3, 4, 5, 10, 20, 30, 40, 50)
+# simulated data of the paper
+TRAIN = 50
+TEST = 500
+RELEVANT = 10  # features
+WIDTHS = (2000, 5000, 10_000)  # numbers of features
+CORRELATIONS = (0.1, 0.5, 0.9)
+RIDGE_WIDTHS = (500, 1000, 2000)  # numbers of features, for the table over lambda2
+RIDGES = (1, 2, 3, 4, 5, 10, 20, 30, 40, 50)  # lambda2
 SPLITS = {"colon": 31, "leukemia": 38}  # training samples
-SIMULATED_RIDGE, REAL_RIDGE = 10.0, 1.0  # lambda2 of Tables 1 and 4
+SIMULATED_RIDGE = 10.0  # lambda2 of Table 1
+REAL_RIDGE = 1.0  # lambda2 of Table 4
 RULE = 1e-4  # tau of the paper
 BY_RULE = ("isvm2", "isvm3", "isvm3 as printed", "admm")
 GOALS = (1e-3, 1e-6)
 DATA = ("synthetic:50,2000,10,0.5", "colon", "leukemia", "a9a@5000", "news20@2000")
-L1_RATIOS, L1_SHARE = (0.9, 0.5), 0.1  # of the least alpha without coefficients
+L1_RATIOS = (0.9, 0.5)
+L1_SHARE = 0.1  # of the least alpha without coefficients
 SEED = 2013
 PARTS = {
     "simulated": "Simulated data (Table 1)",

@@ -33,7 +33,9 @@ from benchmarks.objective import Floats, MarginLoss, Problem, relative_gap
 from benchmarks.peers.base import Fitted, Peer
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-TOY_ROWS, TOY_COLUMNS = 40, 30
+# a problem whose only purpose is to load and compile
+TOY_ROWS = 40
+TOY_COLUMNS = 30
 
 
 @dataclass(frozen=True)
@@ -257,9 +259,11 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def workers(peers: Sequence[Peer], limits: Limits) -> Iterator[dict[str, Worker]]:
+def workers(
+    peers: Sequence[Any], limits: Limits, bench: type[Bench] = Bench
+) -> Iterator[dict[str, Worker]]:
     """A worker per peer, by name; all closed at the end."""
-    crew = {peer.name: Worker(peer, limits) for peer in peers}
+    crew = {peer.name: Worker(peer, limits, bench=bench) for peer in peers}
     try:
         yield crew
     finally:

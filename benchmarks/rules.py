@@ -21,9 +21,10 @@ from benchmarks.report import RESULTS, seconds, table, write_section
 TOL = 1e-6
 # auto may be slower than the best named solver by so much
 ALLOWED = 1.3
-# named solvers have so many times what auto took, and at least so many seconds
-PATIENCE, LEAST = 2.0, 0.05
-REPEATS, SHORT = 3, 0.5  # fits shorter than this are run again, and the fastest counts
+PATIENCE = 2.0  # limit of named solvers, over the time that auto took
+LEAST = 0.05  # seconds: the least limit
+SHORT = 0.5  # seconds: shorter fits are run again, and the fastest counts
+REPEATS = 3  # of short fits
 BLOCK = 5
 FAMILIES = ("smooth", "formula", "hinge", "ridge", "kernel", "multiclass", "joint")
 

@@ -20,11 +20,15 @@ from benchmarks.multiclass_data import load_split
 from benchmarks.report import RESULTS, seconds, table, write_section
 
 TOL = 1e-6
-SHARE, L1_RATIO = 0.1, 0.9  # strength of a single fit, as a share of the largest
-N_ALPHAS, EPS, FOLDS = 10, 0.05, 5
+SHARE = 0.1  # strength of a single fit, over the largest
+L1_RATIO = 0.9
+N_ALPHAS = 10
+EPS = 0.05  # the last strength of a grid over the first
+FOLDS = 5
 STRENGTHS = tuple(float(C) for C in np.geomspace(0.01, 10.0, 4))
 MARGINS = ("0.2max", "0.5max", "0.8max")
-REPEATS, LONG = 5, 6.0  # the two sides take turns, so often, or for so many seconds
+REPEATS = 5  # turns of the two sides, at most
+LONG = 6.0  # seconds of turns, after which no other begins
 
 NETS = ("SparseLogisticRegression", "HuberizedSVC", "SquaredHingeSVC")
 RIDGES = ("LogisticRegression", "L2SVC", "SVC")

@@ -17,7 +17,9 @@ SIZES = ((3000, 300, 30), (2000, 20000, 200))
 TOLERANCE = 1e-6  # of the paper's rule (20)
 MOST_ITERATIONS = 2000  # the largest count in the paper's table
 DELTA = 1.0
-L1_FRACTION, L2 = 0.1, 0.01  # the paper does not say which it used
+# the paper does not say which penalties it used
+L1_FRACTION = 0.1  # of the least strength without coefficients
+L2 = 0.01
 SETTINGS = (
     ("ours: grown L, re-update", {"backtracking": True, "monotone": True}),
     ("[34]: grown L, no re-update", {"backtracking": True, "monotone": False}),

@@ -27,7 +27,9 @@ CORRELATIONS = (0.0, 0.8)
 L1_FRACTIONS = (0.5, 0.2, 0.1, 0.05, 0.02)  # of the smallest lambda1 that gives w = 0
 L2_VALUES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 LOSS = HuberizedHinge(1.0)
-TOLERANCE, ADMM_TOLERANCE, GOAL = 1e-6, 1e-5, 1e-6
+TOLERANCE = 1e-6  # of the paper's rule (20)
+ADMM_TOLERANCE = 1e-5  # of ADMM's rule, as in the paper
+GOAL = 1e-6  # relative duality gap
 PAPER = {"stopping": "relative-change"}
 BY_RULE: tuple[Peer, ...] = (
     OwnPeer("B-PGH, rule (20)", "b-pgh", PAPER),

@@ -43,7 +43,8 @@ ALL = (
     *("covtype@20000", "artificial:10000,100"),
 )
 OURS = ("auto", "fapg-star", "fapg")
-MARRON_SHARE, DISTANCE_SAMPLES = 0.1, 1000
+MARRON_SHARE = 0.1  # scale of distance weighted discrimination, over the median distance
+DISTANCE_SAMPLES = 1000  # of each class, for that median
 # their model has a penalised intercept
 FOOTNOTE = frozenset({"LIBLINEAR", *(peer.name for peer in AUGMENTED_PEERS)})
 

@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from proxmargin import minimize as loop
 from proxmargin.callbacks import History
+from proxmargin.loop.incumbent import Incumbent
 from proxmargin.loop.report import Report
 from proxmargin.sides import DualSide
 
@@ -45,23 +45,17 @@ class Watch:
 
         return timed
 
-    def certifying(self, certify: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(problem: Any, *arguments: Any, **named: Any) -> Any:
-            before = problem.design.ledger.passes
-            found = certify(problem, *arguments, **named)
-            self.certificate_passes += problem.design.ledger.passes - before
+    def certifying(self, check: Callable[..., Any]) -> Callable[..., Any]:
+        """Around the certificate of a state, which the loop keeps or only reports."""
+
+        def counted(incumbent: Incumbent, state: Any) -> Any:
+            ledger = incumbent.problem.design.ledger
+            before = ledger.passes
+            found = check(incumbent, state)
+            self.certificate_passes += ledger.passes - before
             return found
 
         return self.around("certificate", counted)
-
-    def running(self, init: Callable[..., None]) -> Callable[..., None]:
-        """Around the start of a run, which is told there what certifies its points."""
-
-        def made(run: Any, *arguments: Any) -> None:
-            init(run, *arguments)
-            run.certify = self.certifying(run.certify)
-
-        return made
 
     def noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def noted(side: DualSide, *arguments: Any) -> Any:
@@ -80,7 +74,9 @@ def watched(clock: Clock) -> Iterator[Watch]:
             timed = watch.around(part, watch.noting(getattr(DualSide, part)))
             # a plain function, so that it binds to the side like the method that it replaces
             stack.enter_context(patch.object(DualSide, part, _method(timed)))
-        stack.enter_context(patch.object(loop._Run, "__init__", watch.running(loop._Run.__init__)))
+        for check in ("check", "glimpse"):
+            counted = watch.certifying(getattr(Incumbent, check))
+            stack.enter_context(patch.object(Incumbent, check, _method(counted)))
         start = clock()
         yield watch
         watch.total = clock() - start

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from proxmargin.losses import LevelSet
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 from tests.cases import tail_problem
 
 LENGTHENED = [Ridge(0.7), ElasticNet(0.01, 0.5), Ball(2.0, 1.5), Ball(4.0, 0.3), Ball(1.5, 200.0)]
@@ -33,6 +37,21 @@ def test_no_other_multiple_of_a_model_is_better_than_the_best(penalty, intercept
             for t in (best, 0.0, 0.99 * best, 1.01 * best, 0.1, 10.0)
         ]
         assert min(values) == values[0]
+
+
+def test_balls_and_budgets_are_asked_for_by_their_traits(rng) -> None:
+    made = tail_problem(rng)
+    ball = replace(made, penalty=Ball(2.0, 1.5))
+    assert Trait.BALL in ball.traits
+    assert ball.ball is ball.penalty
+    limited = replace(made, penalty=Ridge(), loss=LevelSet(made.loss, 0.1, 2.0))
+    assert Trait.BUDGET in limited.traits
+    assert limited.level_set is limited.loss
+    assert (Trait.BALL | Trait.BUDGET) & limited.traits == Trait.BUDGET
+    with pytest.raises(TypeError, match="no ball"):
+        _ = limited.ball
+    with pytest.raises(TypeError, match="no budget"):
+        _ = ball.level_set
 
 
 def test_what_is_negligible_follows_the_units_of_the_data(rng) -> None:

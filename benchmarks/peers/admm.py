@@ -20,7 +20,9 @@ from benchmarks.datasets import Design
 from benchmarks.objective import Floats, Problem
 from benchmarks.peers.base import Fitted
 
-MU1_TIMES_N, MU2 = 100.0, 50.0
+# penalties of the augmented Lagrangian
+MU1_TIMES_N = 100.0
+MU2 = 50.0
 TIMES = 3  # the rule must hold this often in a row
 MOST_ITERATIONS = 100_000
 

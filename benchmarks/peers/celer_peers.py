@@ -14,7 +14,9 @@ from benchmarks.datasets import Design
 from benchmarks.objective import Logistic, Problem
 from benchmarks.peers.base import DECADES, Fitted, column_major
 
-ROUNDS, SWEEPS = 10**4, 10**6  # caps that never bind; celer allocates an array of the first length
+# caps that never bind
+ROUNDS = 10**4  # celer allocates an array of this length
+SWEEPS = 10**6
 
 
 @dataclass(frozen=True)

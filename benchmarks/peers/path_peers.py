@@ -6,18 +6,21 @@ where it cannot start from a solution either, every strength starts from zero, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 
 from benchmarks.datasets import Design
+from benchmarks.measure import Bench, Clocked
 from benchmarks.objective import Floats, MarginLoss, Problem
-from benchmarks.peers.base import DECADES, UNLIMITED, Fitted
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, absent
 from benchmarks.peers.celer_peers import ROUNDS, SWEEPS, CelerPeer
 from benchmarks.peers.liblinear_official import OfficialLiblinearPeer
 from benchmarks.peers.own import OwnPeer, estimator
+from benchmarks.peers.remote import PACKAGES, RemoteDesign
 from benchmarks.peers.skglm_peers import ShippedSkglmPeer, SkglmPeer
 from benchmarks.peers.sklearn_peers import SEED, SagaPeer
 
@@ -44,16 +47,46 @@ class PathProblem:
 
 @dataclass(frozen=True)
 class FittedPath:
-    """A solution a strength."""
+    """A solution a strength: coefficients (strengths, p), intercepts, and dual points, if any."""
 
-    fits: tuple[Fitted, ...]
+    coefs: Any
+    intercepts: Floats
+    duals: Floats | None = None
     passes: float | None = None
     clocked: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, fits: Sequence[Fitted], **told: Any) -> FittedPath:
+        """From solutions one by one."""
+        coefs = np.stack([one.coef for one in fits])
+        return cls(coefs, np.array([one.intercept for one in fits]), **told)
+
+    def __iter__(self) -> Iterator[Fitted]:
+        for k, intercept in enumerate(self.intercepts):
+            coef = self.coefs[k].toarray().ravel() if issparse(self.coefs) else self.coefs[k]
+            yield Fitted(coef, float(intercept), dual=None if self.duals is None else self.duals[k])
 
     @property
     def coef(self) -> Floats:
         """Of the last strength."""
-        return self.fits[-1].coef
+        return list(self)[-1].coef
+
+    def packed(self) -> FittedPath:
+        """The same in less memory."""
+        return replace(self, coefs=csr_matrix(self.coefs))
+
+
+class PathBench(Bench):
+    """Many solutions are packed before they travel, outside the clock.
+
+    The memory of a solver in another process is not known.
+    """
+
+    def clocked(self, spec: Any, setting: float) -> Clocked:
+        answer = super().clocked(spec, setting)
+        is_here = not isinstance(self.design, RemoteDesign)
+        memory = answer.memory if is_here else float("nan")
+        return replace(answer, fitted=answer.fitted.packed(), memory=memory)
 
 
 @dataclass(frozen=True)
@@ -75,6 +108,11 @@ class PathPeer:
     def mark(self) -> str:
         return str(self.single.mark)
 
+    @property
+    def missing(self) -> str:
+        """Why it cannot run here; empty where it can."""
+        return absent(self.single)
+
     def solves(self, path: PathProblem) -> str | None:
         return self.single.solves(path.at(path.alphas[-1]))
 
@@ -92,10 +130,8 @@ class OwnPath(PathPeer):
         model = estimator(path.at(path.alphas[0]), tol=setting, max_iter=UNLIMITED)
         found = proxmargin.margin_path(model, path.design, path.labels, alphas=path.alphas)
         passes = sum(float(one.n_passes) for one in found.certificates)
-        coefs = found.coefs[:, 0]
-        intercepts = found.intercepts[:, 0] if path.fit_intercept else np.zeros(len(coefs))
-        fits = (Fitted(w, float(b)) for w, b in zip(coefs, intercepts, strict=True))
-        return FittedPath(tuple(fits), passes)
+        intercepts = found.intercepts[:, 0] if path.fit_intercept else np.zeros(len(found))
+        return FittedPath(found.coefs[:, 0], intercepts, passes=passes)
 
 
 @dataclass(frozen=True)
@@ -108,7 +144,7 @@ class SkglmPath(PathPeer):
         for problem in path:
             weights, _ = self.single.solved(problem, setting, weights.copy())
             fits.append(Fitted(weights[:columns].copy(), float(weights[columns:].sum())))
-        return FittedPath(tuple(fits))
+        return FittedPath.of(fits)
 
 
 @dataclass(frozen=True)
@@ -130,9 +166,7 @@ class CelerPath(PathPeer):
             max_epochs=SWEEPS,
             return_thetas=True,
         )
-        duals = path.labels * thetas
-        fits = (Fitted(w, 0.0, dual=dual) for w, dual in zip(coefs.T, duals, strict=True))
-        return FittedPath(tuple(fits))
+        return FittedPath(coefs.T, np.zeros(len(thetas)), duals=path.labels * thetas)
 
 
 @dataclass(frozen=True)
@@ -157,7 +191,7 @@ class SagaPath(PathPeer):
             intercept = float(model.intercept_[0]) if path.fit_intercept else 0.0
             fits.append(Fitted(model.coef_.ravel().copy(), intercept))
             passes += float(np.max(model.n_iter_))
-        return FittedPath(tuple(fits), passes)
+        return FittedPath.of(fits, passes=passes)
 
 
 @dataclass(frozen=True)
@@ -172,7 +206,23 @@ class ColdPath(PathPeer):
         fits = tuple(self.single.fit(problem, setting) for problem in path)
         clocks = [one.clocked for one in fits if one.clocked is not None]
         total = tuple(map(sum, zip(*clocks, strict=True))) if len(clocks) == len(fits) else None
-        return FittedPath(fits, clocked=total)
+        return FittedPath.of(fits, clocked=total)
+
+
+@dataclass(frozen=True)
+class RemotePath(PathPeer):
+    """A package in a process of another home, with its own path."""
+
+    @property
+    def missing(self) -> str:
+        return str(self.single.missing)
+
+    def fit(self, path: PathProblem, setting: float) -> FittedPath:
+        clocked = self.single.asked("path", path, setting)
+        count, columns = len(path.alphas), path.design.shape[1]
+        coefs = path.design.read("coefs", (count, columns))
+        intercepts = path.design.read("intercepts", (count,))
+        return FittedPath(coefs, intercepts, clocked=clocked)
 
 
 PATH_PEERS = (
@@ -184,4 +234,5 @@ PATH_PEERS = (
     CelerPath(CelerPeer("celer", False)),
     SagaPath(SagaPeer()),
     ColdPath(OfficialLiblinearPeer()),
+    *(RemotePath(package, package.ladder) for package in PACKAGES),
 )

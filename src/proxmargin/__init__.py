@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from proxmargin.estimators.registry import MODELS
+from proxmargin.estimators.registry import CROSS_VALIDATED, MODELS
 
 __version__ = "0.1.0"
 
@@ -13,12 +13,15 @@ __version__ = "0.1.0"
 # `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.
 _HOMES = {
     **{name: f"estimators.{model.home}" for name, model in MODELS.items()},
+    **dict.fromkeys(CROSS_VALIDATED, "selection.cross_validated"),
     "nu_range": "limits.nu",
     "kappa_max": "limits.kappa",
     "alpha_max": "paths",
     "critical_C": "paths",
     "margin_path": "paths",
     "Path": "paths",
+    "PathDisplay": "displays.path",
+    "CVDisplay": "displays.cv",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",
     "History": "callbacks",

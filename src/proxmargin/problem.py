@@ -13,7 +13,9 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
 from proxmargin.runtime.memoisation import Remembers
 from proxmargin.traits import Trait
@@ -117,9 +119,33 @@ class Problem(Remembers):
 
     @property
     def margins(self) -> MarginSum:
-        """The loss of a problem with `Trait.MARGINS`."""
-        if not isinstance(self.loss, MarginSum):
+        """The loss of a problem with `Trait.MARGINS`, of scores with the `offset` added."""
+        loss = self.loss.unshifted
+        if not isinstance(loss, MarginSum):
             raise TypeError(f"{self.loss!r} is no sum of losses of margins")
+        return loss
+
+    @cached_property
+    def offset(self) -> Array:
+        """What the loss of one column of scores adds to them, (n_samples,)."""
+        return self.loss.offset[:, 0]
+
+    @cached_property
+    def largest_offset(self) -> float:
+        return float(np.max(np.abs(self.loss.offset), initial=0.0))
+
+    @property
+    def ball(self) -> Ball:
+        """The penalty of a problem with `Trait.BALL`."""
+        if not isinstance(self.penalty, Ball):
+            raise TypeError(f"{self.penalty!r} keeps coefficients in no ball")
+        return self.penalty
+
+    @property
+    def level_set(self) -> LevelSet:
+        """The loss of a problem with `Trait.BUDGET`."""
+        if not isinstance(self.loss, LevelSet):
+            raise TypeError(f"{self.loss!r} has no budget")
         return self.loss
 
     @property

@@ -47,6 +47,10 @@ class Trait(Flag):
     """So is an element of its generalised Jacobian."""
     PROX_JACOBIAN = auto()
     """An element of the generalised Jacobian of the penalty's prox is known."""
+    BALL = auto()
+    """The penalty keeps the coefficients in a ball of an l_p norm: `Problem.ball` is it."""
+    BUDGET = auto()
+    """The loss is another one within a budget: `Problem.level_set` is it."""
 
     def sentence(self) -> str:
         """Say in words what the trait asks for."""
@@ -71,5 +75,7 @@ _MEANING = {
     ),
     Trait.CONJUGATE_PROX_JACOBIAN: "a loss whose conjugate has a prox with a known derivative",
     Trait.PROX_JACOBIAN: "a penalty whose prox has a known derivative",
+    Trait.BALL: "coefficients in a ball",
+    Trait.BUDGET: "a loss within a budget (eta)",
     Trait.MANY_OUTPUTS: "a joint multiclass problem (more than two classes, multi_class='joint')",
 }

@@ -32,11 +32,13 @@ LAYERS = (
     ("inputs",),
     ("limits",),
     ("estimators", "paths"),
+    ("selection",),
+    ("displays",),
     ("comparing", "files"),
     ("cli", "__main__"),
 )
 # what the families of solvers may import of `solvers` besides their own files
-SHARED = ("linear_algebra", "line_search", "smoothed_newton")
+SHARED = ("boundary", "lifted_ball", "linear_algebra", "line_search", "smoothed_newton")
 # families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
 FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"

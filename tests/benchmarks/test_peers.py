@@ -24,7 +24,8 @@ from benchmarks.peers.drsvm import reference
 DATA = "synthetic:70,40,6,0.3"
 LOSSES = (Hinge(), HuberizedHinge(1.0), HuberizedHinge(0.5), SquaredHinge(), Logistic())
 LIMITS = Limits(per_fit=60.0, for_compiling=240.0, repeats=0)
-CERTIFIED, SINGLE_PRECISION = 1e-6, 1e-5
+CERTIFIED = 1e-6  # relative gap
+SINGLE_PRECISION = 1e-5  # of peers that compute in float32
 # settings that suffice; the usual one is 1e-8
 SETTING = {"HiGHS simplex": 1e-7, "HiGHS ipm": 1e-7, "Clarabel": 1e-10, "celer-pn": 1e-10}
 

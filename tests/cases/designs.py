@@ -31,6 +31,12 @@ def _standardized(base: Design) -> StandardizedDesign:
     return StandardizedDesign(base, *moments(base, weights))
 
 
+def _moved(base: Design) -> StandardizedDesign:
+    """Features in other units, which standardising undoes."""
+    p = base.n_features
+    return StandardizedDesign(base, np.linspace(-1.0, 2.0, p), np.linspace(1.0, 3.0, p))
+
+
 # data as users hold them, from a small matrix of integers (so that every type holds it exactly)
 DENSE_DATA: dict[str, Callable[[np.ndarray], Any]] = {
     "C order": lambda m: np.ascontiguousarray(m, dtype=float),
@@ -62,6 +68,10 @@ DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
     "standardized, float32": lambda m: _standardized(DenseDesign(m.astype(np.float32))),
     "standardized CSR": lambda m: _standardized(SparseDesign(sp.csr_matrix(m.astype(float)))),
     "standardized CSC": lambda m: _standardized(SparseDesign(sp.csc_matrix(m.astype(float)))),
+    "standardized, in other units": lambda m: _standardized(_moved(DenseDesign(m.astype(float)))),
+    "standardized CSR, in other units": lambda m: _standardized(
+        _moved(SparseDesign(sp.csr_matrix(m.astype(float))))
+    ),
 }
 
 

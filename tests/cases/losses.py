@@ -22,6 +22,7 @@ from proxmargin.losses import (
     Multinomial,
     PairwiseSquaredHinge,
     Rescaled,
+    Shifted,
     SquaredHinge,
     TailMean,
     wrong_classes,
@@ -110,6 +111,18 @@ COMPARISONS: dict[str, Callable[..., Loss]] = {
 # losses within a budget, tested in tests/losses/test_level_set.py
 LEVEL_SETS: dict[str, Callable[..., Loss]] = {
     "level set": lambda rng, n=12: LevelSet(Multinomial(*_three_classes(rng, n)), 0.7, 3.0),
+}
+
+
+def shifted_sum(phi: MarginLoss, rng: np.random.Generator, n: int = 12) -> Shifted:
+    """The binary sum at scores with an offset."""
+    return Shifted(binary_sum(phi, rng, n), 2.0 * rng.standard_normal((n, 1)))
+
+
+# losses of scores with an offset, tested in tests/losses/test_shifted.py
+SHIFTED: dict[str, Callable[..., Shifted]] = {
+    f"shifted {name}": (lambda rng, n=12, phi=phi: shifted_sum(phi, rng, n))
+    for name, phi in MARGIN_LOSSES.items()
 }
 
 

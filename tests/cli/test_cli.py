@@ -20,6 +20,7 @@ from proxmargin.cli import main, output
 from proxmargin.cli.failures import FAILED, INTERRUPTED, OK, USAGE, guarded
 from proxmargin.cli.wording import as_options
 from proxmargin.comparing.layout import Listing
+from proxmargin.selection.base import CrossValidated
 
 ROWS, COLUMNS = 200, 6
 
@@ -169,6 +170,59 @@ class TestPath:
         out, err = capsys.readouterr()
         assert " !" in out
         assert "of 3 fits of the HuberizedSVC path" in err
+
+    def test_it_is_drawn(self, tmp_path):
+        pytest.importorskip("matplotlib")
+        picture = tmp_path / "path.png"
+        arguments = ["path", "wine", "--model", "SVC", "--n-alphas", "3", "-q"]
+        assert main([*arguments, "--plot", str(picture)]) == OK
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert main([*arguments, "--plot", str(tmp_path / "path.doc")]) == USAGE
+
+
+class TestCrossValidation:
+    def test_it_chooses_prints_and_saves(self, tmp_path, capsys):
+        arguments = ["cv", "wine", "--model", "HuberizedSVC", "--multi-class", "ovr", "-q"]
+        arguments += ["--n-strengths", "3", "--folds", "3", "--l1-ratios", "1", "0.5"]
+        path = tmp_path / "m.pmz"
+        assert main([*arguments, "-o", str(path), "--json"]) == OK
+        told = json.loads(capsys.readouterr().out)
+        assert len(told["scores"]) == 6
+        best = max(told["scores"], key=lambda row: row["mean_test_score"])
+        assert told["chosen"] == best
+        assert best["mean_test_score"] == pytest.approx(np.mean(best["folds"]))
+        model = load_model(path)
+        assert (model.alpha, model.l1_ratio) == (best["alpha"], best["l1_ratio"])
+        assert main(arguments) == OK
+        assert " *" in capsys.readouterr().out
+
+    def test_complete_folds_are_printed_after_ctrl_c(self, capsys, monkeypatch):
+        fitted = CrossValidated.fit
+
+        def interrupted(model, X, y):
+            fitted(model, X, y)
+            model.cv_scores_[:, 1, 2] = np.nan
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(CrossValidated, "fit", interrupted)
+        arguments = ["cv", "breast_cancer", "--model", "LogisticRegression", "-q", "--json"]
+        assert main([*arguments, "--n-strengths", "2", "--folds", "3"]) == INTERRUPTED
+        told = json.loads(capsys.readouterr().out)
+        assert told["complete_folds"] == 2
+        assert [len(row["folds"]) for row in told["scores"]] == [2, 2]
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["HuberizedSVC", "--alpha", "1"], "leave out --alpha"),
+            (["HuberizedSVC", "--l1-ratio", "1"], "give --l1-ratios"),
+            (["SVC", "--l1-ratios", "1"], "has no parameter for --l1-ratios"),
+            (["DWD"], "knows no strength of DWD"),
+        ],
+    )
+    def test_a_mistake_is_a_sentence(self, options, words, capsys):
+        assert main(["cv", "wine", "-q", "--model", *options]) == USAGE
+        assert words in capsys.readouterr().err
 
 
 class TestInfo:
@@ -395,7 +449,7 @@ class TestProcess:
             0,
             f"proxmargin {proxmargin.__version__}\n",
         )
-        for command in ([], ["compare"], ["fit"], ["predict"], ["path"], ["info"]):
+        for command in ([], ["compare"], ["fit"], ["cv"], ["predict"], ["path"], ["info"]):
             shown = run(*command, "--help")
             assert shown.returncode == 0
             assert shown.stdout.startswith("usage: proxmargin")

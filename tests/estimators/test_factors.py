@@ -449,3 +449,12 @@ def test_a_fit_with_other_factors_does_not_resume(rng, tmp_path) -> None:
     np.testing.assert_array_equal(same.coef_, model.coef_)
     with pytest.raises(ValueError, match="penalty_factor"):
         HuberizedSVC(0.02, penalty_factor=FACTORS[::-1]).fit(X, y, resume_from=tmp_path / "note")
+
+
+@pytest.mark.parametrize("least", [1e-20, 1e-200])
+def test_factors_too_small_to_certify_are_refused(least: float) -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 2
+    with pytest.raises(ValueError, match="penalty_factor must be 0 or at least 1e-16 times"):
+        HuberizedSVC(alpha=0.1, penalty_factor=[least, 1.0, 1.0]).fit(X, y)
+    model = HuberizedSVC(alpha=0.1, penalty_factor=[1e-15, 1.0, 1.0]).fit(X, y)
+    assert model.certificate_.converged

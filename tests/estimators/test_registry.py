@@ -12,9 +12,10 @@ from sklearn.base import ClassifierMixin
 import proxmargin
 from proxmargin import estimators
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
-from proxmargin.estimators.registry import MODELS
+from proxmargin.estimators.registry import CROSS_VALIDATED, MODELS
 from proxmargin.files.models import known
 from proxmargin.paths.sharing import OF_THE_PROBLEM
+from proxmargin.selection import cross_validated
 
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -56,3 +57,15 @@ def test_other_lists_follow_from_the_table(name: str) -> None:
     assert OF_THE_PROBLEM.issuperset(model.parameters)
     if model.compared:
         assert isinstance(CANDIDATES[name].search, AlphaPath) == model.has_path
+
+
+@pytest.mark.parametrize("name", CROSS_VALIDATED)
+def test_the_table_says_what_a_cross_validated_classifier_chooses(name: str) -> None:
+    kind, plain = getattr(proxmargin, name), MODELS[CROSS_VALIDATED[name]]
+    assert name in proxmargin.__all__
+    assert kind.plain is getattr(proxmargin, CROSS_VALIDATED[name])
+    assert kind.strength.name in plain.parameters
+
+
+def test_every_cross_validated_classifier_is_in_the_table() -> None:
+    assert set(cross_validated.__all__) == set(CROSS_VALIDATED)

@@ -59,6 +59,7 @@ def listed(parts: Any) -> set[type]:
             + [make(np.random.default_rng(0)) for make in cases.COUPLED.values()]
             + [make(np.random.default_rng(0)) for make in cases.COMPARISONS.values()]
             + [make(np.random.default_rng(0)) for make in cases.LEVEL_SETS.values()]
+            + [make(np.random.default_rng(0)) for make in cases.SHIFTED.values()]
             + [make(np.random.default_rng(0)) for make in cases.JOINT.values()],
         ),
         (Penalty, cases.PENALTIES.values()),

@@ -50,6 +50,16 @@ def test_products_with_few_live_coefficients_are_those_of_the_matrix(name: str, 
 
 
 @every_design
+def test_what_is_stored_is_the_matrix_before_centring_and_scaling(name: str, rng) -> None:
+    design, X = pair(name, rng)
+    base, centre, scale = design.stored
+    assert base.stored.is_plain
+    assert (base.compressed is base) == sp.issparse(base.matrix)  # type: ignore[attr-defined]
+    raw = base.dense_columns(np.arange(X.shape[1]))
+    np.testing.assert_allclose((raw - centre) / scale, X, rtol=1e-13, atol=1e-13)
+
+
+@every_design
 @pytest.mark.parametrize("index", [[], [1], [0, 2, 5]])
 def test_dense_columns_are_those_of_the_matrix(name: str, index: list[int], rng) -> None:
     design, X = pair(name, rng)
@@ -112,7 +122,7 @@ def test_a_restriction_to_columns_is_that_of_the_matrix(name: str, index: list[i
 def test_what_coordinate_descent_reads_are_the_columns(name: str, rng) -> None:
     design, X = pair(name, rng)
     if not design.has_columns:
-        assert sp.issparse(design.base.matrix)
+        assert design.stored.base.compressed is not None
         with pytest.raises(TypeError, match="standardised sparse data"):
             design.sweep_data()
         return
@@ -136,7 +146,7 @@ def test_products_charge_one_pass_and_restrictions_their_share(name: str, rng) -
     part = design.columns(np.array([0, 1, 4]))
     assert part.ledger is design.ledger
     part.scores(np.ones((3, 1)))
-    matrix = getattr(design, "base", design).matrix
+    matrix = design.stored.base.matrix
     share = matrix[:, [0, 1, 4]].nnz / matrix.nnz if sp.issparse(matrix) else 0.5
     assert part.share == pytest.approx(share)
     assert design.ledger.passes - before == pytest.approx(2 + share)
@@ -329,7 +339,7 @@ def test_products_with_some_of_the_rows_charge_their_share(name: str, rng) -> No
     assert part.ledger is design.ledger
     before = design.ledger.passes
     part.scores(np.ones((6, 1)))
-    matrix = getattr(design, "base", design).matrix
+    matrix = design.stored.base.matrix
     share = matrix[chosen].nnz / matrix.nnz if sp.issparse(matrix) else 4 / 14
     assert design.ledger.passes - before == pytest.approx(share)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -41,17 +41,21 @@ QUICK = 12
 MANY = 40
 
 
-Objective = Callable[[Any, np.ndarray, np.ndarray], Decimal]
+Objective = Callable[..., Decimal]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, its random parameters, its objective in fifty digits, its number of classes."""
+    """A model, its random parameters, its objective in fifty digits, its number of classes.
+
+    With ``shifted`` samples have offsets, of which the objective is told.
+    """
 
     make: Callable[..., Any]
     parameters: Callable[[np.random.Generator], dict[str, Any]]
     objective: Objective
     classes: int = 2
+    shifted: bool = False
 
 
 def units(model: Any, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -63,10 +67,12 @@ def units(model: Any, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def mean_with_net(loss: exact.Scored) -> Objective:
     """The mean loss with ``alpha`` and ``l1_ratio``."""
 
-    def objective(model: Any, X: np.ndarray, codes: np.ndarray) -> Decimal:
+    def objective(
+        model: Any, X: np.ndarray, codes: np.ndarray, offset: np.ndarray | None = None
+    ) -> Decimal:
         l1, l2 = model.alpha * model.l1_ratio, model.alpha * (1.0 - model.l1_ratio)
         weights, scale = [1.0 / len(codes)] * len(codes), units(model, X, codes)
-        terms = {"weights": weights, "l1": l1, "l2": l2, "scale": scale}
+        terms = {"weights": weights, "l1": l1, "l2": l2, "scale": scale, "offset": offset}
         return exact.objective(X, codes, model, loss, **terms)
 
     return objective
@@ -75,9 +81,11 @@ def mean_with_net(loss: exact.Scored) -> Objective:
 def sum_with_price(loss: exact.Scored, l1: float = 0.0, l2: float = 1.0) -> Objective:
     """``C`` times the sum of losses, with a penalty of given strengths."""
 
-    def objective(model: Any, X: np.ndarray, codes: np.ndarray) -> Decimal:
+    def objective(
+        model: Any, X: np.ndarray, codes: np.ndarray, offset: np.ndarray | None = None
+    ) -> Decimal:
         weights, scale = [model.C] * len(codes), units(model, X, codes)
-        terms = {"weights": weights, "l1": l1, "l2": l2, "scale": scale}
+        terms = {"weights": weights, "l1": l1, "l2": l2, "scale": scale, "offset": offset}
         return exact.objective(X, codes, model, loss, **terms)
 
     return objective
@@ -171,6 +179,9 @@ CASES = {
         of_classes("lee", "l2"), priced, sum_with_price(exact.of_wrong_classes(exact.hinge)), 3
     ),
 }
+SHIFTED = ("hinge, ridge", "squared hinge, ridge", "logistic, ridge")
+SHIFTED += ("hinge", "huberized", "squared hinge", "logistic")
+CASES |= {f"{name}, with an offset": replace(CASES[name], shifted=True) for name in SHIFTED}
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
@@ -191,18 +202,24 @@ def random_data(rng: np.random.Generator, classes: int) -> tuple[np.ndarray, np.
     return X, codes
 
 
+def random_offset(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Of any size, with a mean of any size."""
+    return 10.0 ** rng.uniform(-3, 6) * (rng.standard_normal(n) + rng.choice([0.0, 1e3]))
+
+
 def violation(case: Case, seed: int) -> str | None:
     """What is wrong with the certificates of one random problem; None if nothing is."""
     rng = np.random.default_rng(seed)
     X, codes = random_data(rng, case.classes)
     parameters = {**case.parameters(rng), "standardize": bool(rng.random() < 0.3)}
+    given = {"offset": random_offset(rng, len(codes))} if case.shifted else {}
     fits = []
     for tol in TOLERANCES:
         model = case.make(tol=tol, time_limit=SECONDS, **parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, codes)
-        fits.append((case.objective(model, X, codes), model.certificate_))
+            model.fit(X, codes, **given)
+        fits.append((case.objective(model, X, codes, **given), model.certificate_))
     best = min(value for value, _ in fits)
     for value, certificate in fits:
         # shares of samples are 1 / n rounded, and so is the objective itself

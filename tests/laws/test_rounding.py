@@ -22,6 +22,7 @@ from tests.cases import (
     LEVEL_SETS,
     MARGIN_LOSSES,
     PENALTIES,
+    SHIFTED,
     SUMS,
     as_seen,
     into_domain,
@@ -109,7 +110,7 @@ def losses() -> dict[str, Callable[[np.random.Generator], Loss]]:
     sums = {
         f"{kind} {name}": summed(kind, phi) for kind in SUMS for name, phi in MARGIN_LOSSES.items()
     }
-    return {**sums, **COUPLED, **COMPARISONS, **JOINT, **LEVEL_SETS}
+    return {**sums, **COUPLED, **COMPARISONS, **JOINT, **LEVEL_SETS, **SHIFTED}
 
 
 LOSSES = losses()

@@ -77,16 +77,17 @@ def multinomial(margin: float) -> Scored:
     return loss
 
 
-def scores(X: np.ndarray, model: Any) -> list[list[Decimal]]:
+def scores(X: np.ndarray, model: Any, offset: Sequence[float] | None = None) -> list[list[Decimal]]:
     """Scores of a fitted linear model, one list a sample, one number a row of ``coef_``."""
+    added = [ZERO] * len(X) if offset is None else [exact(each) for each in offset]
     rows = [[exact(w) for w in row] for row in model.coef_]
     shifts = [exact(b) for b in model.intercept_]
     found = []
-    for x in X:
+    for x, start in zip(X, added, strict=True):
         line = [exact(value) for value in x]
         found.append(
             [
-                sum((a * w for a, w in zip(line, row, strict=True)), b)
+                sum((a * w for a, w in zip(line, row, strict=True)), start + b)
                 for row, b in zip(rows, shifts, strict=True)
             ]
         )
@@ -103,12 +104,13 @@ def objective(
     l1: float,
     l2: float,
     scale: Sequence[float] | None = None,
+    offset: Sequence[float] | None = None,
 ) -> Decimal:
     """``sum_i weights_i loss(z_i, code_i) + l1 |scale W|_1 + (l2 / 2) |scale W|^2``."""
     with localcontext() as context:
         context.prec = DIGITS
         total = ZERO
-        for z, code, weight in zip(scores(X, model), codes, weights, strict=True):
+        for z, code, weight in zip(scores(X, model, offset), codes, weights, strict=True):
             total += exact(weight) * loss(z, int(code))
         for w in sizes(model, scale):
             total += exact(l1) * w + exact(l2) / 2 * w * w

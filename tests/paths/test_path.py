@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
 
 from proxmargin import (
+    L2SVC,
+    SVC,
     ElasticNetSVC,
     History,
     HuberizedSVC,
+    LogisticRegression,
+    MulticlassSVC,
     SparseLogisticRegression,
     SquaredHingeSVC,
+    alpha_max,
+    critical_C,
     margin_path,
 )
 
@@ -98,3 +107,141 @@ def test_a_converged_path_is_silent(data):
 def test_unusable_alphas_are_refused(alphas):
     with pytest.raises(ValueError, match="alphas must be"):
         margin_path(HuberizedSVC(), *load_wine(return_X_y=True), alphas=alphas)
+
+
+def test_coefficients_are_kept_sparse_and_made_dense_on_demand():
+    X, y = load_wine(return_X_y=True)
+    path = margin_path(SquaredHingeSVC(l1_ratio=1.0, standardize=True), X, y, n_alphas=5)
+    assert all(sparse.issparse(coef) and coef.format == "csr" for coef in path.coefs_sparse)
+    stored = [coef.nnz for coef in path.coefs_sparse]
+    np.testing.assert_array_equal(stored, np.count_nonzero(path.coefs, axis=(1, 2)))
+    for index, coef in enumerate(path.coefs):
+        np.testing.assert_array_equal(path.model(index).coef_, coef)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_array])
+def test_scores_and_predictions_are_those_of_each_model(kind, data):
+    X, y = data
+    path = margin_path(HuberizedSVC(l1_ratio=1.0, standardize=True), X, y, n_alphas=4)
+    scores, labels = path.scores(kind(X)), path.predict(kind(X))
+    for index in range(len(path)):
+        model = path.model(index)
+        np.testing.assert_allclose(scores[index], model.decision_function(X), atol=1e-9)
+        np.testing.assert_array_equal(labels[index], model.predict(X))
+
+
+def test_a_frame_has_one_row_for_each_nonzero_coefficient():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    path = margin_path(SquaredHingeSVC(standardize=True), X, y, n_alphas=4)
+    frame = path.to_frame()
+    assert list(frame.columns) == ["alpha", "class", "feature", "coef"]
+    wide = frame.pivot(index="alpha", columns=["class", "feature"], values="coef").fillna(0.0)
+    for index, alpha in enumerate(path.alphas[1:], start=1):
+        for (k, name), value in wide.loc[alpha].items():
+            assert path.coefs[index, k, X.columns.get_loc(name)] == value
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(standardize=True, tol=1e-9),
+        L2SVC(standardize=True, tol=1e-9),
+        LogisticRegression(standardize=True, tol=1e-9),
+        MulticlassSVC(standardize=True, tol=1e-9),
+        MulticlassSVC(penalty="l2", loss="logistic", standardize=True, tol=1e-9),
+    ],
+    ids=repr,
+)
+def test_paths_in_C_rise_and_agree_with_cold_fits(model, data):
+    X, y = data
+    X = X[::2] if len(X) > 200 else X
+    y = y[::2] if len(y) > 200 else y
+    path = margin_path(model, X, y, n_alphas=3)
+    assert (np.diff(path.Cs) > 0).all()
+    for index, C in enumerate(path.Cs):
+        cold, warm = clone(model).set_params(C=C).fit(X, y), path.model(index)
+        assert warm.C == C
+        assert warm.coef_.shape == cold.coef_.shape
+        assert warm.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=1e-7)
+        np.testing.assert_allclose(warm.decision_function(X), cold.decision_function(X), atol=1e-2)
+    with pytest.raises(AttributeError, match="path in C"):
+        _ = path.alphas
+
+
+def test_a_path_of_sparse_multiclass_machines_starts_at_critical_C():
+    X, y = load_wine(return_X_y=True)
+    model = MulticlassSVC(standardize=True)
+    path = margin_path(model, X, y, n_alphas=2, eps=0.5)
+    start = critical_C(model, X, y)
+    np.testing.assert_allclose(path.Cs, [start, 2 * start], rtol=1e-6)
+    assert path.n_nonzero[1] > 0
+
+
+def test_given_Cs_are_fitted_in_their_order_and_of_the_other_kind_refused():
+    X, y = load_breast_cancer(return_X_y=True)
+    path = margin_path(SVC(standardize=True), X, y, Cs=[0.1, 0.001, 0.01])
+    np.testing.assert_array_equal(path.Cs, [0.1, 0.001, 0.01])
+    assert np.linalg.norm(path.coefs, axis=2)[:, 0].argsort().tolist() == [1, 2, 0]
+    with pytest.raises(TypeError, match="path is one in C"):
+        margin_path(SVC(), X, y, alphas=[0.1])
+    with pytest.raises(ValueError, match="Cs must be"):
+        margin_path(SVC(), X, y, Cs=[0.0])
+    with pytest.raises(TypeError, match="linear"):
+        margin_path(SVC(kernel="rbf"), X, y)
+
+
+def test_a_path_ends_where_the_loss_is_explained():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SparseLogisticRegression(standardize=True, l1_ratio=1.0)
+    whole = margin_path(model, X, y, n_alphas=12)
+    short = margin_path(model, X, y, n_alphas=12, stop_at=0.5)
+    np.testing.assert_array_equal(short.alphas, whole.alphas[: len(short)])
+    probability = [whole.model(i).predict_proba(X) for i in range(12)]
+    null = log_loss(y, np.tile(np.bincount(y) / y.size, (y.size, 1)))
+    explained = np.array([1 - log_loss(y, p) / null for p in probability])
+    assert len(short) == 1 + np.argmax(explained >= 0.5)
+
+
+def test_a_path_ends_where_the_loss_no_longer_falls():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SparseLogisticRegression(standardize=True, l1_ratio=1.0)
+    start = alpha_max(model, X, y)
+    nearly_equal = 0.1 * start * (1 - 1e-9 * np.arange(9))
+    assert len(margin_path(model, X, y, alphas=nearly_equal, stop_at=1.0)) == 5
+    assert len(margin_path(model, X, y, alphas=nearly_equal)) == 9
+
+
+def test_an_interrupted_path_keeps_the_strengths_that_are_complete():
+    X, y = load_breast_cancer(return_X_y=True)
+    begun = []
+
+    def press_ctrl_c(report):
+        begun.append(report.n_iter == 0)
+        if sum(begun) == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    model = HuberizedSVC(standardize=True, callbacks=[press_ctrl_c])
+    alphas = [0.01, 1.0, 0.1, 0.001, 0.0001]
+    with pytest.warns(UserWarning, match="interrupted: it has 3 of 5"):
+        path = margin_path(model, X, y, alphas=alphas)
+    np.testing.assert_array_equal(path.alphas, [0.01, 1.0, 0.1])
+    assert all(certificate.converged for certificate in path.certificates)
+    begun.clear()
+    begun.extend([True] * 3)
+    with pytest.raises(KeyboardInterrupt):
+        margin_path(model, X, y, alphas=alphas)
+
+
+def test_a_path_says_what_it_is_in_one_line():
+    X, y = load_breast_cancer(return_X_y=True)
+    text = repr(margin_path(HuberizedSVC(standardize=True), X, y, n_alphas=3))
+    assert text.startswith("<Path of HuberizedSVC: 3 alphas from 1.")
+    assert text.endswith("features>")
+    assert "\n" not in text
+
+
+def test_a_path_that_takes_long_says_how_many_strengths_are_done(capsys, monkeypatch):
+    monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.0)
+    X, y = load_breast_cancer(return_X_y=True)
+    margin_path(HuberizedSVC(standardize=True, verbose=1), X, y, n_alphas=3)
+    assert "HuberizedSVC path: strengths: 3 of 3 done" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import (
     CrammerSinger,
     DistanceWeighted,
@@ -44,7 +47,7 @@ from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import KERNEL_RULES, RULES
 from proxmargin.traits import Trait
-from tests.cases import kernel_problem
+from tests.cases import hinge_problem, kernel_problem
 
 MARGINS: dict[str, MarginLoss] = {
     "hinge": Hinge(),
@@ -214,3 +217,17 @@ def test_a_smooth_loss_by_an_array_formula_with_an_l1_norm_gets_accelerated_step
                 assert name == ("fapg-ws" if p(problem) > n(problem) else "fapg")
                 loss[name] += 1
     assert min(loss.values()) > 0
+
+
+@pytest.mark.parametrize("exponent", [1.3, 2.0])
+def test_accelerated_steps_are_for_balls_in_which_few_margins_are_reached(exponent, rng) -> None:
+    """They take few steps there, and thousands in large balls."""
+    data = {"n": 300, "p": 10}
+    small, large = (
+        replace(hinge_problem(rng, **data), penalty=Ball(exponent, radius))
+        for radius in (0.1, 20.0)
+    )
+    assert choose(small).name == "fapg-star"
+    solution = minimize(small, SOLVERS["fapg-star"](), stop=Stop(tol=1e-6, max_iter=50))
+    assert solution.certificate.converged
+    assert choose(large).name == "ball-interior-point"

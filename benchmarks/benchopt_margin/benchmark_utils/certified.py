@@ -6,7 +6,8 @@ from typing import Any
 
 from benchopt.stopping_criterion import StoppingCriterion
 
-LOOSEST, HALF_DECADE = 0.1, 10.0**0.5
+LOOSEST = 0.1  # the first tolerance
+HALF_DECADE = 10.0**0.5  # between two tolerances
 
 
 class Certified(StoppingCriterion):

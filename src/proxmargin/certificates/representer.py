@@ -19,7 +19,6 @@ import numpy as np
 from proxmargin.certificates.certify import REFINED_FRACTION, safe_multiple
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.kernel import KernelMatrix
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, Lost, gamma
@@ -95,13 +94,13 @@ def certify_represented(
     tol : float
         The relative gap that is to be proved, as in `represented`.
     """
-    design, beta = problem.design, point.coef
-    assert isinstance(design, KernelDesign)
+    matrix, beta = problem.design.kernel_matrix, point.coef
+    assert matrix is not None
     q = -problem.penalty.l2 * beta if dual is None else dual
     size = float(np.vdot(beta, beta))
     multiple = -float(np.vdot(q, beta)) / size if size > 0 else 0.0
     product = None if scores is None else multiple * (scores - point.intercept)
-    return represented(problem, design.matrix, q, product=product, tol=tol).gap
+    return represented(problem, matrix, q, product=product, tol=tol).gap
 
 
 def represented(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
-from proxmargin.cli.models import add_model_options, estimator_of
+from proxmargin.cli.models import add_model_options, estimator_of, name_features
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import print_json, print_listing
+from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.comparing.layout import Listing, number
-from proxmargin.comparing.progress import Progress
 
 if TYPE_CHECKING:
-    from proxmargin.loop.report import Report
+    from proxmargin.files.tables.table import Table
     from proxmargin.paths import Path
 
 __all__ = ["register"]
@@ -30,63 +29,86 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--eps", type=float, default=1e-3, help="the last alpha by the first (default: 0.001)"
     )
+    parser.add_argument(
+        "--stop-at",
+        type=float,
+        metavar="SHARE",
+        help="end where this share of the null model's loss is explained, such as 0.999",
+    )
+    add_plot(parser, "the coefficients")
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from proxmargin.paths import margin_path
 
-    if arguments.alpha is not None:
-        raise ValueError("a path chooses alpha itself: leave out --alpha")
-    progress = Progress("path: fits", None, shown=not arguments.quiet)
-    estimator = estimator_of(arguments, _counter(progress))
-    if not hasattr(estimator, "alpha"):
-        raise ValueError(f"{arguments.model} has no alpha, and so no path")
+    check_plot(arguments.plot)
+    estimator = estimator_of(arguments)
+    name = _strength(estimator, arguments)
     table = table_of(arguments)
-    with progress:
-        path = margin_path(
-            estimator, table.X, table.y, n_alphas=arguments.n_alphas, eps=arguments.eps
-        )
+    path = margin_path(
+        estimator.set_params(verbose=not arguments.quiet),
+        table.X,
+        table.y,
+        n_alphas=arguments.n_alphas,
+        eps=arguments.eps,
+        stop_at=arguments.stop_at,
+    )
     rows = _rows(path)
+    if arguments.plot is not None:
+        _draw(path, table, arguments.plot)
     if arguments.json:
         print_json({"data": table.describe(), "model": arguments.model, "path": rows})
     else:
         print(f"{arguments.model} on {table.source}: {table.X.shape[1]} features\n")
-        print_listing(_listing(rows))
+        print_listing(_listing(name, rows))
+    if len(rows) < arguments.n_alphas and arguments.stop_at is None:
+        return failures.interrupted()
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
 
 
-def _counter(progress: Progress) -> Callable[[Report], None]:
-    """A callback that advances when a fit begins: at every alpha, and for every class there."""
+def _strength(estimator: Any, arguments: argparse.Namespace) -> str:
+    """The parameter that the path moves along."""
+    from proxmargin.paths.strength import strength_of
 
-    def count(report: Report) -> None:
-        if report.n_iter == 0:
-            progress.advance()
+    try:
+        name = strength_of(estimator).name
+    except TypeError as error:
+        raise ValueError(f"{arguments.model} has no alpha and no C, and so no path") from error
+    if getattr(arguments, name) is not None:
+        raise ValueError(f"a path chooses {name} itself: leave out --{name}")
+    return name
 
-    return count
+
+def _draw(path: Path, table: Table, name: str) -> None:
+    from proxmargin.displays.path import PathDisplay
+
+    name_features(path.template, table.feature_names)
+    with picture(name) as axes:
+        PathDisplay(path).plot(axes)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     return [
         {
-            "alpha": float(alpha),
+            path.strength.name: float(strength),
             "features": int(used),
             "objective": float(certificate.primal),
             "relative_gap": float(certificate.relative_gap),
             "converged": bool(certificate.converged),
             "seconds": float(certificate.seconds),
         }
-        for alpha, used, certificate in zip(
-            path.alphas, path.n_nonzero, path.certificates, strict=True
+        for strength, used, certificate in zip(
+            path.strengths, path.n_nonzero, path.certificates, strict=True
         )
     ]
 
 
-def _listing(rows: list[dict[str, Any]]) -> Listing:
-    headings = ("alpha", "features", "objective", "certified gap", "seconds")
+def _listing(name: str, rows: list[dict[str, Any]]) -> Listing:
+    headings = (name, "features", "objective", "certified gap", "seconds")
     cells = [
         (
-            number(row["alpha"], ".5g"),
+            number(row[name], ".5g"),
             str(row["features"]),
             number(row["objective"], ".8g"),
             number(row["relative_gap"], ".1e") + ("" if row["converged"] else " !"),

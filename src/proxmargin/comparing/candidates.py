@@ -76,13 +76,16 @@ class AlphaPath:
         from proxmargin.paths import margin_path
 
         for l1_ratio, group in groupby(settings, key=lambda s: s["l1_ratio"]):
+            alphas = [s["alpha"] for s in group]
             path = margin_path(
                 make().set_params(l1_ratio=l1_ratio, tol=self.tol),
                 data.X,
                 data.y,
-                alphas=[s["alpha"] for s in group],
+                alphas=alphas,
                 sample_weight=data.weights,
             )
+            if len(path) < len(alphas):
+                raise KeyboardInterrupt
             yield from (path.model(index) for index in range(len(path)))
 
 

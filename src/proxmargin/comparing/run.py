@@ -20,9 +20,9 @@ from proxmargin.comparing.candidates import Candidate, named_candidates
 from proxmargin.comparing.comparison import Comparison, Ending, Setup
 from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import Split, outer_splits
-from proxmargin.comparing.progress import Progress
 from proxmargin.comparing.work import Outcome, Scorer, Task, perform, score
 from proxmargin.designs import as_design, moments
+from proxmargin.runtime.progress import Progress
 
 __all__ = ["compare"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,11 @@ from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers
 
-__all__ = ["Array", "Design", "Ledger", "subtract_outer"]
+if TYPE_CHECKING:
+    from proxmargin.designs.kernel import KernelMatrix
+    from proxmargin.designs.sparse import SparseDesign
+
+__all__ = ["Array", "Design", "Ledger", "Stored", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -43,6 +47,26 @@ class Ledger:
     def charge(self, share: float) -> None:
         """Add one product that touched ``share`` of the data."""
         self.passes += share
+
+
+class Stored(NamedTuple):
+    """The data as they are kept, and the features that they are read as.
+
+    Attributes
+    ----------
+    base : Design
+        Features are ``(base - 1 centre') diag(1 / scale)``.
+    centre, scale : (n_features,)
+    """
+
+    base: Design
+    centre: Array
+    scale: Array
+
+    @property
+    def is_plain(self) -> bool:
+        """Features are the data themselves."""
+        return not self.centre.any() and bool(np.all(self.scale == 1.0))
 
 
 class Design(Remembers, ABC):
@@ -77,6 +101,15 @@ class Design(Remembers, ABC):
     """Every entry is stored, in one array."""
     has_columns: bool = True
     """Single columns can be read cheaply (`sweep_data`)."""
+    compressed: SparseDesign | None = None
+    """The design itself, where it is a matrix compressed by rows or columns."""
+    kernel_matrix: KernelMatrix | None = None
+    """The matrix of inner products that the design is, where it is one."""
+
+    @property
+    def stored(self) -> Stored:
+        """The data before any centring and scaling."""
+        return Stored(self, np.zeros(self.n_features), np.ones(self.n_features))
 
     @abstractmethod
     def row_squares(self, weights: Array, centre: Array) -> Array:

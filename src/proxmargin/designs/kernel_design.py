@@ -21,28 +21,29 @@ class KernelDesign(Design):
 
     The coefficients of the model itself lie in the space of the kernel, and their penalty is not
     one of beta: `certify_represented`, in `proxmargin.certificates.representer`, certifies problems
-    over this design.
-    What would take features of that space raises TypeError.
+    over this design. What would take features of that space raises TypeError.
 
     Parameters
     ----------
     matrix : KernelMatrix
+        The `kernel_matrix`.
     """
 
     has_columns = False
     share = 1.0
+    kernel_matrix: KernelMatrix
 
     def __init__(self, matrix: KernelMatrix) -> None:
-        self.matrix = matrix
+        self.kernel_matrix = matrix
         self.n_samples = self.n_features = matrix.n_samples
         self.ledger = matrix.ledger
 
     def scores(self, coef: Array) -> Array:
-        return self.matrix.matvec(coef)
+        return self.kernel_matrix.matvec(coef)
 
     def row_norms(self) -> Array:
         """``k(x_i, x_i)``, the squared length of each sample in the space of the kernel."""
-        return self.matrix.diagonal()
+        return self.kernel_matrix.diagonal()
 
     def spread(self, shares: Array) -> float:
         """Root mean square distance from the mean, in the space of the kernel.
@@ -52,8 +53,8 @@ class KernelDesign(Design):
         """
         some, part = evenly_taken(shares, SPREAD_SAMPLES)
         part = part / part.sum()
-        mean = float(part @ self.matrix.block(some, some) @ part)
-        total = float(shares @ self.matrix.diagonal()) - mean
+        mean = float(part @ self.kernel_matrix.block(some, some) @ part)
+        total = float(shares @ self.kernel_matrix.diagonal()) - mean
         return total**0.5 if total > 0 else 1.0
 
     def adjoint(self, dual: Array) -> NoReturn:
@@ -82,14 +83,14 @@ class KernelDesign(Design):
 
     def outer_gram(self) -> Array:
         """K itself."""
-        return self.matrix.rows(np.arange(self.n_samples))
+        return self.kernel_matrix.rows(np.arange(self.n_samples))
 
     def centred_gram(self, shares: Array) -> Array:
         """K itself: distances are the same from any point."""
         return self.outer_gram()
 
     def _rows(self, index: Index) -> KernelDesign:
-        return KernelDesign(self.matrix.part(index))
+        return KernelDesign(self.kernel_matrix.part(index))
 
     def _columns(self, index: Index) -> NoReturn:
         raise _without("some features")

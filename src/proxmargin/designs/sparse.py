@@ -46,6 +46,10 @@ class SparseDesign(Design):
         self.share = share
         self._by_rows = matrix.format == "csr"
 
+    @property
+    def compressed(self) -> SparseDesign:  # type: ignore[override]
+        return self
+
     def scores(self, coef: Array) -> Array:
         return self._product(coef, self.n_samples, gather=self._by_rows)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.compiled.products import compensated
-from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order
+from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order, Stored
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 
 __all__ = [
@@ -132,6 +132,12 @@ class StandardizedDesign(Design):
         centred = self.base.adjoint(dual) - np.outer(self.centre, dual.sum(axis=0))
         return centred / self.scale[:, None]
 
+    @property
+    def stored(self) -> Stored:
+        base, centre, scale = self.base.stored
+        moved = centre + self.centre * np.where(np.isfinite(scale), scale, 0.0)
+        return Stored(base, moved, scale * self.scale)
+
     def row_squares(self, weights: Array, centre: Array) -> Array:
         return self.base.row_squares(weights / self.scale**2, self._moved(centre))
 
@@ -188,8 +194,8 @@ class StandardizedDesign(Design):
     def sweep_data(self) -> tuple[Any, ...]:
         if not self.has_columns:
             raise TypeError("standardised sparse data have no columns that can be read cheaply")
-        matrix, centre, scale = self.base.sweep_data()
-        return matrix, self._moved(centre), self.scale * scale
+        base, centre, scale = self.stored
+        return base.sweep_data()[0], centre, scale
 
     @property
     def nbytes(self) -> int:

@@ -31,6 +31,7 @@ from proxmargin.inputs.validation import (
     check_number,
     validated,
     validated_features,
+    validated_offset,
     validated_weights,
 )
 from proxmargin.loop.incumbent import Certify
@@ -38,7 +39,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import RelativeChange, Stop
-from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
+from proxmargin.losses import Loss, MarginLoss, MarginSum, Shifted, wrong_classes
 from proxmargin.penalties import (
     ElasticNet,
     GroupNorm,
@@ -179,6 +180,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _joint_allowed = True
     # a checkpoint belongs to one fit: it is nothing that a pipeline could pass on
     __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
+    # why a model has no place for an offset of its scores; empty where it has
+    _without_offset: ClassVar[str] = ""
     _until: float = np.inf
     """The end of the time of a fit, while it is under way, on `proxmargin.compiled.clock`."""
 
@@ -206,6 +209,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X: Any,
         y: Any,
         sample_weight: Any = None,
+        offset: Any = None,
         resume_from: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Fit the model and certify it.
@@ -217,11 +221,14 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : (n_samples,) labels of any type
         sample_weight : (n_samples,), optional
             Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
+        offset : (n_samples,), optional
+            Is added to each score with a coefficient of one, ``X @ coef + intercept + offset``: of
+            an earlier model, say, or the logarithm of odds that are known. For two classes.
         resume_from : path-like, optional
             A file written by a `proxmargin.Checkpoint` among the callbacks of an earlier fit. The
             fit continues from there, and its result is bit for bit that of an uninterrupted fit
-            (with a nonlinear kernel: up to rounding). Model, data, weights and parameters must be
-            the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may differ.
+            (with a nonlinear kernel: up to rounding). Model, data, weights, offsets and parameters
+            must be the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may differ.
 
         Returns
         -------
@@ -242,30 +249,51 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Once, when the fit ended before its gap met ``tol``; with the gap reached.
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
-            self._fit_recorded(X, y, sample_weight, journal, stop)
+            X, targets = self._checked(X, y, sample_weight, offset)
+            journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
+            self._fit_recorded(X, targets, journal, stop)
         return self
 
-    def _fit_recorded(
-        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
-    ) -> None:
+    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""
-        X, targets = self._checked(X, y, sample_weight)
-        self._begin(journal, X, targets)
         assembly = replace(self._assembled(X, targets), journal=journal)
         self._fit_assembled(assembly, stop=stop)
 
-    def decision_function(self, X: Any) -> Array:
-        """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class."""
-        check_is_fitted(self)
-        design = as_design(validated_features(self, X))
-        scores = design.scores(np.ascontiguousarray(self.coef_.T)) + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class.
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest score, (n_samples,)."""
-        scores = self.decision_function(X)
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        offset : (n_samples,), optional
+            Is added to the scores. Without it they are those of an offset of zero, also of a model
+            that was fitted with one.
+        """
+        check_is_fitted(self)
+        X = validated_features(self, X)
+        offset = self._checked_offset(offset, X, self.classes_)
+        scores = self._scores_of(X)
+        if scores.shape[1] > 1:
+            return scores
+        return scores[:, 0] if offset is None else scores[:, 0] + offset
+
+    def _scores_of(self, X: Any) -> Array:
+        """The scores without offset of validated features, (n_samples, n_outputs)."""
+        coef = np.ascontiguousarray(self.coef_.T)
+        scores: Array = as_design(X).scores(coef) + self.intercept_
+        return scores
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`."""
+        scores = self.decision_function(X, offset)
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``."""
+        from sklearn.metrics import accuracy_score  # loads plots of its own
+
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -274,19 +302,30 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- assembling the problem -------------------------------------------------------------
 
-    def _assemble(self, X: Any, y: Any, sample_weight: Any) -> Assembly:
+    def _assemble(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Assembly:
         """Check everything, then turn data and parameters into problems."""
-        return self._assembled(*self._checked(X, y, sample_weight))
+        return self._assembled(*self._checked(X, y, sample_weight, offset))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Targets]:
         """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
         X, y = validated(self, X, y)
-        return X, Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        return X, replace(targets, offset=self._checked_offset(offset, X, targets.classes))
 
-    def _begin(self, journal: Journal, X: Any, targets: Targets) -> None:
-        journal.begin(lambda: Identity.of(self, X, targets.classes, targets.codes, targets.weights))
+    def _checked_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
+        """A validated offset of a model that has a place for one; None stays None."""
+        if offset is None:
+            return None
+        if self._without_offset:
+            raise ValueError(f"{type(self).__name__} takes no offset: {self._without_offset}")
+        if classes.size > 2:
+            raise ValueError(
+                f"offset is one number a sample, and needs two classes: got {classes.size}, with a "
+                "score each"
+            )
+        return validated_offset(offset, X)
 
     def _assembled(self, X: Any, targets: Targets) -> Assembly:
         X, targets, numbers = self._with_weight(X, targets)
@@ -317,10 +356,23 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         penalty, intercept = self._penalty(targets, design), self._intercept(joint)
-        return tuple(
-            Problem(loss, joined(penalty, loss), design, intercept)
-            for loss in self._losses(targets, design, joint)
-        )
+        losses = self._losses(targets, design, joint)
+        if targets.offset is not None:
+            losses = [Shifted(loss, targets.offset[:, None]) for loss in losses]
+        return tuple(Problem(loss, joined(penalty, loss), design, intercept) for loss in losses)
+
+    def _loss_of_scores(self, targets: Targets, design: Design) -> Callable[[Array], float]:
+        """The loss of scores (n_samples, n_rows) as `decision_function` has them, summed over the
+        problems; ``design`` holds the samples."""
+        joint = targets.classes.size > 2 and self.multi_class == "joint"
+        losses = self._losses(targets, design, joint)
+        ends = np.cumsum([loss.n_outputs for loss in losses])[:-1]
+
+        def value(scores: Array) -> float:
+            parts = map(np.ascontiguousarray, np.split(scores, ends, axis=1))
+            return sum(loss.value(part) for loss, part in zip(losses, parts, strict=True))
+
+        return value
 
     def _check_parameters(self) -> None:
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)

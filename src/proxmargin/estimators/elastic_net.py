@@ -62,6 +62,11 @@ class ElasticNetEstimator(MarginEstimator):
     def _margin_loss(self) -> MarginLoss:
         """The loss of one margin."""
 
+    @property
+    def norm_share(self) -> float:
+        """The share of the penalty that is a norm, and not half a square."""
+        return float(self.l1_ratio)
+
     def _check_model(self) -> None:
         check_number("alpha", self.alpha, low=0.0)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)

@@ -12,6 +12,8 @@ __all__ = ["checked_bounds", "checked_factors", "scaled_bounds"]
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
 
+LEAST_FACTOR = 1e-16  # of the largest: certificates resolve no smaller share of a penalty
+
 
 def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
     """One factor >= 0 a feature, or None where there are none.
@@ -37,6 +39,13 @@ def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
         )
     if not factors.any():
         raise ValueError("penalty_factor is zero for all features: for no penalty use alpha=0")
+    small = (factors > 0) & (factors < LEAST_FACTOR * factors.max())
+    if small.any():
+        raise ValueError(
+            f"penalty_factor must be 0 or at least {LEAST_FACTOR:g} times the largest, "
+            f"{factors.max():g}, got {_first(factors, small)}: no dual point of double precision "
+            "proves more"
+        )
     return factors
 
 

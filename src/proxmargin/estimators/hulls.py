@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.base import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
@@ -44,6 +43,8 @@ MAX_PROGRAM_ENTRIES = 2_000_000  # of the linear program solved to state the lea
 
 class _NuMachine(KernelMachine):
     """Parameters of the two: ``nu`` and the norm of the weight vector."""
+
+    _without_offset = "its scores are distances from a hyperplane, up to a factor"
 
     def __init__(
         self,
@@ -148,13 +149,11 @@ class NuSVC(_NuMachine):
     # the nu that replaces 'auto' where that leaves no margin, by the signs of the classes
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
-    def _fit_recorded(
-        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
-    ) -> None:
+    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         try:
             while True:  # all tries within the same limits
                 try:
-                    super()._fit_recorded(X, y, sample_weight, journal, stop)
+                    super()._fit_recorded(X, targets, journal, stop)
                     return
                 except _MarginlessError as error:
                     self._instead = {**self._instead, error.signs: error.nu}
@@ -231,7 +230,7 @@ class _MarginlessError(Exception):
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
     """The least and the largest nu; None if that takes too large a program or too long."""
     design = problem.design
-    most = KERNEL_RANK**2 if isinstance(design, KernelDesign) else MAX_PROGRAM_ENTRIES
+    most = KERNEL_RANK**2 if design.kernel_matrix is not None else MAX_PROGRAM_ENTRIES
     if design.n_samples * design.n_features > most:
         return None
     try:

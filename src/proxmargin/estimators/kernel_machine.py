@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
@@ -45,10 +44,7 @@ from proxmargin.estimators.kernel_rounds import (
     work_of,
 )
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import (
-    check_number,
-    validated_features,
-)
+from proxmargin.inputs.validation import check_number
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
@@ -158,30 +154,33 @@ class KernelMachine(MarginEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _fit_recorded(
-        self, X: Any, y: Any, sample_weight: Any, journal: Journal, stop: Stop
-    ) -> None:
+    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         """For nonlinear kernels, fit in their space."""
         if self._is_linear:
-            super()._fit_recorded(X, y, sample_weight, journal, stop)
+            super()._fit_recorded(X, targets, journal, stop)
             return
-        X, targets = self._checked(X, y, sample_weight)
-        self._begin(journal, X, targets)
         X, targets, numbers = self._with_weight(X, targets)
         self._publish_kernel(targets, self._fit_kernel(X, targets, journal, stop), numbers)
         interrupts.act()
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Scores: (n_samples,) if binary, else one column a class.
 
-        For ``kernel='precomputed'``, ``X`` holds the kernel of the given samples with the training
-        samples, (n_samples, n_training_samples).
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            For ``kernel='precomputed'`` the kernel of the given samples with the training samples,
+            (n_samples, n_training_samples).
+        offset : (n_samples,), optional
+            Is added to the scores. Without it they are those of an offset of zero, also of a model
+            that was fitted with one.
         """
-        check_is_fitted(self)
+        return super().decision_function(X, offset)
+
+    def _scores_of(self, X: Any) -> Array:
         if hasattr(self, "coef_"):
-            return super().decision_function(X)
-        scores = self._kernel_scores(by_rows(validated_features(self, X)), self.support_vectors_)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+            return super()._scores_of(X)
+        return self._kernel_scores(by_rows(X), self.support_vectors_)
 
     def _kernel_scores(self, X: Any, support: Any) -> Array:
         """The scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
@@ -495,6 +494,9 @@ def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -
 
 class RegularizedMachine(KernelMachine):
     """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
+
+    norm_share: ClassVar[float] = 0.0
+    """The share of the penalty that is a norm, and not half a square."""
 
     def __init__(
         self,

@@ -39,6 +39,7 @@ FACTOR_TIME = 0.1  # for a factor of the kernel, to compute it
 class _MinimaxMachine(KernelMachine):
     """Parameters of the two: ``kappa`` and the rule for the intercept."""
 
+    _without_offset = "only the direction of its coefficients is fitted"
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
 

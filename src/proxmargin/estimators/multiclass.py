@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
@@ -40,6 +41,8 @@ from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
 
 __all__ = ["MulticlassSVC"]
+
+Array = NDArray[np.float64]
 
 _SOLVERS = (
     "'linear-program', 'multiplier-newton', 'ssnal', 'ssnal-ws', 'fbpd', "
@@ -123,6 +126,7 @@ class MulticlassSVC(MarginEstimator):
     """
 
     multi_class = "joint"
+    _without_offset = "it has a score for each class, also of two"
 
     def __init__(
         self,
@@ -201,6 +205,11 @@ class MulticlassSVC(MarginEstimator):
         if self.penalty in GROUP_NORMS:
             return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), strength)
         return ElasticNet.from_mixture(strength, self.norm_share)
+
+    def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
+        if self.penalty in GROUP_NORMS:
+            return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), 1.0)
+        return ElasticNet(1.0, 0.0)
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         (loss,) = self._losses(targets, design, joint=True)
@@ -281,10 +290,16 @@ class MulticlassSVC(MarginEstimator):
             solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
         )
 
-    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
         if assembly.targets.classes.size == 2:
             solutions = [replace(s, point=self._difference(s.point)) for s in solutions]
-        super()._publish(assembly, solutions)
+        return super()._published(assembly, solutions)
+
+    def _loss_of_scores(self, targets: Targets, design: Design) -> Callable[[Array], float]:
+        value = super()._loss_of_scores(targets, design)
+        if targets.classes.size > 2:
+            return value
+        return lambda scores: value(scores * self._halves)
 
     def _difference(self, point: Point) -> Point:
         """Of two classes, what decides between them: its margin is one where the loss is zero."""
@@ -296,9 +311,12 @@ class MulticlassSVC(MarginEstimator):
 
     def _both(self, point: Point) -> Point:
         """The inverse of `_difference`, with rows that sum to zero."""
-        share = 1.0 if self.loss == "lee" else 0.5
-        signs = share * np.array([-1.0, 1.0])
-        return Point(point.coef * signs, point.intercept * signs)
+        return Point(point.coef * self._halves, point.intercept * self._halves)
+
+    @property
+    def _halves(self) -> Array:
+        """The scores of two classes for a difference of one."""
+        return np.array([-1.0, 1.0]) * (1.0 if self.loss == "lee" else 0.5)
 
 
 def _partition(groups: Any, n_features: int) -> Groups:

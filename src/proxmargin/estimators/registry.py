@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-__all__ = ["MODELS", "Model", "model_names"]
+__all__ = ["CROSS_VALIDATED", "MODELS", "Model", "model_names"]
 
 # values of C, the weaker fit first: among equals the earlier is preferred
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
@@ -75,6 +75,21 @@ MODELS: Mapping[str, Model] = {
         compared=False,
         instead_of_saving="save the binary classifiers in its estimators_ one by one",
     ),
+}
+
+
+# classifiers that choose their strength by cross-validation, and the models that they choose
+CROSS_VALIDATED: Mapping[str, str] = {
+    f"{name}CV": name
+    for name in (
+        "HuberizedSVC",
+        "ElasticNetSVC",
+        "SquaredHingeSVC",
+        "SparseLogisticRegression",
+        "MulticlassSVC",
+        "SVC",
+        "LogisticRegression",
+    )
 }
 
 

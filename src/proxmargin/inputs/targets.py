@@ -27,11 +27,14 @@ class Targets:
     codes : (n_samples,) integers in [0, n_classes)
     weights : (n_samples,)
         Sample weight times class weight.
+    offset : (n_samples,) or None
+        A part of each score that is not fitted.
     """
 
     classes: NDArray[Any]
     codes: NDArray[np.intp]
     weights: Array
+    offset: Array | None = None
 
     @classmethod
     def encode(
@@ -56,7 +59,14 @@ class Targets:
 
     def picked(self, index: NDArray[np.intp]) -> Targets:
         """Those of some of the samples, with the same classes."""
-        return Targets(self.classes, self.codes[index], self.weights[index])
+        offset = None if self.offset is None else self.offset[index]
+        return Targets(self.classes, self.codes[index], self.weights[index], offset)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What there is one of for each sample."""
+        known = (self.codes, self.weights)
+        return known if self.offset is None else (*known, self.offset)
 
     @property
     def total(self) -> float:

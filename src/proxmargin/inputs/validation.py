@@ -23,11 +23,13 @@ __all__ = [
     "check_number",
     "validated",
     "validated_features",
+    "validated_offset",
     "validated_weights",
 ]
 
 Array = NDArray[np.float64]
 
+LARGEST_OFFSET = 1e70  # of a score, as of an entry of the data
 LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger ones would overflow
 SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
@@ -156,6 +158,36 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     if not np.any(weights):  # recent versions of scikit-learn have said so above
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
+    """One finite number a sample, (n_samples,): what is added to its score.
+
+    Raises
+    ------
+    ValueError
+        Another shape or length, or an entry that is not a number of modest size (with its row).
+    """
+    try:
+        column = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"offset must be one number a sample: {error}") from error
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    rows = _num_samples(X)
+    if column.shape != (rows,):
+        raise ValueError(
+            f"offset must be one number a sample, ({rows},) here, got an array of shape "
+            f"{column.shape}"
+        )
+    wrong = ~(np.abs(column) <= LARGEST_OFFSET)
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"offset must hold finite numbers of at most {LARGEST_OFFSET:g}, got {column[row]:g} "
+            f"in row {row} (counted from 0)"
+        )
+    return column
 
 
 def _are_two_integers(y: NDArray[Any]) -> bool:

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxmargin.designs import DenseDesign, Design, as_design
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_weights
@@ -58,7 +57,7 @@ def with_features(design: Design, deadline: float = np.inf) -> Design:
     A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
     of the kernel, and nu_min an upper bound.
     """
-    if not isinstance(design, KernelDesign):
+    if design.kernel_matrix is None:
         return design
-    columns = factorise(design.matrix, rank=KERNEL_RANK, deadline=deadline).factor
+    columns = factorise(design.kernel_matrix, rank=KERNEL_RANK, deadline=deadline).factor
     return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))

@@ -83,13 +83,13 @@ def at_sufficient_price(
     UnattainableError
         The loss is above the budget and does not fall any more.
     """
-    quick = Trait.SMOOTH in _loss(problem).loss.traits
+    quick = Trait.SMOOTH in problem.level_set.loss.traits
     attainable = quick and _is_attainable(problem, least)
     solution = solve(problem, None)
     if not quick and solution.certificate.converged and overspent(problem, solution, tol):
         attainable = _is_attainable(problem, least)
     for raised in range(MAX_RAISES + 1):
-        loss, above = _loss(problem), _excess(problem, solution)
+        loss, above = problem.level_set, _excess(problem, solution)
         if not solution.certificate.converged or not overspent(problem, solution, tol):
             return solution
         if raised == MAX_RAISES:
@@ -113,7 +113,7 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
     The tolerance is relative to the penalty.
     """
     above = _excess(problem, solution)
-    spent = _loss(problem).price * above
+    spent = problem.level_set.price * above
     return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
 
 
@@ -123,7 +123,7 @@ def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solut
     The penalty is convex: it grows by no more than its share of the difference. None where the
     point is not inside.
     """
-    (coef, intercept, *_), loss = solution.point, _loss(problem)
+    (coef, intercept, *_), loss = solution.point, problem.level_set
     here = problem.design.scores(coef) + intercept
     there = problem.design.scores(inside.coef) + inside.intercept
     if loss.excess(there) > 0:
@@ -159,18 +159,13 @@ def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -
 
     A loss that does not fall as the price rises is no proof: it may be flat up to a larger price.
     """
-    budget = _loss(problem).budget
+    budget = problem.level_set.budget
     found = least(problem, budget)
     if budget < found * (1.0 - BUDGET_MARGIN):
         raise UnattainableError(budget, found)
     return found <= budget
 
 
-def _loss(problem: Problem) -> LevelSet:
-    assert isinstance(problem.loss, LevelSet)
-    return problem.loss
-
-
 def _excess(problem: Problem, solution: Solution) -> float:
     point = solution.point
-    return _loss(problem).excess(problem.design.scores(point.coef) + point.intercept)
+    return problem.level_set.excess(problem.design.scores(point.coef) + point.intercept)

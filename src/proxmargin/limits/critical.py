@@ -106,7 +106,9 @@ class _Descent:
 
     def slopes(self, scores: Array) -> Array:
         """How fast each tied piece rises; -inf for the others."""
-        return np.where(self.tied, self.program.rows.shortfalls(scores) - 1.0, -np.inf)
+        rows = self.program.rows
+        rises = rows.shortfalls(scores) - rows.goals.reshape(scores.shape)
+        return np.where(self.tied, rises, -np.inf)
 
     def restricted(self, rows: Ids, columns: Columns, reach: float) -> RestrictedProgram:
         """The program of some tied pieces and some columns, with the norm as the first row.

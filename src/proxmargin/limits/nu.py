@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import Design, SparseDesign, StandardizedDesign, standardized
+from proxmargin.designs import Design, standardized
 from proxmargin.designs.standardized import rescaled
 from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
@@ -144,10 +144,9 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
 
 def _balance(design: Design, shares: Array) -> Any:
     """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
-    while isinstance(design, StandardizedDesign):
-        design = design.base
+    design = design.stored.base
     ones = np.ones((1, design.n_samples))
-    if isinstance(design, SparseDesign):
+    if design.compressed is not None:
         parts, scale = design.sweep_data(), rescaled(design, shares).scale
         columns = sparse.csc_array(parts, shape=(design.n_samples, design.n_features))
         scaled = (columns @ sparse.diags_array(1.0 / scale)).T

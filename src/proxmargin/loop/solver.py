@@ -126,6 +126,8 @@ class Solver(ABC, Generic[S]):
 
     name: ClassVar[str] = ""
     needs: ClassVar[Trait] = Trait.NONE
+    is_portable: ClassVar[bool] = True
+    """Its settings are plain values or other parts: a model file can keep it."""
     check_every: ClassVar[int] = 10
     """Iterations between two certificates."""
     prices: ClassVar[bool] = False

@@ -16,6 +16,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.margins.rescaled import Rescaled
 from proxmargin.losses.margins.squared_hinge import SquaredHinge
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
+from proxmargin.losses.shifted import Shifted
 from proxmargin.losses.tail_mean import TailMean
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Multinomial",
     "PairwiseSquaredHinge",
     "Rescaled",
+    "Shifted",
     "SquaredHinge",
     "TailMean",
     "wrong_classes",

@@ -150,6 +150,16 @@ class Loss(ABC):
         return self
 
     @property
+    def unshifted(self) -> Loss:
+        """The loss itself, of a loss of scores with an offset."""
+        return self
+
+    @property
+    def offset(self) -> Array:
+        """What is added to the scores, (n_samples, n_outputs): zeros that take no memory."""
+        return np.broadcast_to(0.0, (self.shares.size, self.n_outputs))
+
+    @property
     def dual_support(self) -> NDArray[np.bool_]:
         """Where dual points can differ from zero, (n_samples, n_outputs)."""
         return np.repeat((self.shares > 0)[:, None], self.n_outputs, axis=1)

@@ -13,13 +13,14 @@ Array = NDArray[np.float64]
 
 
 class Box(NamedTuple):
-    """``min over rho  pull rho + sum_i max {a (goal + rho - y_i z_i) - bends_i a^2 / 2}``.
+    """``min over rho  pull rho + sum_i max {a (goal_i + rho - y_i z_i) - bends_i a^2 / 2}``.
 
-    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero.
+    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero. All
+    arrays are (n_samples,).
     """
 
     signs: Array
     caps: Array
     bends: Array
-    goal: float
+    goal: Array
     pull: float

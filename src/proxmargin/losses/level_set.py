@@ -69,7 +69,7 @@ class LevelSet(Loss):
     @property
     def traits(self) -> Trait:  # type: ignore[override]
         kept = Trait.SINGLE_OUTPUT | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX
-        return self.loss.traits & kept
+        return self.loss.traits & kept | Trait.BUDGET
 
     @property
     def compares_classes(self) -> bool:  # type: ignore[override]

@@ -169,7 +169,8 @@ class TailMean(SupportLoss):
 
     @property
     def box(self) -> Box:
-        return Box(self.signs, self.caps, np.zeros_like(self.caps), 0.0, -1.0)
+        zeros = np.zeros_like(self.caps)
+        return Box(self.signs, self.caps, zeros, zeros, -1.0)
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> CappedSimplexDual:
         return CappedSimplexDual(self, self._groups(intercept))

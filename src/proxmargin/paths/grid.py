@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
 from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.critical import critical_strength
+from proxmargin.losses import Logistic
+from proxmargin.paths.strength import ALPHA, strength_of
+from proxmargin.penalties import ElasticNet, Ridge
 
-__all__ = ["alpha_grid", "alpha_max", "checked_alphas", "critical_C", "default_grid", "unfitted"]
+__all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
@@ -22,7 +26,9 @@ Estimator = TypeVar("Estimator", bound=MarginEstimator)
 RIDGE_L1_RATIO = 1e-3
 
 
-def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None) -> float:
+def alpha_max(
+    estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+) -> float:
     """The least ``alpha`` for which all coefficients are zero, exactly.
 
     With only the intercept fitted, ``max_j |gradient_j| / l1_ratio`` for the gradient of the loss
@@ -33,7 +39,7 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
     ----------
     estimator : an estimator with ``alpha`` and ``l1_ratio``
         Is not changed; its ``alpha`` does not matter.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
 
     Returns
@@ -41,8 +47,10 @@ def alpha_max(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = N
     float
         Infinite for ``l1_ratio=0``, because a ridge penalty alone never makes a coefficient zero.
     """
-    template = unfitted(estimator)
-    return _alpha_max(template, template._assemble(X, y, sample_weight))
+    template = _with_alpha(estimator)
+    assembly = template._assemble(X, y, sample_weight, offset)
+    share = template.norm_share
+    return float(_critical_strength(template, assembly) / share) if share else np.inf
 
 
 def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -86,46 +94,69 @@ def alpha_grid(
     n_alphas: int = 100,
     eps: float = 1e-3,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Array:
     """The strengths that `margin_path` takes by default; parameters as there."""
-    template = unfitted(estimator)
-    assembly = template._assemble(X, y, sample_weight)
+    template = _with_alpha(estimator)
+    assembly = template._assemble(X, y, sample_weight, offset)
     return default_grid(template, assembly, n_alphas, eps)
 
 
-def default_grid(template: Any, assembly: Assembly, n_alphas: int, eps: float) -> Array:
-    check_number("n_alphas", n_alphas, low=1, integer=True)
+def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> Array:
+    """Strengths in geometric progression, from the strongest penalty; as `margin_path` says."""
+    strength = strength_of(template)
+    check_number(f"n_{strength.name}s", count, low=1, integer=True)
     check_number("eps", eps, low=0.0, low_open=True, high=1.0)
-    start = _critical_strength(template, assembly) / (template.l1_ratio or RIDGE_L1_RATIO)
-    start = start if start > 0 else 1.0
-    return np.geomspace(start, eps * start, n_alphas)
-
-
-def checked_alphas(alphas: ArrayLike) -> Array:
-    grid = np.array(alphas, dtype=np.float64)
-    if grid.ndim != 1 or grid.size == 0 or not np.all(np.isfinite(grid) & (grid >= 0)):
-        raise ValueError(f"alphas must be a non-empty list of finite numbers >= 0, got {alphas!r}")
-    return grid
+    share, total = template.norm_share, assembly.targets.total
+    exact = share > 0 or strength is ALPHA
+    critical = _critical_strength(template, assembly) if exact else _typical_strength(assembly)
+    start = critical / (share or RIDGE_L1_RATIO) if critical > 0 else 1.0
+    # C = 1 / (total weight * alpha), with a ridge alone over twice as many decades
+    last = eps if exact else eps**2
+    return strength.of_alpha(np.geomspace(start, last * start, count), total)
 
 
 def unfitted(estimator: Estimator) -> Estimator:
-    """A copy with the same parameters (callbacks are the caller's own), learned nothing yet."""
+    """A copy with the same parameters (callbacks are the caller's own), learned nothing yet.
+
+    Raises
+    ------
+    TypeError
+        It has no strength, or its kernel is not linear.
+    """
     parameters = estimator.get_params(deep=False)
-    if not {"alpha", "l1_ratio"} <= set(parameters):
+    strength = strength_of(estimator)
+    if not getattr(estimator, "_is_linear", True):
         raise TypeError(
-            f"alpha_max and paths need an estimator with alpha and l1_ratio, such as HuberizedSVC; "
-            f"{type(estimator).__name__} has none"
+            f"paths need a linear model: {type(estimator).__name__} has kernel={estimator.kernel!r}"
         )
+    if "eta" in parameters:
+        parameters["eta"] = None
+    if parameters[strength.name] is None:
+        parameters[strength.name] = 1.0
     return type(estimator)(**parameters)
 
 
+def _with_alpha(estimator: Estimator) -> Estimator:
+    template = unfitted(estimator)
+    if strength_of(template) is not ALPHA:
+        raise TypeError(
+            f"alpha_max needs an estimator with alpha and l1_ratio, such as HuberizedSVC; "
+            f"{type(estimator).__name__} has none"
+        )
+    return template
+
+
 def _critical_strength(template: Any, assembly: Assembly) -> float:
-    """The least l1 strength without coefficients; it does not depend on the ridge part."""
-    unit = template._unit_penalty(assembly.targets, assembly.problems[0].design)
-    return max(critical_strength(p) for p in assembly.with_penalty(unit).problems)
+    """The least strength of the norm without coefficients; it does not depend on the ridge part."""
+    design = assembly.problems[0].design
+    norm = template._unit_penalty(assembly.targets, design)
+    return max(critical_strength(p) for p in assembly.with_penalty(norm).problems)
 
 
-def _alpha_max(template: Any, assembly: Assembly) -> float:
-    if template.l1_ratio == 0:
-        return np.inf
-    return float(_critical_strength(template, assembly) / template.l1_ratio)
+def _typical_strength(assembly: Assembly) -> float:
+    """That of an l1 norm with the logistic loss, class by class: one product with the data."""
+    (first, *_), targets = assembly.problems, assembly.targets
+    bare = replace(first, penalty=ElasticNet(1.0, 0.0), intercept=Ridge(0.0))
+    losses = margin_sums(Logistic(), targets, joint=False)
+    return max(replace(bare, loss=loss).critical_strength() for loss in losses)

@@ -6,66 +6,189 @@ The strongest penalty comes first, each solution the start of the next.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
-from proxmargin.estimators.base import MarginEstimator, certificate_of, unmet
-from proxmargin.loop.outcome import Solution
+from proxmargin.designs import as_design
+from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of
+from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.validation import validated_features
+from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import descended
-from proxmargin.paths.grid import checked_alphas, default_grid, unfitted
+from proxmargin.paths.grid import default_grid, unfitted
+from proxmargin.paths.saturation import Saturation
+from proxmargin.paths.strength import Strength, strength_of
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.progress import Progress
 
-__all__ = ["Path", "margin_path"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Path", "margin_path", "walked", "warn_of_unmet"]
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Path:
-    """Models of decreasing or any other strength, as `margin_path` found them.
+    """Models of many strengths, as `margin_path` found them.
 
     Attributes
     ----------
-    alphas : (n_alphas,)
-        In the order in which they were asked for; by default decreasing.
-    coefs : (n_alphas, n_rows, n_features)
-        ``coef_`` of every model, in the units of the data.
-    intercepts : (n_alphas, n_rows)
-    n_nonzero : (n_alphas,) integers
+    strengths : (n_strengths,)
+        In the order in which they were asked for; by default from the strongest penalty. They are
+        ``alphas``, or ``Cs`` of a model with ``C``.
+    stacked : (n_strengths * n_rows, n_features) CSR array
+        ``coef_`` of every model, in the units of the data, below each other.
+    coefs_sparse : list of (n_rows, n_features) CSR arrays
+        The same, one for each model.
+    coefs : (n_strengths, n_rows, n_features)
+        The same as one dense array, made when it is asked for.
+    intercepts : (n_strengths, n_rows)
+    n_nonzero : (n_strengths,) integers
         Features with a nonzero coefficient for any class.
     certificates : list of Certificate or CertificateList
         What each model proves about its distance from the optimum.
     classes : (n_classes,)
+    scale : (n_features,)
+        Standard deviations of the features where they are standardised, else ones.
     template : estimator
         With the parameters that all models share; `model` fills it in.
     """
 
-    alphas: Array
-    coefs: Array
+    strengths: Array
+    stacked: sparse.csr_array
     intercepts: Array
-    n_nonzero: NDArray[np.intp]
     certificates: list[Certificate | CertificateList]
     classes: NDArray[Any]
+    scale: Array
     template: MarginEstimator = field(repr=False)
 
     def __len__(self) -> int:
-        return self.alphas.size
+        return self.strengths.size
+
+    def __repr__(self) -> str:
+        used, name = self.n_nonzero, self.strength.name
+        return (
+            f"<Path of {type(self.template).__name__}: {len(self)} {name}s from "
+            f"{self.strengths[0]:.3g} to {self.strengths[-1]:.3g}, {used.min()} to {used.max()} of "
+            f"{self.stacked.shape[1]} features>"
+        )
+
+    @property
+    def strength(self) -> Strength:
+        """The parameter that varies along the path."""
+        return strength_of(self.template)
+
+    @property
+    def alphas(self) -> Array:
+        return self._named("alpha")
+
+    @property
+    def Cs(self) -> Array:
+        return self._named("C")
+
+    def _named(self, name: str) -> Array:
+        if self.strength.name != name:
+            own = self.strength.name
+            raise AttributeError(f"this is a path in {own}: it has {own}s and no {name}s")
+        return self.strengths
+
+    def picked(self, index: NDArray[np.intp]) -> Path:
+        """The path of some of its strengths, in their order."""
+        return replace(
+            self,
+            strengths=self.strengths[index],
+            stacked=self.stacked[(index[:, None] * self._rows + np.arange(self._rows)).ravel()],
+            intercepts=self.intercepts[index],
+            certificates=[self.certificates[i] for i in index],
+        )
+
+    @property
+    def _rows(self) -> int:
+        """Of the coefficients of one model."""
+        return int(self.intercepts.shape[1])
+
+    def _coef_sparse(self, index: int) -> sparse.csr_array:
+        return self.stacked[index * self._rows : (index + 1) * self._rows]
+
+    @property
+    def coefs_sparse(self) -> list[sparse.csr_array]:
+        return [self._coef_sparse(index) for index in range(len(self))]
+
+    @property
+    def coefs(self) -> Array:
+        return np.reshape(self.stacked.toarray(), (len(self), self._rows, -1))
+
+    @property
+    def n_nonzero(self) -> NDArray[np.intp]:
+        pairs = pairwise(self.stacked.indptr[:: self._rows])
+        return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs])
 
     def model(self, index: int) -> MarginEstimator:
-        """The fitted estimator for ``alphas[index]``."""
+        """The fitted estimator for ``strengths[index]``."""
         model = copy(self.template)
-        model.set_params(alpha=float(self.alphas[index]))
-        model.coef_, model.intercept_ = self.coefs[index], self.intercepts[index]
+        setattr(model, self.strength.name, float(self.strengths[index]))
+        index = range(len(self))[index]
+        model.coef_, model.intercept_ = self._coef_sparse(index).toarray(), self.intercepts[index]
         model.classes_ = self.classes
         model.certificate_ = self.certificates[index]
         model.n_iter_ = max(model.certificate_.n_iter, 1)
         return model
+
+    def scores(self, X: Any, offset: Any = None) -> Array:
+        """``decision_function`` of every model: (n_strengths, n_samples[, n_classes]).
+
+        One product with the data, of the features that any model has.
+        """
+        X = validated_features(self.template, X)
+        offset = self.template._checked_offset(offset, X, self.classes)
+        design, stacked = as_design(X), self.stacked
+        used = np.unique(stacked.indices).astype(np.intp)
+        if used.size < design.n_features:
+            design, stacked = design.columns(used), stacked[:, used]
+        flat = design.scores(np.ascontiguousarray(stacked.toarray().T))
+        count, rows = self.intercepts.shape
+        scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
+        if rows > 1:
+            return scores
+        return scores[:, :, 0] if offset is None else scores[:, :, 0] + offset
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The class with the largest score by every model, (n_strengths, n_samples)."""
+        scores = self.scores(X, offset)
+        codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
+        return np.asarray(self.classes[codes])
+
+    def to_frame(self) -> pd.DataFrame:
+        """The nonzero coefficients, one a row: columns strength, class, feature and coef.
+
+        The first column is called ``alpha`` or ``C``. Features have their names if the path was
+        fitted to a data frame, otherwise their numbers. Models without features have no row.
+        """
+        import pandas as pd
+
+        listed = self.stacked.tocoo()
+        rows = self.intercepts.shape[1]
+        names = getattr(self.template, "feature_names_in_", np.arange(listed.shape[1]))
+        positive = self.classes[1:] if rows == 1 else self.classes
+        return pd.DataFrame(
+            {
+                self.strength.name: self.strengths[listed.row // rows],
+                "class": positive[listed.row % rows],
+                "feature": names[listed.col],
+                "coef": listed.data,
+            }
+        )
 
 
 def margin_path(
@@ -75,18 +198,22 @@ def margin_path(
     *,
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
+    Cs: ArrayLike | None = None,
     eps: float = 1e-3,
+    stop_at: float | None = None,
     sample_weight: Any = None,
+    offset: Any = None,
 ) -> Path:
-    """Fit the model for many ``alpha``, from the largest down, each from the previous solution.
+    """Fit the model for many strengths, from the strongest penalty, each from the last solution.
 
-    The data are checked, standardised and turned into a problem once.
+    The data are checked, standardised and turned into a problem once. With ``verbose`` of the
+    estimator, paths of more than two seconds show how many strengths are done.
 
     Parameters
     ----------
-    estimator : an estimator with ``alpha`` and ``l1_ratio``
+    estimator : an estimator with ``alpha`` and ``l1_ratio``, or a linear one with ``C``
         Is not changed. Its ``tol``, ``max_iter`` and ``time_limit`` hold for every single fit.
-    X, y, sample_weight
+    X, y, sample_weight, offset
         As for ``estimator.fit``.
     alphas : (n_alphas,), optional
         In any order. By default ``n_alphas`` numbers in geometric progression from `alpha_max`
@@ -94,21 +221,33 @@ def margin_path(
         progression starts at the `alpha_max` of ``l1_ratio=0.001``; and at 1 where no feature
         is related to the labels.
     n_alphas : int
+        Of either strength.
+    Cs : (n_alphas,), optional
+        For estimators with ``C``, in any order. By default increasing from `critical_C` up to that
+        over ``eps``; with a ridge alone from where the scores are small, up to that over
+        ``eps**2``.
     eps : float in (0, 1]
+    stop_at : float in (0, 1], optional
+        Ends the path at the first strength where this fraction of the null model's loss is
+        explained, or where, after five, the fraction has risen by less than 1e-5 of itself: as
+        glmnet does, with 0.999. By default every strength is fitted.
 
     Returns
     -------
     Path
+        Of the strengths that are complete, if the path was interrupted.
 
     Raises
     ------
     KeyboardInterrupt
-        The fit was interrupted.
+        Interrupted before the first strength was complete.
 
     Warns
     -----
     ConvergenceWarning
         Once for the whole path, with the worst gap, when a fit ended before its gap met ``tol``.
+    UserWarning
+        The path was interrupted.
 
     Examples
     --------
@@ -120,32 +259,125 @@ def margin_path(
     ((5, 1, 30), 0)
     """
     template = unfitted(estimator)
-    assembly = template._assemble(X, y, sample_weight)
-    given = None if alphas is None else checked_alphas(alphas)
+    strength = strength_of(template)
+    given = _given(strength, {"alpha": alphas, "C": Cs})
+    assembly = template._assemble(X, y, sample_weight, offset)
     grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
-    solved = descended(template, assembly, grid)
-    _warn(template, solved)
-    published = [template._published(assembly, solutions) for solutions in solved]
-    coefs = np.stack([coef for coef, _ in published])
+    order = strength.order(grid)
+    progress = Progress(
+        f"{type(template).__name__} path: strengths", grid.size, shown=bool(template.verbose)
+    )
+    with interrupts, progress:
+        path = walked(template, assembly, grid[order], stop_at, progress.advance)
+        if interrupts.pending:
+            _note_interruption(path, grid)
+    warn_of_unmet(f"the {type(template).__name__} path", template.tol, path.certificates)
+    return path.picked(np.argsort(order[: len(path)]))
+
+
+def walked(
+    template: MarginEstimator,
+    assembly: Assembly,
+    grid: Array,
+    stop_at: float | None = None,
+    tell: Callable[[], object] = lambda: None,
+) -> Path:
+    """The path over a grid from the strongest penalty; shorter if interrupted or saturated.
+
+    Parameters
+    ----------
+    template : estimator
+        That assembled the data. Is not changed.
+    tell : callable
+        Called when a strength is complete.
+    """
+    saturation = Saturation(template, assembly, stop_at)
+    quiet = copy(template)
+    quiet.verbose = 0
+    coefs, intercepts, certificates = [], [], []
+    for strength, solutions in zip(grid.tolist(), descended(quiet, assembly, grid), strict=False):
+        coef, intercept = template._published(assembly, solutions)
+        coefs.append(_Entries.of(coef))
+        intercepts.append(intercept)
+        certificates.append(certificate_of(solutions))
+        tell()
+        if saturation.reached(strength, solutions):
+            break
     return Path(
-        alphas=grid,
-        coefs=coefs,
-        intercepts=np.stack([intercept for _, intercept in published]),
-        n_nonzero=np.count_nonzero(coefs.any(axis=1), axis=1),
-        certificates=[certificate_of(solutions) for solutions in solved],
+        strengths=grid[: len(coefs)],
+        stacked=_stacked(coefs, assembly.scale.size),
+        intercepts=np.array(intercepts),
+        certificates=certificates,
         classes=assembly.targets.classes,
+        scale=assembly.scale,
         template=template,
     )
 
 
-def _warn(template: MarginEstimator, solved: Sequence[Sequence[Solution]]) -> None:
-    short = [solutions for solutions in solved if unmet(solutions)]
-    if short:
-        worst = max(s.certificate.relative_gap for solutions in short for s in unmet(solutions))
+class _Entries(NamedTuple):
+    """The nonzero entries of a matrix, row by row."""
+
+    values: Array
+    columns: NDArray[np.intp]
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, matrix: Array) -> _Entries:
+        rows, columns = np.nonzero(matrix)
+        return cls(matrix[rows, columns], columns, np.bincount(rows, minlength=len(matrix)))
+
+
+def _stacked(parts: Sequence[_Entries], n_features: int) -> sparse.csr_array:
+    """The matrices below each other; made at once, as small sparse arrays take long to make."""
+    if not parts:
+        return sparse.csr_array((0, n_features))
+    values, columns, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return sparse.csr_array((values, columns, starts), shape=(counts.size, n_features))
+
+
+def warn_of_unmet(
+    name: str, tol: float, certificates: Sequence[Certificate | CertificateList]
+) -> None:
+    """One warning for all fits that stopped before their tolerance was met."""
+    gaps = [gap for certificate in certificates for gap in _unmet_gaps(certificate)]
+    if gaps:
+        short = sum(bool(_unmet_gaps(certificate)) for certificate in certificates)
         warnings.warn(
-            f"{len(short)} of {len(solved)} fits of the {type(template).__name__} path stopped "
-            f"before their tolerance was met; the worst is certified to be within a relative gap "
-            f"of {worst:.2e} of its optimum (tol={template.tol:g})",
+            f"{short} of {len(certificates)} fits of {name} stopped before their tolerance was "
+            f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
+            f"optimum (tol={tol:g})",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=users_level(),
         )
+
+
+def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
+    """Relative gaps of the problems that were to meet a gap and did not."""
+    each = certificate if isinstance(certificate, CertificateList) else [certificate]
+    settled = Status.SETTLED.value
+    return [one.relative_gap for one in each if not one.converged and one.stop_reason != settled]
+
+
+def _note_interruption(path: Path, grid: Array) -> None:
+    if not len(path):
+        raise KeyboardInterrupt(f"before the first of {grid.size} fits of a path was complete")
+    warnings.warn(
+        f"the path was interrupted: it has {len(path)} of {grid.size} strengths",
+        stacklevel=users_level(),
+    )
+
+
+def _given(strength: Strength, grids: Mapping[str, ArrayLike | None]) -> Array | None:
+    """The values that were asked for; None for a grid by default.
+
+    Raises
+    ------
+    TypeError
+        There are values of a parameter that the estimator does not have.
+    """
+    foreign = [name for name, grid in grids.items() if name != strength.name and grid is not None]
+    if foreign:
+        raise TypeError(f"the path is one in {strength.name}: give {strength.name}s")
+    values = grids[strength.name]
+    return None if values is None else strength.checked(values)

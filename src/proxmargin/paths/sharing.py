@@ -8,18 +8,23 @@ from typing import Any
 
 from sklearn.base import clone
 
-from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.estimators.registry import MODELS
 from proxmargin.runtime.interrupts import interrupts
 
-__all__ = ["OF_THE_PROBLEM", "fitted_grid"]
+__all__ = ["OF_THE_PROBLEM", "fitted_grid", "refitted"]
 
 # models that differ in parameters of the loss and the penalty alone share their data
 OF_THE_PROBLEM = {"tol", *(name for model in MODELS.values() for name in model.parameters)}
 
 
 def fitted_grid(
-    estimator: Any, settings: Sequence[Mapping[str, Any]], X: Any, y: Any, sample_weight: Any = None
+    estimator: Any,
+    settings: Sequence[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    offset: Any = None,
 ) -> Iterator[Any]:
     """A fitted copy of the estimator for each of the settings, in their order.
 
@@ -33,25 +38,36 @@ def fitted_grid(
     estimator : estimator
         Is not changed.
     settings : sequence of parameters by name
-    X, y, sample_weight
-        As for ``estimator.fit``.
+    X, y, sample_weight, offset
+        As for ``estimator.fit``, which is given no offset that is None.
     """
     assembly, before = None, estimator
+    shift = {} if offset is None else {"offset": offset}
     for each in settings:
         model = clone(estimator).set_params(**each)
         if not _shares_data(model, each):
-            yield model.fit(X, y, sample_weight=sample_weight)
+            yield model.fit(X, y, sample_weight=sample_weight, **shift)
             continue
         with interrupts:
             if assembly is None:
-                assembly, starts = model._assemble(X, y, sample_weight), None
+                assembly = model._assemble(X, y, sample_weight, offset)
+                model._fit_assembled(assembly)
             else:
                 model = copy(before).set_params(**model.get_params(deep=False))
-                assembly = model._reassembled(assembly)
-                starts = copy(model).set_params(warm_start=True)._starts(assembly)
-            model._fit_assembled(assembly, starts)
+                assembly = refitted(model, assembly)
         before = model
         yield copy(model)
+
+
+def refitted(model: MarginEstimator, assembly: Assembly) -> Assembly:
+    """Fit a fitted model again with its present parameters, from its own solution.
+
+    Returns the problems that it was fitted to: those of ``assembly``, for these parameters.
+    """
+    assembly = model._reassembled(assembly)
+    starts = copy(model).set_params(warm_start=True)._starts(assembly)
+    model._fit_assembled(assembly, starts)
+    return assembly
 
 
 def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:

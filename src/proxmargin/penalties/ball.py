@@ -34,7 +34,7 @@ class Ball(Penalty):
     radius: float = 1.0
 
     by_features = False
-    traits = Trait.SMOOTH_CONJUGATE  # smooth away from zero
+    traits = Trait.BALL | Trait.SMOOTH_CONJUGATE  # smooth away from zero
 
     def __post_init__(self) -> None:
         if not 1.0 < self.p < np.inf:

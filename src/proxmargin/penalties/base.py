@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ class Penalty(ABC):
     """
 
     traits: Trait = Trait.NONE
+    is_portable: ClassVar[bool] = True
+    """Its fields are plain values or other parts, of no data set: a model file can keep it."""
+
     l1: float = 0.0
     """Strength of the part that is the sum of absolute values."""
 

@@ -49,6 +49,7 @@ class GroupNorm(Penalty):
     strength: float = 1.0
     weights: Array | None = None
 
+    is_portable = False  # groups are those of the features of a data set
     by_features = False
     traits = Trait.PROX_JACOBIAN
 
@@ -95,13 +96,13 @@ class GroupNorm(Penalty):
 
     # -- of rows that sum to zero over the classes ------------------------------------------------
 
-    _is_largest: ClassVar[bool]
-    """The norm is that of the largest entry, for kernels that know both."""
+    is_polyhedral: ClassVar[bool]
+    """The norm is that of the largest entry of each group: its unit ball is a polytope."""
 
     @property
     def has_balanced_jacobian(self) -> bool:
         """`balanced_jacobian` is known."""
-        return self.groups.across_classes or not self._is_largest
+        return self.groups.across_classes or not self.is_polyhedral
 
     def class_centres(self, dual: Array) -> Array:
         """The shifts of rows, (n_features, 1), after which the dual norm of a group (within
@@ -109,7 +110,7 @@ class GroupNorm(Penalty):
         if self.groups.across_classes:
             return self._row_centres(dual)
         layout = self.groups.layout(len(dual))
-        shifts, *_ = balanced_group_centres(np.ascontiguousarray(dual), *layout, self._is_largest)
+        shifts, *_ = balanced_group_centres(np.ascontiguousarray(dual), *layout, self.is_polyhedral)
         return shifts
 
     def balanced_dual_norms(self, dual: Array) -> tuple[Array, Array]:
@@ -119,7 +120,7 @@ class GroupNorm(Penalty):
         have the norm one over all classes; with those of every group, (n_features, n_outputs).
         """
         layout, dual = self.groups.layout(len(dual)), np.ascontiguousarray(dual)
-        _, norms, points = balanced_group_centres(dual, *layout, self._is_largest)
+        _, norms, points = balanced_group_centres(dual, *layout, self.is_polyhedral)
         return norms, points
 
     def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
@@ -130,7 +131,7 @@ class GroupNorm(Penalty):
         steps = np.ascontiguousarray(np.broadcast_to(step, (len(coef), 1)), dtype=np.float64)
         layout, radii = self.groups.layout(len(coef)), self.strength * self.omega
         coef = np.ascontiguousarray(coef)
-        prox, shifts = balanced_group_prox(coef, steps, *layout, radii, self._is_largest)
+        prox, shifts = balanced_group_prox(coef, steps, *layout, radii, self.is_polyhedral)
         return prox, shifts
 
     def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
@@ -210,7 +211,7 @@ class GroupL2(GroupNorm):
     The dual norm is the l2 norm again; see `GroupNorm` for the parameters.
     """
 
-    _is_largest: ClassVar[bool] = False
+    is_polyhedral: ClassVar[bool] = False
 
     def _norms(self, values: Array) -> Array:
         return _lengths(self.groups, values)
@@ -288,7 +289,7 @@ class GroupLinf(GroupNorm):
     The dual norm is the l1 norm; see `GroupNorm` for the parameters.
     """
 
-    _is_largest: ClassVar[bool] = True
+    is_polyhedral: ClassVar[bool] = True
 
     def _norms(self, values: Array) -> Array:
         return self.groups.reduced(np.maximum, np.abs(values))

@@ -43,6 +43,7 @@ class SumToZeroGroups(Penalty):
 
     inner: GroupNorm
 
+    is_portable = False
     by_features = False
     sums_to_zero = True
 

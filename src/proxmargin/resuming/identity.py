@@ -45,7 +45,7 @@ class Identity:
         A text for each parameter that matters.
     shape : (n_samples, n_features)
     labels, entries : str
-        Digests: of all labels and weights, and of the data (storage, and every entry).
+        Digests: of labels, weights and offset, and of the data (storage, and every entry).
     """
 
     version: str
@@ -101,7 +101,7 @@ def _of_data(earlier: Identity, now: Identity) -> str | None:
     if earlier.shape != now.shape:
         return f"it is of data of shape {earlier.shape}, and these have {now.shape}"
     if earlier.labels != now.labels:
-        return "it is of data with other labels or weights"
+        return "it is of data with other labels or weights, or another offset"
     if earlier.entries != now.entries:
         return "it is of data with other entries, or stored in another way"
     return None

@@ -95,8 +95,8 @@ class Journal:
         """
         if not self._checkpoints and self._stored is None:
             return
-        begun, self._identity = self._identity is not None, identity()
-        if begun or self._stored is None:
+        self._identity = identity()
+        if self._stored is None:
             return
         self._refuse_unless(self._stored.fit is not None, "it was not written by a fit")
         earlier = self._read(self._stored.fit["identity"], Stop())

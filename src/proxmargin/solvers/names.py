@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.solver import Solver, UnsuitableSolverError
@@ -84,6 +84,8 @@ def _primal_dual_relay() -> Solver[Any]:
 @dataclass(frozen=True)
 class ByTheRules:
     """Solves a problem by the solver that the rules choose."""
+
+    is_portable: ClassVar[bool] = True
 
     def __call__(self, problem: Problem, stop: Stop, start: Point) -> Solution:
         choice = Table(rules_for(problem), SOLVERS).choice(problem)

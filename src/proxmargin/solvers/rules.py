@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -31,6 +29,7 @@ SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for l_inf norms of 
 SPARSE_DENSITY = 0.05  # up to which data count as sparse
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted beside any data
 MANY_FEATURES = 400  # from which a working set pays for losses that are sums over the classes
+FEW_BEYOND_MARGINS = 0.4  # share of the samples, up to which first-order steps win in a ball
 MANY_DUAL_POINTS = 1000  # dual coordinates from which primal-dual steps are a good warm start
 
 
@@ -99,7 +98,7 @@ class Facts:
     @property
     def ball(self) -> bool:
         """Coefficients in a ball."""
-        return isinstance(self.problem.penalty, Ball)
+        return Trait.BALL in self.problem.traits
 
     @property
     def net(self) -> bool:
@@ -109,7 +108,23 @@ class Facts:
     @property
     def flat_ball(self) -> bool:
         """A ball that is no rounder than a Euclidean one: first-order steps are slow there."""
-        return isinstance(self.problem.penalty, Ball) and self.problem.penalty.p >= 2
+        return self.ball and self.problem.ball.p >= 2
+
+    @property
+    def tight_ball(self) -> bool:
+        """A ball in which few samples get beyond their margins: almost all dual points are at caps.
+
+        Judged by the scores of the point of the ball that is furthest in the direction of steepest
+        descent from scores of zero.
+        """
+        problem, box = self.problem, self.problem.loss.box
+        if not self.ball or box is None or problem.loss.is_homogeneous:
+            return False
+        design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
+        dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
+        furthest = problem.penalty.conjugate_gradient(design.adjoint(dual))
+        beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.goal)
+        return float(beyond.mean()) <= FEW_BEYOND_MARGINS
 
     @property
     def coupled(self) -> bool:
@@ -184,6 +199,12 @@ RULES: tuple[Rule, ...] = (
         "accelerated steps on the dual",
     ),
     Rule(
+        lambda facts: facts.single and not facts.smooth and facts.tight_ball,
+        "fapg-star",
+        "a loss with kinks in a ball so small that most samples stay within their margins: "
+        "accelerated steps on the dual",
+    ),
+    Rule(
         lambda facts: facts.small_systems,
         "ball-interior-point",
         "a piecewise linear or quadratic loss in a ball: interior point, systems of the smaller of "
@@ -197,8 +218,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single and not (facts.smooth and facts.net),
         "net-interior-point",
-        "a loss with a box on its dual and a ridge, small data on which other methods stall: "
-        "interior points in units of the features",
+        "a loss with a box on its dual and a ridge, small data on which other methods stall, or "
+        "bounds: interior points in units of the features",
     ),
     Rule(
         lambda facts: facts.few_pieces,
@@ -332,4 +353,4 @@ KERNEL_RULES: tuple[Rule, ...] = (
 
 def rules_for(problem: Problem) -> tuple[Rule, ...]:
     """The table that the problem is looked up in."""
-    return KERNEL_RULES if isinstance(problem.design, KernelDesign) else RULES
+    return RULES if problem.design.kernel_matrix is None else KERNEL_RULES

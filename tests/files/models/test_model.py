@@ -139,6 +139,7 @@ HOLD_DATA = (
     "LevelSet",
     "MarginSum",
     "ProxJacobian",
+    "Shifted",
     "SumToZeroGroups",
 )
 
@@ -153,11 +154,20 @@ def test_every_public_part_of_plain_settings_can_be_stored(package):
         and not inspect.isabstract(part)
         and name not in HOLD_DATA
     }
-    assert parts <= set(known.PARTS)
+    assert parts <= set(known.parts())
+
+
+def test_no_part_that_holds_data_or_functions_is_ever_looked_up() -> None:
+    assert set(known.parts()).isdisjoint({*HOLD_DATA, "Custom"})
+    for name in known.parts():
+        part = known.named(known.parts(), name)
+        assert part is not None
+        assert part.__module__.startswith("proxmargin.")
+        assert part.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def test_every_solver_is_listed():
-    listed = {known.named(known.PARTS, name) for name in known.PARTS}
+    listed = {known.named(known.parts(), name) for name in known.parts()}
     for make in SOLVERS.values():
         solver = make()
         inner = [getattr(solver, name, None) for name in ("inner", "first", "second")]

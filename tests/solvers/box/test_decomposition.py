@@ -225,7 +225,7 @@ def test_a_known_product_certifies_what_a_fresh_one_does(kind: str) -> None:
     known = certify_represented(
         problem, solver.point(problem, state), scores=solver.scores(problem, state), dual=dual
     )
-    fresh = represented(problem, problem.design.matrix, dual).gap
+    fresh = represented(problem, problem.design.kernel_matrix, dual).gap
     assert known.gap == pytest.approx(fresh.gap, rel=1e-9)
     assert known.primal == pytest.approx(fresh.primal, rel=1e-12)
     np.testing.assert_allclose(known.scores, fresh.scores, rtol=1e-9, atol=1e-12)
@@ -317,7 +317,7 @@ def test_the_spread_is_that_of_the_samples_in_the_space_of_the_kernel() -> None:
     design = problem_of("hinge").design
     shares = np.arange(1.0, 401.0)
     shares /= shares.sum()
-    values, axes = np.linalg.eigh(design.matrix.rows(np.arange(400)))
+    values, axes = np.linalg.eigh(design.kernel_matrix.rows(np.arange(400)))
     features = axes * np.sqrt(np.maximum(values, 0.0))
     apart = features - shares @ features
     expected = np.sqrt(shares @ (apart**2).sum(axis=1))

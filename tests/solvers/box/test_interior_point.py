@@ -29,7 +29,7 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.pinned import Pinned
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.box import box_program, interior_point
+from proxmargin.solvers.box import box_program
 from proxmargin.solvers.box.interior_point import InteriorPoint
 from tests.data import load_instance, reference_instances
 
@@ -322,7 +322,7 @@ def test_what_it_cannot_take_is_refused_with_the_reason(rng, monkeypatch) -> Non
         with pytest.raises(UnsuitableSolverError, match=reason):
             minimize(other, InteriorPoint())
     solved(replace(problem, penalty=ElasticNet(0.0, problem.penalty.l2)))
-    monkeypatch.setattr(interior_point, "LARGEST", 3)
+    monkeypatch.setattr(box_program, "LARGEST", 3)
     with pytest.raises(UnsuitableSolverError, match="3 at most, and the smaller number here is 4"):
         minimize(problem, InteriorPoint())
 

@@ -16,7 +16,7 @@ from proxmargin.loop.outcome import Status
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.penalties import ElasticNet, Pinned, Ridge
+from proxmargin.penalties import ElasticNet, Pinned, Ridge, WeightedElasticNet
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.box.net_interior_point import MAX_ENTRIES, NetInteriorPoint
@@ -43,10 +43,15 @@ def net_optimum(problem: Problem, X: np.ndarray, y: np.ndarray) -> float:
     w, b = cp.Variable(X.shape[1]), cp.Variable()
     penalty, intercept = problem.penalty, problem.intercept
     loss = cp.sum(cp.pos(1 - cp.multiply(y, X @ w + b))) / y.size
-    norms = getattr(penalty, "l1", 0.0) * cp.norm1(w) + penalty.l2 / 2 * cp.sum_squares(w)
+    net = penalty.net(X.shape[1])
+    norms = cp.norm1(cp.multiply(net.l1, w)) + cp.sum_squares(cp.multiply(np.sqrt(net.l2 / 2), w))
+    low, high = np.flatnonzero(np.isfinite(net.lower)), np.flatnonzero(np.isfinite(net.upper))
+    within = [w[low] >= net.lower[low], w[high] <= net.upper[high]]
     pinned = isinstance(intercept, Pinned)
     ridge = 0.0 if pinned else intercept.l2 / 2 * cp.square(b)
-    program = cp.Problem(cp.Minimize(loss + norms + ridge), [b == 0] if pinned else [])
+    program = cp.Problem(
+        cp.Minimize(loss + norms + ridge), [*within, *([b == 0] if pinned else [])]
+    )
     return float(program.solve(solver=cp.CLARABEL, **TIGHT))
 
 
@@ -58,6 +63,32 @@ def test_the_optimum_is_that_of_another_solver(rng, penalty, intercept) -> None:
     solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
     assert solution.certificate.converged
     assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
+
+
+@every_intercept
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+def test_factors_and_bounds_of_each_feature_are_kept(rng, l1: float, intercept) -> None:
+    X, y = two_classes(rng)
+    lower = np.array([-0.1, -np.inf, 0.0, -1e-6, -2.0, 0.0, -np.inf, -0.1])
+    upper = np.array([0.1, 0.0, np.inf, 1e3, np.inf, 0.0, 0.05, 0.1])
+    factors = np.linspace(0.3, 3.0, X.shape[1])
+    penalty = WeightedElasticNet(ElasticNet(l1, 0.01), factors, lower, upper)
+    problem = problem_of(X, y, penalty=penalty, intercept=intercept)
+    solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    coef = solution.point.coef[:, 0]
+    assert solution.certificate.converged
+    assert np.all((lower <= coef) & (coef <= upper))
+    assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
+
+
+def test_bounds_take_few_steps() -> None:
+    """First-order methods take thousands of steps here."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((57, 12))
+    y = np.sign(X @ rng.standard_normal(12) + rng.standard_normal(57))
+    model = ElasticNetSVC(alpha=2e-4, l1_ratio=0.9, bounds=(-0.5, 0.5)).fit(X, y)
+    assert model.certificate_.converged
+    assert model.n_iter_ <= 30
 
 
 @pytest.mark.parametrize("phi", [Hinge(), HuberizedHinge(0.5), SquaredHinge()])

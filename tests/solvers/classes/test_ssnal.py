@@ -392,3 +392,26 @@ def test_beyond_rounding_it_ends_by_itself(rng) -> None:
     solution = solved(problem, tol=0.0)
     assert solution.status is Status.STALLED
     assert solution.certificate.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("price", "groups"),
+    [
+        (360.0, Groups.features(8)),
+        (446.0, Groups.within_classes(np.arange(8) // 2)),
+        (1000.0, Groups.within_classes(np.arange(8) // 2)),
+    ],
+)
+def test_line_search_needs_few_steps_where_values_differ_by_rounding(
+    price: float, groups: Groups
+) -> None:
+    """Armijo's rule on rounded values takes steps of 1e-10, 50 of them to a subproblem."""
+    rng = np.random.default_rng(2)
+    X, codes = rng.standard_normal((15, 8)), rng.permutation(np.arange(15) % 3)
+    loss = loss_of("lee", codes)
+    problem = Problem(
+        loss, SumToZeroGroups(GroupL2(groups, 1.0 / (15.0 * price))), DenseDesign(X), FREE
+    )
+    solution = minimize(problem, SemismoothNewton(), stop=Stop(tol=1e-9))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.n_iter <= 80

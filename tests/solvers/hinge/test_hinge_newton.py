@@ -125,6 +125,13 @@ def test_the_form_is_that_of_least_work(rng, monkeypatch):
     assert type(hinge_system(curved(rng, (8, 25), np.asarray, None)[1])) is MatrixFree
 
 
+def test_no_matrix_is_formed_that_is_larger_than_sparse_data(rng, monkeypatch):
+    monkeypatch.setattr(curved_system, "SMALL_MATRIX", 10)
+    forms = {np.asarray: OverFeatures, sp.csr_matrix: MatrixFree}
+    for kind, form in forms.items():
+        assert type(hinge_system(curved(rng, (20, 20), kind, None)[1])) is form
+
+
 # -- smooth problems --------------------------------------------------------------------------
 
 
@@ -133,7 +140,8 @@ def smoothed(rng: np.random.Generator, n: int = 14, p: int = 6, l1: float = 0.02
     caps = rng.uniform(0.5, 1.5, n) / n * (np.arange(n) % 5 != 3)
     centre = Centre(rng.standard_normal(p), 0.2, rng.uniform(0, 1, n) * caps)
     net = ElasticNet(l1, 0.01).net(p)
-    return SmoothedHinge(as_design(X), y, caps, 0.8 * caps, net, l1, centre, 0.05, 0.1, 1e-3)
+    sides = as_design(X), y, caps, 0.8 * caps, 0.3 * rng.standard_normal(n)
+    return SmoothedHinge(*sides, net, l1, centre, 0.05, 0.1, 1e-3)
 
 
 def test_slopes_are_those_of_the_value(rng):
@@ -158,7 +166,7 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
             0.5 * part.proximal * move @ move + 0.5 * (part.intercept_proximal or 0.0) * turn**2
         )
         terms += 0.5 * part.ridge * here.intercept**2
-        missing = 1.0 - part.signs * here.scores
+        missing = 1.0 - part.signs * (here.scores + part.offset)
         hinge = part.caps @ np.maximum(missing, 0.0)
         assert here.value - terms <= hinge + 1e-12
         # with these multipliers as the centre there is nothing to smooth
@@ -175,7 +183,7 @@ def reference(part: SmoothedHinge) -> float:
     live = part.caps > 0
     X, y, widths = X[live], part.signs[live], part.widths[live]
     # the box of the maximisers by its multipliers
-    missing = 1 - cp.multiply(y, X @ w + b)
+    missing = 1 - cp.multiply(y, X @ w + b + part.offset[live])
     below, above = cp.Variable(live.sum()), cp.Variable(live.sum())
     centre, caps = part.centre.dual[live], part.caps[live]
     inner = missing + below - above

@@ -37,21 +37,25 @@ def best_shift(phi, scores, signs, weights, l2, at, dual):  # type: ignore[no-un
     """
     low, high, shift, reach = -np.inf, np.inf, 0.0, 1.0
     for _ in range(200):
-        slope, bend, size = l2 * (at + shift), l2, l2 * abs(at)
+        slope, total_curvature, size = l2 * (at + shift), l2, l2 * abs(at)
         for i in range(scores.size):
             force, curvature = phi.descent_and_curvature(signs[i] * (scores[i] + shift))
             force *= weights[i]
             dual[i] = -signs[i] * force
             slope += dual[i]
             size += force
-            bend += weights[i] * curvature
+            total_curvature += weights[i] * curvature
         if abs(slope) <= SLOPE_ROUNDING * size:
             break
         if slope > 0.0:
             high = shift
         else:
             low = shift
-        trial = shift - slope / bend if bend > 0.0 else math.copysign(np.inf, -slope)
+        trial = (
+            shift - slope / total_curvature
+            if total_curvature > 0.0
+            else math.copysign(np.inf, -slope)
+        )
         if abs(trial - shift) > reach:
             trial = shift + math.copysign(reach, -slope)
             reach *= 2.0
@@ -139,9 +143,9 @@ def slope_and_curvature(phi, scores, signs, weights, shift):  # type: ignore[no-
             if weight == 0.0:
                 continue
             t = signs[i, k] * (scores[i, k] + shift[k])
-            force, bend = phi.descent_and_curvature(t)
+            force, second = phi.descent_and_curvature(t)
             slope[k] -= weight * signs[i, k] * force
-            curvature[k] += weight * bend
+            curvature[k] += weight * second
     return slope, curvature
 
 

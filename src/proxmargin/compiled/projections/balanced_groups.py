@@ -77,9 +77,9 @@ def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):  # type: ign
         for j in range(d):
             step = steps[j, k]
             if not sup:
-                bend = step * size / (size + step * radius)
-                diagonal[j] += bend
-                columns[j, k] = bend * u[j, k] / size
+                curvature = step * size / (size + step * radius)
+                diagonal[j] += curvature
+                columns[j, k] = curvature * u[j, k] / size
                 total += (u[j, k] / size) ** 2 * size / (size + step * radius)
             elif abs(x[j, k]) > size:
                 columns[j, k] = 1.0 if x[j, k] > 0.0 else -1.0

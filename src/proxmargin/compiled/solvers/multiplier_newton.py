@@ -188,9 +188,9 @@ def add_sparse_curvature(  # type: ignore[no-untyped-def]
             ends[count] = filled
         for a in range(count):
             for b in range(a + 1):
-                bend = weights[i] * ((1.0 if a == b else 0.0) - 1.0 / count)
+                curvature = weights[i] * ((1.0 if a == b else 0.0) - 1.0 / count)
                 for u in range(ends[a], ends[a + 1]):
-                    factor = bend * values[u]
+                    factor = curvature * values[u]
                     for v in range(ends[b], u + 1 if a == b else ends[b + 1]):
                         row, column = spots[u], spots[v]
                         if row < column:

@@ -21,15 +21,15 @@ def curvature_weights(phi, scores, signs, weights, theta, out):  # type: ignore[
     """
     for i in range(out.size):
         t = signs[i] * scores[i]
-        bend = phi.curvature(t)
-        if bend == 0.0 and theta > 0.0:
-            bend = theta * phi.majorant(t)
-        out[i] = weights[i] * bend
+        curvature = phi.curvature(t)
+        if curvature == 0.0 and theta > 0.0:
+            curvature = theta * phi.majorant(t)
+        out[i] = weights[i] * curvature
 
 
 @njit(cache=True, nogil=True)
 def exact_step(  # type: ignore[no-untyped-def]
-    phi, scores, moved, signs, weights, coef, direction, l1, l2, lift, bend, share, limit
+    phi, scores, moved, signs, weights, coef, direction, l1, l2, slope, curvature, share, limit
 ):
     """A step at which the slope along the ray has fallen to ``share`` of its first value.
 
@@ -45,8 +45,8 @@ def exact_step(  # type: ignore[no-untyped-def]
     coef, direction : (n_features,)
         The coefficients are ``coef + step * direction``.
     l1, l2 : (n_features,)
-    lift, bend : float
-        ``lift + step * bend`` is added to the slope, for what else is quadratic along the ray.
+    slope, curvature : float
+        ``slope + step * curvature`` is added, for what else is quadratic along the ray.
 
     Returns
     -------
@@ -54,21 +54,21 @@ def exact_step(  # type: ignore[no-untyped-def]
         0 where the ray does not descend.
     """
     for j in range(coef.size):
-        lift += l2[j] * coef[j] * direction[j]
-        bend += l2[j] * direction[j] * direction[j]
-    at_low, at_high = lift + _loss_slope(phi, scores, moved, signs, weights, 0.0), np.inf
+        slope += l2[j] * coef[j] * direction[j]
+        curvature += l2[j] * direction[j] * direction[j]
+    at_low, at_high = slope + _loss_slope(phi, scores, moved, signs, weights, 0.0), np.inf
     first = at_low + _l1_slopes(coef, direction, l1, 0.0)[1]
     if first >= 0.0:
         return 0.0
     low, high, step, enough = 0.0, np.inf, 1.0, share * abs(first)
     for trial in range(limit):
-        here = lift + step * bend + _loss_slope(phi, scores, moved, signs, weights, step)
+        here = slope + step * curvature + _loss_slope(phi, scores, moved, signs, weights, step)
         left, right = _l1_slopes(coef, direction, l1, step)
         if here + left <= enough and here + right >= -enough:
             if here + left <= LEVEL_SLOPE * abs(first):
                 return step
             rise = _rise(phi, scores, moved, signs, weights, coef, direction, l1, step)
-            if rise + lift * step + 0.5 * bend * step * step <= 0.0:
+            if rise + slope * step + 0.5 * curvature * step * step <= 0.0:
                 return step
         if here + right < 0.0:
             low, at_low = step, here
@@ -149,8 +149,8 @@ def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def sparse_gram(data, indices, indptr, bend, out):  # type: ignore[no-untyped-def]
-    """``out += X' diag(bend) X`` for X compressed by rows, by outer products of its rows.
+def sparse_gram(data, indices, indptr, weights, out):  # type: ignore[no-untyped-def]
+    """``out += X' diag(weights) X`` for X compressed by rows, by outer products of its rows.
 
     Each pair of entries of a row is added once, to either side of the diagonal; ``out``, which is
     symmetric, is made so again at the end.
@@ -159,12 +159,12 @@ def sparse_gram(data, indices, indptr, bend, out):  # type: ignore[no-untyped-de
     for j in range(size):
         for k in range(j):
             out[j, k] = 0.0
-    for i in range(bend.size):
-        if bend[i] == 0.0:
+    for i in range(weights.size):
+        if weights[i] == 0.0:
             continue
         last = np.uint64(indptr[i + 1])
         for first in range(np.uint64(indptr[i]), last):
-            value = bend[i] * data[first]
+            value = weights[i] * data[first]
             row = out[indices[first]]
             row[np.uint64(indices[first])] += value * data[first]
             for second in range(first + np.uint64(1), last):

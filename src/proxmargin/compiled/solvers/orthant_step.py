@@ -17,16 +17,27 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 @njit(cache=True, nogil=True)
 def orthant_step(  # type: ignore[no-untyped-def]
-    rows, bends, diagonal, lift, coef, side, slope, lean, wide, lifts, corrections, walks
+    rows,
+    curvatures,
+    diagonal,
+    intercept_l2,
+    coef,
+    side,
+    slope,
+    lean,
+    wide,
+    jitters,
+    corrections,
+    walks,
 ):
     """A descent step towards the minimiser of a quadratic model in the orthant.
 
     Parameters
     ----------
     rows : (n, m)
-    bends : (n,) > 0
+    curvatures : (n,) > 0
     diagonal : (m,) > 0
-    lift : float
+    intercept_l2 : float
         Curvature of the intercept besides that of the samples; negative without intercept.
     coef, side, slope : (m,)
         Where the step starts, in the orthant of these signs, and the slope there.
@@ -34,7 +45,7 @@ def orthant_step(  # type: ignore[no-untyped-def]
         The slope in the intercept.
     wide : float
         The system is solved over the samples if features are more than this multiple of them.
-    lifts : (n_lifts,)
+    jitters : (n_jitters,)
         Added to a diagonal, relative to it, one after the other until it is positive definite.
     corrections, walks : int
         Systems solved at most: by fixing all coefficients that change their sign at once, and if
@@ -46,25 +57,25 @@ def orthant_step(  # type: ignore[no-untyped-def]
     turn : float
     """
     over_samples = rows.shape[1] > wide * rows.shape[0]
-    parts = (rows, bends, diagonal, lift)
+    parts = (rows, curvatures, diagonal, intercept_l2)
     if over_samples:
-        system = _over_samples(rows, bends, diagonal)
+        system = _over_samples(rows, curvatures, diagonal)
     else:
-        system = _over_features(rows, bends, diagonal, lift)
-    move, turn = _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, corrections)
+        system = _over_features(rows, curvatures, diagonal, intercept_l2)
+    move, turn = _jumped(parts, system, over_samples, jitters, coef, side, slope, lean, corrections)
     if np.dot(slope, move) + turn * lean < 0.0:
         return move, turn
-    return _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks)
+    return _walked(parts, system, over_samples, jitters, coef, side, slope, lean, walks)
 
 
 @njit(cache=True, nogil=True)
-def _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
+def _jumped(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
     """The active-set guess that fixes all sign changes at zero at once; it may not descend."""
     stays = np.ones(coef.size, np.bool_)
     move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
     for _ in range(corrections):
         push, tilt = _pushed(parts, system, over_samples, move, 0.0)
-        part, turn = _solved(parts, system, over_samples, lifts, stays, slope + push, lean + tilt)
+        part, turn = _solved(parts, system, over_samples, jitters, stays, slope + push, lean + tilt)
         beyond = 0
         for j in range(coef.size):
             if stays[j] and (coef[j] + part[j]) * side[j] < 0.0:
@@ -80,13 +91,15 @@ def _jumped(parts, system, over_samples, lifts, coef, side, slope, lean, correct
 
 
 @njit(cache=True, nogil=True)
-def _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
+def _walked(parts, system, over_samples, jitters, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
     """The path of minimisers that fixes coefficients at zero one by one; it descends."""
     stays = np.ones(coef.size, np.bool_)
     move, turn = np.zeros(coef.size), 0.0
     for _ in range(walks):
         push, tilt = _pushed(parts, system, over_samples, move, turn)
-        part, shift = _solved(parts, system, over_samples, lifts, stays, slope + push, lean + tilt)
+        part, shift = _solved(
+            parts, system, over_samples, jitters, stays, slope + push, lean + tilt
+        )
         reach, length = np.full(coef.size, np.inf), 1.0
         for j in range(coef.size):
             if stays[j] and part[j] * side[j] < 0.0:
@@ -107,37 +120,37 @@ def _walked(parts, system, over_samples, lifts, coef, side, slope, lean, walks):
 
 
 @njit(cache=True, nogil=True)
-def _over_samples(rows, bends, diagonal):  # type: ignore[no-untyped-def]
+def _over_samples(rows, curvatures, diagonal):  # type: ignore[no-untyped-def]
     """``X D^-1 X' + C^-1``, with placeholders for the intercept's row of the other form."""
     scaled = rows / np.sqrt(diagonal)
     matrix = np.dot(scaled, scaled.T)
-    for i in range(bends.size):
-        matrix[i, i] += 1.0 / bends[i]
+    for i in range(curvatures.size):
+        matrix[i, i] += 1.0 / curvatures[i]
     return matrix, np.zeros(0), np.inf
 
 
 @njit(cache=True, nogil=True)
-def _over_features(rows, bends, diagonal, lift):  # type: ignore[no-untyped-def]
+def _over_features(rows, curvatures, diagonal, intercept_l2):  # type: ignore[no-untyped-def]
     """The Schur complement of the intercept in ``X'C X + D``, with ``X'c`` and the pivot.
 
     The rows are centred first, so that large means do not cause cancellation.
     """
-    total, pivot = bends.sum(), np.inf
+    total, pivot = curvatures.sum(), np.inf
     cross, mean = np.zeros(diagonal.size), np.zeros(diagonal.size)
-    if lift >= 0.0:
-        pivot = total + lift
-        for i in range(bends.size):
+    if intercept_l2 >= 0.0:
+        pivot = total + intercept_l2
+        for i in range(curvatures.size):
             for j in range(diagonal.size):
-                cross[j] += bends[i] * rows[i, j]
+                cross[j] += curvatures[i] * rows[i, j]
         if total > 0.0:
             mean = cross / total
     scaled = np.empty(rows.shape)
-    for i in range(bends.size):
-        root = np.sqrt(bends[i])
+    for i in range(curvatures.size):
+        root = np.sqrt(curvatures[i])
         for j in range(diagonal.size):
             scaled[i, j] = root * (rows[i, j] - mean[j])
     matrix = np.dot(scaled.T, scaled)
-    share = lift / pivot if lift > 0.0 else 0.0
+    share = intercept_l2 / pivot if intercept_l2 > 0.0 else 0.0
     for j in range(diagonal.size):
         factor = share * mean[j]
         for k in range(diagonal.size):
@@ -149,18 +162,18 @@ def _over_features(rows, bends, diagonal, lift):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped-def]
     """What a step adds to the slopes."""
-    rows, bends, diagonal, lift = parts
+    rows, curvatures, diagonal, intercept_l2 = parts
     matrix, cross, pivot = system
     tilt = 0.0
     if turn == 0.0 and not move.any():
         return np.zeros(move.size), tilt
     if over_samples:
-        bent = bends * (np.dot(rows, move) + turn)
-        if lift >= 0.0:
-            tilt = bent.sum() + lift * turn
+        bent = curvatures * (np.dot(rows, move) + turn)
+        if intercept_l2 >= 0.0:
+            tilt = bent.sum() + intercept_l2 * turn
         return np.dot(rows.T, bent) + diagonal * move, tilt
     push = np.dot(matrix, move)
-    if lift >= 0.0:
+    if intercept_l2 >= 0.0:
         leant = np.dot(cross, move)
         push += cross * (leant / pivot + turn)
         tilt = leant + pivot * turn
@@ -168,10 +181,10 @@ def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _solved(parts, system, over_samples, lifts, stays, slope, lean):  # type: ignore[no-untyped-def]
+def _solved(parts, system, over_samples, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
     """The step of the features that stay, zero for others; and of the intercept."""
     if over_samples:
-        return _solved_over_samples(parts, system, lifts, stays, slope, lean)
+        return _solved_over_samples(parts, system, jitters, stays, slope, lean)
     matrix, cross, pivot = system
     index = np.flatnonzero(stays)
     part, right = np.zeros(slope.size), np.empty(index.size)
@@ -181,7 +194,7 @@ def _solved(parts, system, over_samples, lifts, stays, slope, lean):  # type: ig
         right[a] = cross[j] * (lean / pivot) - slope[j]
         for b in range(a + 1):
             inner[a, b] = matrix[j, index[b]]
-    _solve(inner, lifts, right)
+    _solve(inner, jitters, right)
     leant = lean
     for a in range(index.size):
         part[index[a]] = right[a]
@@ -190,8 +203,8 @@ def _solved(parts, system, over_samples, lifts, stays, slope, lean):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _solved_over_samples(parts, system, lifts, stays, slope, lean):  # type: ignore[no-untyped-def]
-    rows, _, diagonal, lift = parts
+def _solved_over_samples(parts, system, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
+    rows, _, diagonal, intercept_l2 = parts
     inner = system[0].copy()
     left = np.flatnonzero(~stays)
     if left.size > 0:
@@ -202,24 +215,24 @@ def _solved_over_samples(parts, system, lifts, stays, slope, lean):  # type: ign
         inner -= np.dot(dropped, dropped.T)
     change = -np.dot(rows, np.where(stays, slope / diagonal, 0.0))
     shift = 0.0
-    if lift >= 0.0:
+    if intercept_l2 >= 0.0:
         ones = np.ones(change.size)
-        factor = _solve(inner, lifts, change)
+        factor = _solve(inner, jitters, change)
         _substitute(factor, ones)
-        shift = -(lean + change.sum()) / (lift + ones.sum())
+        shift = -(lean + change.sum()) / (intercept_l2 + ones.sum())
         change += shift * ones
     else:
-        _solve(inner, lifts, change)
+        _solve(inner, jitters, change)
     part = -(slope + np.dot(rows.T, change)) / diagonal
     return np.where(stays, part, 0.0), shift
 
 
 @njit(cache=True, nogil=True)
-def _solve(matrix, lifts, right):  # type: ignore[no-untyped-def]
+def _solve(matrix, jitters, right):  # type: ignore[no-untyped-def]
     """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
     factor = np.empty(matrix.shape)
-    for lift in lifts:
-        if _cholesky(matrix, lift, factor):
+    for jitter in jitters:
+        if _cholesky(matrix, jitter, factor):
             _substitute(factor, right)
             return factor
     factor[:] = np.nan
@@ -228,7 +241,7 @@ def _solve(matrix, lifts, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _cholesky(matrix, lift, factor):  # type: ignore[no-untyped-def]
+def _cholesky(matrix, jitter, factor):  # type: ignore[no-untyped-def]
     """The lower factor of the matrix with a shifted diagonal; whether there is one."""
     for i in range(matrix.shape[0]):
         for j in range(i):
@@ -239,7 +252,7 @@ def _cholesky(matrix, lift, factor):  # type: ignore[no-untyped-def]
         total = 0.0
         for k in range(i):
             total += factor[i, k] * factor[i, k]
-        square = (1.0 + lift) * matrix[i, i] - total
+        square = (1.0 + jitter) * matrix[i, i] - total
         if not square > 0.0:
             return False
         factor[i, i] = np.sqrt(square)

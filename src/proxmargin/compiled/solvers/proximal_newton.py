@@ -2,9 +2,9 @@
 
 The columns have unit weighted mean square, so that single precision suffices for the quadratic
 model of the loss: gradients, scores and steps are in double, and the Newton steps are inexact
-anyway. The Hessian of the model is ``Z'DZ - h h'/total + lift`` with the curvature of the loss in
-D, and the intercept eliminated by ``h = Z'D1``. Coordinate descent updates ``D^(1/2) Z (v - w)``;
-of the Hessian only the block of the support is formed.
+anyway. The Hessian of the model is ``Z'DZ - h h'/total + diagonal`` with the curvature of the loss
+in D, and the intercept eliminated by ``h = Z'D1``. Coordinate descent updates
+``D^(1/2) Z (v - w)``; of the Hessian only the block of the support is formed.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     intercept, theta, steps, violation
     """
     n, k = scores.size, coef.size
-    dual, bend, moved = np.empty(n), np.empty(n), np.empty(n)
+    dual, curvatures, moved = np.empty(n), np.empty(n), np.empty(n)
     slope, cross = np.empty(k), np.empty(k)
     own = Net(net.l1 / unit, net.l2 / unit**2, net.lower * unit, net.upper * unit)
     capped = phi.zone() < np.inf
@@ -190,12 +190,12 @@ def newton_steps(  # type: ignore[no-untyped-def]
             return intercept, theta, steps, worst
         far = min(1.0, worst / level) if level > 0.0 else 1.0
         used = _share_used(theta, far) if capped else 0.0
-        curvature_weights(phi, scores, signs, weights, used, bend)
-        total = bend.sum() + intercept_l2 if has_intercept else 0.0
+        curvature_weights(phi, scores, signs, weights, used, curvatures)
+        total = curvatures.sum() + intercept_l2 if has_intercept else 0.0
         aim = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * worst
-        pull(columns, bend, cross)
+        pull(columns, curvatures, cross)
         direction = _model_minimum(
-            columns, bend, cross, total, largest, far, slope, coef, own, unit, aim, side
+            columns, curvatures, cross, total, largest, far, slope, coef, own, unit, aim, side
         )
         direction -= coef
         shift = -np.dot(cross, direction) / total if total > 0.0 else 0.0
@@ -274,29 +274,29 @@ def _next_theta(before, used, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _lifted(square, largest, far, ridge):  # type: ignore[no-untyped-def]
+def _added_diagonal(square, largest, far, ridge):  # type: ignore[no-untyped-def]
     """The shift of the model's diagonal: damping, ridge, and more for flat coordinates."""
-    lift = ridge + largest * (MIN_DAMPING + DAMPING * far)
+    diagonal = ridge + largest * (MIN_DAMPING + DAMPING * far)
     for j in range(square.size):
         if square[j] < FLAT_CURVATURE * largest:
-            lift[j] += FLAT_SHIFT * largest
-    return lift
+            diagonal[j] += FLAT_SHIFT * largest
+    return diagonal
 
 
 @njit(cache=True, nogil=True)
 def _model_minimum(  # type: ignore[no-untyped-def]
-    columns, bend, cross, total, largest, far, slope, coef, net, unit, target, side
+    columns, curvatures, cross, total, largest, far, slope, coef, net, unit, target, side
 ):
     """The minimum of model and penalty by coordinate descent on the change of the scores."""
-    rows = active(columns, np.sqrt(bend))
+    rows = active(columns, np.sqrt(curvatures))
     k, n_rows = coef.size, height(rows)
     square = np.empty(k)
     for j in range(k):
         square[j] = np.float64(column_square(rows, j))
         if total > 0.0:
             square[j] = max(square[j] - cross[j] * cross[j] / total, 0.0)
-    lift = _lifted(square, largest, far, net.l2)
-    square += lift
+    diagonal = _added_diagonal(square, largest, far, net.l2)
+    square += diagonal
     value, q, rho, drift = coef.copy(), slope.copy(), np.zeros(n_rows, np.float32), 0.0
     sweeps, last = 0, np.inf
     for _ in range(MAX_CYCLES):
@@ -311,7 +311,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                 old = value[j]
                 if old == 0.0 and not whole:
                     continue
-                q[j] = slope[j] + dot(rows, j, rho) + lift[j] * (old - coef[j])
+                q[j] = slope[j] + dot(rows, j, rho) + diagonal[j] * (old - coef[j])
                 if total > 0.0:
                     q[j] -= cross[j] * drift / total
                 reach = square[j] * old - q[j]
@@ -330,7 +330,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
                     drift,
                     cross,
                     total,
-                    lift,
+                    diagonal,
                     square,
                     slope,
                     coef,
@@ -351,7 +351,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
             continue
         before = value.copy()
         for j in support:
-            q[j] = slope[j] + dot(rows, j, rho) + lift[j] * (value[j] - coef[j])
+            q[j] = slope[j] + dot(rows, j, rho) + diagonal[j] * (value[j] - coef[j])
             if total > 0.0:
                 q[j] -= cross[j] * drift / total
         inner = gram_of(rows, support)
@@ -359,7 +359,7 @@ def _model_minimum(  # type: ignore[no-untyped-def]
             if total > 0.0:
                 for b in range(support.size):
                     inner[a, b] -= cross[support[a]] * cross[support[b]] / total
-            inner[a, a] += lift[support[a]]
+            inner[a, a] += diagonal[support[a]]
         if _step_on_support(inner, q, support, value, net):
             for j in support:
                 change = value[j] - before[j]
@@ -371,12 +371,12 @@ def _model_minimum(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _model_violation(  # type: ignore[no-untyped-def]
-    rows, rho, drift, cross, total, lift, square, slope, coef, net, unit, value
+    rows, rho, drift, cross, total, diagonal, square, slope, coef, net, unit, value
 ):
     """The largest violation of optimality in the model at ``value``, in the units of the data."""
     worst = 0.0
     for j in range(value.size):
-        q = slope[j] + dot(rows, j, rho) + lift[j] * (value[j] - coef[j])
+        q = slope[j] + dot(rows, j, rho) + diagonal[j] * (value[j] - coef[j])
         if total > 0.0:
             q -= cross[j] * drift / total
         off = violation(q, value[j], square[j], net.l1[j], net.lower[j], net.upper[j])

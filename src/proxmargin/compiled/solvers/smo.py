@@ -51,14 +51,14 @@ def pair_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # type:
             at = -signs[j] * slope[j]
             low = min(low, at)
             if at < high:
-                bend = kernel[first, first] + kernel[j, j] - 2.0 * kernel[first, j]
-                fall = (high - at) ** 2 / max(bend, MIN_CURVATURE)
+                curvature = kernel[first, first] + kernel[j, j] - 2.0 * kernel[first, j]
+                fall = (high - at) ** 2 / max(curvature, MIN_CURVATURE)
                 if fall > best:
                     second, best = j, fall
         if second < 0 or high - low <= enough:
             return step
-        bend = kernel[first, first] + kernel[second, second] - 2.0 * kernel[first, second]
-        length = (high + signs[second] * slope[second]) / (scale * max(bend, MIN_CURVATURE))
+        curvature = kernel[first, first] + kernel[second, second] - 2.0 * kernel[first, second]
+        length = (high + signs[second] * slope[second]) / (scale * max(curvature, MIN_CURVATURE))
         length = min(length, caps[first] - dual[first] if signs[first] > 0 else dual[first])
         length = min(length, dual[second] if signs[second] > 0 else caps[second] - dual[second])
         dual[first] = min(max(dual[first] + signs[first] * length, 0.0), caps[first])

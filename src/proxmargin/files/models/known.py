@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import cache
+from inspect import isabstract
 
 from proxmargin.estimators.registry import MODELS, model_names
 
@@ -17,64 +20,29 @@ COMPOSED: Mapping[str, str] = {
     name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving
 }
 
-_PART_HOMES: dict[str, tuple[str, ...]] = {
-    "proxmargin.kernels": ("Linear", "Polynomial", "Precomputed", "Rbf", "Sigmoid"),
-    "proxmargin.losses": (
-        "DistanceWeighted",
-        "Hinge",
-        "HuberizedHinge",
-        "Logistic",
-        "Rescaled",
-        "SquaredHinge",
-    ),
-    "proxmargin.penalties": (
-        "Ball",
-        "ElasticNet",
-        "Pinned",
-        "Ridge",
-        "SumToZero",
-        "WeightedElasticNet",
-    ),
-    # the table of solvers, which knows them all
-    "proxmargin.solvers.names": (
-        "AcceleratedProximalGradient",
-        "AlternatingDirections",
-        "BallInteriorPoint",
-        "BallNewton",
-        "BlockDecomposition",
-        "ByTheRules",
-        "CoordinateDescent",
-        "CuttingPlanes",
-        "FastProximalGradient",
-        "FastProximalGradientStar",
-        "FisherSecular",
-        "GuaranteedProximalGradient",
-        "HingeNewton",
-        "InteriorPoint",
-        "LinearProgram",
-        "NetInteriorPoint",
-        "PrimalDual",
-        "Isvm1",
-        "Isvm2",
-        "Isvm3",
-        "MulticlassProximalGradient",
-        "MulticlassTwoStage",
-        "MultiplierNewton",
-        "ProbabilityNewton",
-        "ProximalGradient",
-        "ProximalNewton",
-        "Relay",
-        "RidgeNewton",
-        "SemismoothNewton",
-        "TallNewton",
-        "Turns",
-        "TwoStage",
-        "WorkingSet",
-    ),
-}
+# the packages of kernels, losses and penalties, and the table of solvers, which knows them all
+_PART_HOMES = (
+    "proxmargin.kernels",
+    "proxmargin.losses",
+    "proxmargin.penalties",
+    "proxmargin.solvers.names",
+)
 
-# losses, penalties, kernels and solvers: frozen dataclasses whose fields are plain values or parts
-PARTS: Allowed = {name: (home, name) for home, names in _PART_HOMES.items() for name in names}
+
+@cache
+def parts() -> Allowed:
+    """Losses, penalties, kernels and solvers: the dataclasses there that are `is_portable`."""
+    return {
+        name: (home, name)
+        for home in _PART_HOMES
+        for name, value in vars(importlib.import_module(home)).items()
+        if _is_part(value)
+    }
+
+
+def _is_part(value: object) -> bool:
+    concrete = isinstance(value, type) and is_dataclass(value) and not isabstract(value)
+    return concrete and getattr(value, "is_portable", False)
 
 
 def named(allowed: Mapping[str, tuple[str, str]], name: str) -> type | None:

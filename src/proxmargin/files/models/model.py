@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.certificates.certificate import CertificateList
+from proxmargin.estimators.registry import CROSS_VALIDATED
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import fitted, known
 from proxmargin.files.models.archive import Archive, opened_archive, write_archive
@@ -57,6 +58,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     Parameters
     ----------
     estimator : a fitted estimator of this library
+        Of one that chose its strength by cross-validation the chosen model, ``best_estimator_``.
     path : str or path
         Any name; ``.pmz`` is customary.
     sign : callable (bytes) -> bytes, optional
@@ -70,6 +72,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         (such as a random generator; the message names it) or fitted, or numbers that are not
         finite, or the file cannot be written.
     """
+    estimator = _chosen(estimator)
     _refuse_unknown(estimator)
     settings, form = _settings(estimator), form_of(estimator)
     learned = fitted.collect(estimator, form)
@@ -120,7 +123,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     model : a fitted estimator, or the path of a model file
     """
     if not isinstance(model, str | os.PathLike):
-        return _facts(model)
+        return _facts(_chosen(model))
     estimator, manifest = _loaded(Path(model))
     return {
         "source": os.fspath(model),
@@ -128,6 +131,15 @@ def describe_model(model: Any) -> dict[str, Any]:
         "proxmargin": manifest["proxmargin"],
         **_facts(estimator),
     }
+
+
+def _chosen(estimator: Any) -> Any:
+    """The model itself, or the one that cross-validation chose."""
+    if type(estimator).__name__ not in CROSS_VALIDATED:
+        return estimator
+    if not hasattr(estimator, "best_estimator_"):
+        raise ModelFileError(f"This {type(estimator).__name__} has chosen no model: fit it first.")
+    return estimator.best_estimator_
 
 
 def _refuse_unknown(estimator: Any) -> None:

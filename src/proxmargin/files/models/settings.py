@@ -39,7 +39,7 @@ def to_plain(value: Any, where: str) -> Any:
     ModelFileError
         The value cannot be stored; the message names the parameter `where` it was found.
     """
-    if not known.is_known(known.PARTS, value):
+    if not known.is_known(known.parts(), value):
         kind = "a function" if inspect.isroutine(value) else f"of type {type(value).__qualname__}"
         raise ModelFileError(
             f"The parameter {where!r} cannot be stored: it is {kind}; numbers, strings, None, "
@@ -161,7 +161,7 @@ def _float(plain: dict[str, Any], where: str) -> float:
 
 def _part(plain: dict[str, Any], where: str) -> Any:
     name = _expect(plain["part"], str, where)
-    kind = known.named(known.PARTS, name)
+    kind = known.named(known.parts(), name)
     if kind is None:
         raise ModelFileError(f"{where!r} names {name!r}, which is no part of the library")
     fields = {field.name for field in dataclasses.fields(kind) if field.init}

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.losses import class_flows
-from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.base import Array
+from proxmargin.losses.classes.labelled import LabelledLoss
 from proxmargin.losses.intercept import coupled_direction, minimise_shift
 from proxmargin.penalties.base import Penalty
 from proxmargin.traits import Trait
@@ -27,47 +28,21 @@ def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array
     return worse
 
 
-class SmoothComparison(Loss):
+class SmoothComparison(LabelledLoss):
     """``L(Z) = sum_i shares_i loss(z_i1 - z_iy, ..., z_iK - z_iy)``, smooth.
 
     A constant added to all scores of a sample changes nothing, so that rows of dual points sum
     to zero: ``q_i = s_i (a_i - (sum_k a_ik) e_y)`` with rates ``a_ik >= 0`` for the classes k
     other than the own, y.
 
-    Parameters
-    ----------
-    codes : (n_samples,) integers in [0, count)
-    shares : (n_samples,)
-        Sample weights that sum to one.
-    count : int
-        Number of classes.
-    total : float
-        The sum that the weights were divided by.
+    Takes the parameters of `LabelledLoss`.
     """
 
     traits = (
         Trait.SMOOTH | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
     )
-    compares_classes = True
-
     most_rate: float = np.inf
     """The largest total rate of a sample."""
-
-    def __init__(self, codes: NDArray[np.intp], shares: Array, count: int, total: float) -> None:
-        self.codes, self.count, self.total = codes, count, total
-        self._shares = shares
-
-    @property
-    def n_outputs(self) -> int:
-        return self.count
-
-    @property
-    def sample_count(self) -> float:
-        return self.total
-
-    @property
-    def shares(self) -> Array:
-        return self._shares
 
     @property
     @abstractmethod

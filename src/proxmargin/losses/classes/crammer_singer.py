@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.losses import class_flows
 from proxmargin.compiled.losses import crammer_singer as compiled
-from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.base import Array
 from proxmargin.losses.classes.comparison import compare_pessimistically
+from proxmargin.losses.classes.labelled import LabelledLoss
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
@@ -27,22 +27,14 @@ PROXIMAL_GROWTH = 8.0  # factor from one step to the next
 INTERCEPT_GAP = 1e-14  # relative gap that is rounding
 
 
-class CrammerSinger(Loss):
+class CrammerSinger(LabelledLoss):
     """``L(Z) = sum_i shares_i max_k (z_ik + [k != y_i] - z_iy)``.
 
     Dual points are ``q_i = shares_i (p_i - e_y)`` with p_i in the unit simplex, and
     ``L*(q) = -sum_i sum_{k != y_i} q_ik`` there. A free intercept asks for zero column sums: the
     ``shares_i p_i`` form a transportation polytope between the samples and the classes.
 
-    Parameters
-    ----------
-    codes : (n_samples,) integers in [0, count)
-        The classes y.
-    shares : (n_samples,) >= 0, summing to one
-    count : int
-        Number of classes.
-    total : float
-        The sum that the weights were divided by.
+    Takes the parameters of `LabelledLoss`.
 
     Notes
     -----
@@ -50,25 +42,6 @@ class CrammerSinger(Loss):
     """
 
     traits = Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
-    compares_classes = True
-
-    def __init__(self, codes: ArrayLike, shares: ArrayLike, count: int, total: float = 0.0) -> None:
-        self.codes: NDArray[np.intp] = np.asarray(codes, dtype=np.intp)
-        self._shares: Array = np.asarray(shares, dtype=np.float64)
-        self.count = count
-        self.total = total
-
-    @property
-    def n_outputs(self) -> int:
-        return self.count
-
-    @property
-    def sample_count(self) -> float:
-        return self.total
-
-    @property
-    def shares(self) -> Array:
-        return self._shares
 
     @cached_property
     def class_shares(self) -> Array:

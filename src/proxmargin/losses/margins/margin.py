@@ -7,7 +7,7 @@ taken at ``-a``. These objects know neither data nor weights; `MarginSum` binds 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ __all__ = ["MarginLoss"]
 
 class MarginLoss(ABC):
     """A convex, non-increasing function phi of the margin. Immutable."""
+
+    is_portable: ClassVar[bool] = True
+    """Its fields are plain values or other parts: a model file can keep it."""
 
     @property
     def scalars(self) -> tuple[Any, ...] | None:

@@ -67,7 +67,7 @@ class MarginSum(Loss):
             caps = caps * self.phi.dual_bound
         else:
             caps = np.where(live, np.inf, 0.0)
-        return Box(self.signs[:, 0], caps, bends, 1.0, 0.0)
+        return Box(self.signs[:, 0], caps, bends, np.ones_like(caps), 0.0)
 
     @property
     def n_outputs(self) -> int:

@@ -13,27 +13,29 @@ from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.boundary import COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import (
-    LARGEST,
     BoxProgram,
-    live_samples,
     program_of,
+    size_objection,
     system_work,
 )
+from proxmargin.solvers.box.pairs import idle_after
+from proxmargin.solvers.lifted_ball import (
+    EliminatedBounds,
+    ball_slacks,
+    first_bounds,
+    length_inside,
+)
+from proxmargin.traits import Trait
 
 __all__ = ["BallCentral", "BallInteriorPoint"]
 
-BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
-BACKTRACKING = 0.9  # factor on a step that the curved part of the boundary cuts short
-FIRST_POWERS = 0.5  # sum of the powers t at the start; at most one
 FIRST_SLACK = 1.0  # of the box at the start, in units of the goal of the margins
 MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
-COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers: their ratios stay finite
 # convergence
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 ROUNDING_PRODUCTS = 1e-3  # complementary products over the gap, below which the gap is rounding
 PATIENCE_CERTIFICATES = 8  # without progress and of rounding, until the method ends
 
@@ -73,16 +75,13 @@ class BallCentral(State):
 class _Pairs(NamedTuple):
     """One side of the complementary pairs.
 
-    The slacks are: the dual coordinates a and ``u - a`` (empty without caps); ``root - w`` and
-    ``root + w`` with ``root = powers^(1/p)``; the powers t; and ``1 - sum t``.
+    The slacks are: the dual coordinates a and ``u - a`` (empty without caps), and those of the ball
+    (`proxmargin.solvers.lifted_ball`).
     """
 
     dual: Array
     room: Array
-    above: Array
-    below: Array
-    powers: Array
-    rest: Array
+    ball: Array
 
 
 class _Region(NamedTuple):
@@ -103,14 +102,13 @@ class _Region(NamedTuple):
     unit: float
 
     def split(self, pairs: Array) -> _Pairs:
-        n, p = self.program.caps.size, self.program.design.n_features
+        n = self.program.caps.size
         capped = n if np.isfinite(self.program.caps[0]) else 0
-        return _Pairs(*np.split(pairs, np.cumsum([n, capped, p, p, p])))
+        return _Pairs(*np.split(pairs, [n, n + capped]))
 
     def in_the_ball(self, coef: Array, powers: Array) -> Array:
-        """The slacks of the ball, the last four of `_Pairs`; some negative outside."""
-        root = np.maximum(powers, 0.0) ** (1.0 / self.exponent)
-        return np.concatenate([root - coef, root + coef, powers, [1.0 - float(powers.sum())]])
+        """The slacks of the ball; some are negative outside."""
+        return ball_slacks(coef, powers, self.exponent)
 
     def design(self, stiffness: Array) -> StandardizedDesign:
         """The data in coordinates in which a ridge of these strengths has strength one."""
@@ -138,14 +136,8 @@ class BallInteriorPoint(Solver[BallCentral]):
     """Mehrotra's predictor-corrector method for kinked losses over ``|w|_p <= radius``.
 
     The loss is that of `proxmargin.solvers.box.interior_point.InteriorPoint`; the ball (with radius
-    one) is lifted by a variable t for each coefficient,
-
-        ``-t_j^(1/p) <= w_j <= t_j^(1/p),   t_j >= 0,   sum_j t_j <= 1``,
-
-    whose logarithms are the barrier of the epigraph of ``|w|^p`` (Nesterov 2012, "Towards
-    non-symmetric conic optimization"): it has no singularity at ``w_j = 0`` for any p. The
-    variables t are eliminated coordinate by coordinate and the multiplier of their sum by one more
-    right-hand side, which leaves the linear system of a ridge with one strength a feature.
+    one) is lifted by a variable t for each coefficient (`proxmargin.solvers.lifted_ball`). These
+    are eliminated, which leaves the linear system of a ridge with one strength a feature.
 
     Notes
     -----
@@ -161,16 +153,9 @@ class BallInteriorPoint(Solver[BallCentral]):
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None:
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
-        plain = problem.has_plain_intercept
-        if not (isinstance(problem.penalty, Ball) and plain):
+        if Trait.BALL not in problem.traits or not problem.has_plain_intercept:
             return "it needs coefficients in a ball, and an intercept with a ridge or none"
-        size = min(problem.design.n_samples, problem.design.n_features)
-        if size > LARGEST:
-            return (
-                f"it factorises a matrix over samples or features, of which there may be "
-                f"{LARGEST} at most, and the smaller number here is {size}"
-            )
-        return None
+        return size_objection(problem)
 
     def work(self, problem: Problem) -> float:
         return system_work(problem)
@@ -179,13 +164,13 @@ class BallInteriorPoint(Solver[BallCentral]):
         """At zero coefficients, with complementary products of one size."""
         region = _region_of(problem)
         program, p = region.program, region.program.design.n_features
-        below = np.full(program.caps.size, max(-program.goal, 0.0) + FIRST_SLACK)
-        above = np.full(program.caps.size, max(program.goal, 0.0) + FIRST_SLACK)
+        below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
+        above = np.maximum(program.goal, 0.0) + FIRST_SLACK
         box = [program.caps * (above / (below + above)), program.caps * (below / (below + above))]
         beside = [below, above]
         if not np.isfinite(program.caps[0]):
             box, beside = [FIRST_SLACK / program.bends], [below]
-        coef, powers = np.zeros(p), np.full(p, FIRST_POWERS / p)
+        coef, powers = np.zeros(p), first_bounds(p)
         ball = region.in_the_ball(coef, powers)
         mean = float(np.concatenate(box) @ np.concatenate(beside)) / (len(box) * below.size)
         return BallCentral(
@@ -216,27 +201,18 @@ class BallInteriorPoint(Solver[BallCentral]):
 
     def point(self, problem: Problem, state: BallCentral) -> Point:
         region = _region_of(problem)
-        program = region.program
-        coef = program.coef_unit * region.unit * state.coef[:, None]
-        intercept = np.zeros(1)
-        if problem.fits_intercept:
-            intercept = program.coef_unit * state.free[:1]
-        return problem.centred.point(coef, intercept)
+        point = region.program.point(problem, region.unit * state.coef, state.free)
+        return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: BallCentral) -> Array:
         region = _region_of(problem)
-        program = region.program
-        dual = np.zeros((problem.design.n_samples, 1))
-        signed = program.signs * region.split(state.slacks).dual
-        dual[live_samples(problem), 0] = -program.dual_unit * signed
-        return dual
+        return region.program.dual_point(problem, region.split(state.slacks).dual)
 
     def observe(self, problem: Problem, state: BallCentral, gap: Gap) -> BallCentral:
         """Give up when the gap exceeds the complementary products for several certificates."""
         program = _region_of(problem).program
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
-        idle = state.idle + 1 if ended else 0
+        idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         finished = state.finished or idle >= PATIENCE_CERTIFICATES
         return replace(state, best=min(gap.gap, state.best), idle=idle, finished=finished)
 
@@ -248,8 +224,7 @@ def _region_of(problem: Problem) -> _Region:
 
 def _new_region(problem: Problem) -> _Region:
     """The units of the program of a ridge, in which a homogeneous loss has scores of order one."""
-    ball = problem.penalty
-    assert isinstance(ball, Ball)
+    ball = problem.ball
     square = program_of(replace(problem, penalty=Ridge(1.0))).coef_unit
     program = program_of(replace(problem, penalty=Ridge(np.sqrt(square) / ball.radius)))
     return _Region(program, ball.p, ball.radius / program.coef_unit)
@@ -258,38 +233,23 @@ def _new_region(problem: Problem) -> _Region:
 def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction] | None:
     """A function from target products of the pairs to the Newton step; None if Cholesky failed.
 
-    Targets contain the second-order correction. With ``root(t)`` the bounds of w and m, k their
-    multipliers, the equations of a coordinate are
-
-        ``m - k - X'v = 0,   price - (m + k) root'(t) - floor = 0``,
-
-    price being the multiplier of the sum of t, and floor those of t >= 0.
+    Targets contain the second-order correction.
     """
-    program, p = region.program, region.exponent
+    program = region.program
     slack, factor = region.split(state.slacks), region.split(state.multipliers)
+    bounds = EliminatedBounds(state.powers, slack.ball, factor.ball, region.exponent)
     signed = program.signs * slack.dual
-    slope = state.powers ** (1.0 / p - 1.0) / p
-    both = factor.above + factor.below
-    rw = factor.above - factor.below - region.pulled(signed)
-    rt = factor.rest - both * slope - factor.powers
+    rw = bounds.lean - region.pulled(signed)
     rf = program.pull + program.ridge * state.free - program.borders.T @ signed
-    up, down = factor.above / slack.above, factor.below / slack.below
-    curve = both * slope * (1.0 - 1.0 / p) / state.powers + factor.powers / slack.powers
-    along = slope**2 * (up + down) + curve
-    # (up + down) - slope^2 (up - down)^2 / along, rearranged to be free of cancellation
-    stiffness = ((up + down) * curve + 4.0 * slope**2 * up * down) / along
-    tilt = slope * (up - down) / along
     theta = factor.dual / slack.dual + program.bends
     if slack.room.size:
         theta = theta + factor.room / slack.room
-    root = np.sqrt(stiffness)
-    ridge = program._replace(design=region.design(stiffness), l2=1.0)
+    root = np.sqrt(bounds.stiffness)
+    ridge = program._replace(design=region.design(bounds.stiffness), l2=1.0)
     solve = program.factorised(ridge, 1.0 / theta)
     if solve is None:
         return None
-    beside = solve(np.zeros_like(theta), -tilt / root, np.zeros_like(rf))
-    give = float(slack.rest[0] / factor.rest[0])
-    bend = give + float((1.0 / along).sum() + (tilt / root) @ beside[0])
+    beside = solve(np.zeros_like(theta), -bounds.tilt / root, np.zeros_like(rf))
 
     def toward(products: Array) -> _Direction:
         push = products / state.slacks - state.multipliers
@@ -298,17 +258,13 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
         r += pushed.dual + factor.dual
         if slack.room.size:
             r -= pushed.room + factor.room
-        bt = slope * (pushed.above + pushed.below) + pushed.powers - rt
-        bw = pushed.below - pushed.above - rw + tilt * bt
-        alone = solve(program.signs * r, -bw / root, rf)
-        right = give * float(pushed.rest[0]) + float((bt / along).sum())
-        price = (right + float((tilt / root) @ alone[0])) / bend
+        right = bounds.right(pushed.ball, rw)
+        alone = solve(program.signs * r, -right.coef / root, rf)
+        price = bounds.price(right, alone[0] / root, beside[0] / root)
         scaled, free, scores, change = (a - price * b for a, b in zip(alone, beside, strict=True))
-        coef = scaled / root
-        powers = (bt - price) / along + tilt * coef
-        dual, bound = program.signs * change, slope * powers
-        ball = [bound - coef, bound + coef, powers, [-float(powers.sum())]]
-        slacks = np.concatenate([dual, -dual[: slack.room.size], *ball])
+        coef, dual = scaled / root, program.signs * change
+        powers, ball = bounds.changes(right, price, coef)
+        slacks = np.concatenate([dual, -dual[: slack.room.size], ball])
         multipliers = push - state.multipliers / state.slacks * slacks
         return _Direction(coef, powers, free, scores, slacks, multipliers)
 
@@ -334,17 +290,12 @@ def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> 
 
 def _longest(region: _Region, state: BallCentral, by: _Direction) -> float:
     """The largest step length, at most one, that keeps its distance from the boundary."""
-    falls = (by.slacks / state.slacks, by.multipliers / state.multipliers)
-    fastest = -min(float(fall.min()) for fall in falls)
-    length = min(1.0, BOUNDARY_FRACTION / fastest) if fastest > 0 else 1.0
-    least = (1.0 - BOUNDARY_FRACTION) * BACKTRACKING * state.slacks
-    while length >= MIN_STEP:
-        coef, powers = state.coef + length * by.coef, state.powers + length * by.powers
-        slacks = region.in_the_ball(coef, powers)
-        if (slacks >= least[least.size - slacks.size :]).all():
-            break
-        length *= BACKTRACKING
-    return length
+
+    def curved(length: float) -> Array:
+        return region.in_the_ball(state.coef + length * by.coef, state.powers + length * by.powers)
+
+    changes = by.slacks, by.multipliers
+    return length_inside(state.slacks, state.multipliers, changes, curved, MIN_STEP)
 
 
 def _complementarity(state: BallCentral) -> float:

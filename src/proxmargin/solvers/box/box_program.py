@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
 from proxmargin.losses.box import Box
-from proxmargin.problem import Problem
+from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 
@@ -23,6 +23,7 @@ __all__ = [
     "has_ridge",
     "live_samples",
     "program_of",
+    "size_objection",
     "system_work",
 ]
 
@@ -37,9 +38,8 @@ class BoxProgram(NamedTuple):
 
     Attributes
     ----------
-    signs, caps, bends : (n_samples,)
+    signs, caps, bends, goal : (n_samples,)
         Of the samples with a positive weight.
-    goal : float
     borders : (n_samples, n_free)
         Columns of the intercept and of the threshold.
     pull, ridge : (n_free,)
@@ -55,7 +55,7 @@ class BoxProgram(NamedTuple):
     signs: Array
     caps: Array
     bends: Array
-    goal: float
+    goal: Array
     borders: Array
     pull: Array
     ridge: Array
@@ -72,6 +72,17 @@ class BoxProgram(NamedTuple):
     def pulled(self, dual: Array) -> Array:
         """``X' dual``, (n_features,)."""
         return self.design.adjoint(dual[:, None])[:, 0]
+
+    def point(self, problem: Problem, coef: Array, free: Array) -> Point:
+        """Coefficients and free parameters of the program, as those of the centred problem."""
+        intercept = self.coef_unit * free[:1] if problem.fits_intercept else np.zeros(1)
+        return Point(self.coef_unit * coef[:, None], intercept)
+
+    def dual_point(self, problem: Problem, dual: Array) -> Array:
+        """The dual point of the problem, (n_samples, 1), for coordinates ``a``."""
+        found = np.zeros((problem.design.n_samples, 1))
+        found[live_samples(problem), 0] = -self.dual_unit * self.signs * dual
+        return found
 
     @property
     def is_wide(self) -> bool:
@@ -150,6 +161,17 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
     return solve
 
 
+def size_objection(problem: Problem) -> str | None:
+    """Why the matrix of the program's systems is too large, or None."""
+    size = min(problem.design.n_samples, problem.design.n_features)
+    if size <= LARGEST:
+        return None
+    return (
+        f"it factorises a matrix over samples or features, of which there may be {LARGEST} at "
+        f"most, and the smaller number here is {size}"
+    )
+
+
 def has_ridge(problem: Problem) -> bool:
     return problem.has_ridge_alone and problem.has_plain_intercept
 
@@ -201,7 +223,7 @@ def _new_program(problem: Problem) -> BoxProgram:
         signs=signs,
         caps=caps / unit,
         bends=box.bends[live] * unit / length,
-        goal=box.goal,
+        goal=box.goal[live],
         borders=borders,
         pull=pull / unit,
         ridge=ridge * length / unit,

@@ -195,7 +195,7 @@ def _sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[
     dual = program.signs * at.signed
     units = np.where(np.isfinite(program.caps), program.caps, float(np.abs(dual).max()))
     missing = program.goal - program.signs * at.scores - program.bends * dual
-    wrong = ROUNDING_TOLERANCE * (program.goal + float(np.abs(at.scores).max()))
+    wrong = ROUNDING_TOLERANCE * (np.abs(program.goal) + float(np.abs(at.scores).max()))
     corrected = sides.copy()
     inside = sides == FREE
     corrected[inside & (dual < -ROUNDING_TOLERANCE * units)] = AT_ZERO

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
 from proxmargin.designs.kernel import IndefiniteKernelError, KernelMatrix
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.loop.solver import Solver, State, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
@@ -124,7 +123,7 @@ class BlockDecomposition(Solver[Blocks]):
             return "it needs a ridge penalty"
         if not problem.intercept.is_shift_invariant:
             return "it needs a free intercept"
-        if not isinstance(problem.design, KernelDesign):
+        if problem.design.kernel_matrix is None:
             return "it needs a kernel matrix: a nonlinear kernel"
         return None
 
@@ -258,9 +257,9 @@ def begun_together(problems: Sequence[Problem], starts: Sequence[Point]) -> list
 
 
 def _matrix(problem: Problem) -> KernelMatrix:
-    design = problem.design
-    assert isinstance(design, KernelDesign)
-    return design.matrix
+    matrix = problem.design.kernel_matrix
+    assert matrix is not None
+    return matrix
 
 
 def _terms(problem: Problem) -> Terms:

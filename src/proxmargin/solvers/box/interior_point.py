@@ -14,13 +14,13 @@ from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import (
-    LARGEST,
     BoxProgram,
     Solve,
     has_ridge,
-    live_samples,
     program_of,
+    size_objection,
     system_work,
 )
 from proxmargin.solvers.box.crossover import (
@@ -33,20 +33,18 @@ from proxmargin.solvers.box.crossover import (
     crossed,
     work_of,
 )
+from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
 
 __all__ = ["Central", "InteriorPoint"]
 
-BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
 FIRST_SLACK = 1.0  # of every complementary pair, in units of the goal of the margins
 MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
-COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers, over the box: their ratios stay finite
 # Gondzio's centrality corrections
 MAX_CORRECTIONS = 2  # per iteration
 TRIAL_EXTENSION = 0.3  # by which the trial step is longer than the current one
 PRODUCT_RANGE = (0.1, 10.0)  # of complementary products, over the target, that are not corrected
 MIN_STEP_GAIN = 0.05  # of the extension, for which another correction is worth its solve
 # convergence
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
 PATIENCE_CERTIFICATES = 6  # without progress and of rounding, until the method ends
 SEPARATED_MARGIN = 0.5  # of the goal: with all margins above it the classes are separated
@@ -121,7 +119,7 @@ class InteriorPoint(Solver[Central]):
     interval (hinge, huberized and squared hinge), and the tail mean of the nu-SVM, lead with a
     ridge penalty to a quadratic program with one bound or two a sample,
 
-        min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal - t_i) - d_i a^2 / 2},
+        min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal_i - t_i) - d_i a^2 / 2},
 
     with margins ``t = y (X w + F f)`` and free parameters f (intercept, threshold). An iteration
     reduces the Newton system to one positive definite matrix, over the features or over the
@@ -151,13 +149,7 @@ class InteriorPoint(Solver[Central]):
             return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
         if not has_ridge(problem):
             return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
-        size = min(problem.design.n_samples, problem.design.n_features)
-        if size > LARGEST:
-            return (
-                f"it factorises a matrix over samples or features, of which there may be "
-                f"{LARGEST} at most, and the smaller number here is {size}"
-            )
-        return None
+        return size_objection(problem)
 
     def work(self, problem: Problem) -> float:
         return system_work(problem)
@@ -165,9 +157,8 @@ class InteriorPoint(Solver[Central]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
         """At zero coefficients, with equal products in all complementary pairs."""
         program = program_of(problem)
-        residual = -program.goal
-        below = np.full(program.caps.size, max(residual, 0.0) + FIRST_SLACK)
-        above = np.full(program.caps.size, max(-residual, 0.0) + FIRST_SLACK)
+        below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
+        above = np.maximum(program.goal, 0.0) + FIRST_SLACK
         dual = program.caps * (above / (below + above))
         if not np.isfinite(program.caps[0]):
             above, dual = np.zeros_like(above), FIRST_SLACK / program.bends
@@ -201,29 +192,18 @@ class InteriorPoint(Solver[Central]):
     def point(self, problem: Problem, state: Central) -> Point:
         program = program_of(problem)
         at = state.vertex or state
-        coef = program.coef_unit * at.coef[:, None]
-        intercept = np.zeros(1)
-        if problem.fits_intercept:
-            intercept = program.coef_unit * at.free[:1]
-        point = _touching(problem, program, Point(coef, intercept), at)
+        point = _touching(problem, program, program.point(problem, at.coef, at.free), at)
         return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: Central) -> Array:
         program = program_of(problem)
-        at = state.vertex or state
-        dual = np.zeros((problem.design.n_samples, 1))
-        dual[live_samples(problem), 0] = -program.dual_unit * program.signs * at.dual
-        return dual
+        return program.dual_point(problem, (state.vertex or state).dual)
 
     def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
-        """Give up when the gap exceeds the complementary products for several certificates.
-
-        Once the equations hold, their sum is the gap in exact arithmetic.
-        """
+        """Give up when the gap exceeds the complementary products for several certificates."""
         program = program_of(problem)
-        expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
-        idle = state.idle + 1 if ended else 0
+        expected = program.dual_unit * program.coef_unit * complementarity(state)
+        idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
         finished = state.finished or idle >= PATIENCE_CERTIFICATES
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
@@ -231,23 +211,19 @@ class InteriorPoint(Solver[Central]):
 
 def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
     """``after``, with the exact solution of a crossover, if that is tried and succeeds."""
-    products = _complementarity(after)
-    ratio = products / max(_complementarity(before), 1e-300)
+    total = complementarity(after)
+    ratio = total / max(complementarity(before), 1e-300)
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
-    if (
-        not near
-        or after.spent >= CROSSOVER_BUDGET
-        or products > CROSSOVER_REDUCTION * after.guessed
-    ):
+    if not near or after.spent >= CROSSOVER_BUDGET or total > CROSSOVER_REDUCTION * after.guessed:
         return replace(after, vertex=None, exact=False)
     sides = _nearest_sides(before, after)
     work = work_of(program, sides)
     rounds = min(MAX_FACES, math.ceil(CROSSOVER_PORTION * (CROSSOVER_BUDGET - after.spent) / work))
     found = crossed(program, Face(sides, after.dual, after.free), rounds)
-    vertex = found.vertex if found.vertex and found.vertex.gap <= products else None
+    vertex = found.vertex if found.vertex and found.vertex.gap <= total else None
     spent = after.spent + work * found.rounds
     exact = vertex is not None
-    return replace(after, vertex=vertex, exact=exact, spent=spent, guessed=products)
+    return replace(after, vertex=vertex, exact=exact, spent=spent, guessed=total)
 
 
 def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
@@ -273,16 +249,17 @@ def _touching(
     With weights far larger than the ridge, the rounding of margins at one would dominate the
     objective; at this multiple the loss is exactly zero.
     """
-    margins = program.signs * at.scores
-    if program.bends.any() or program.goal == 0 or float(margins.min()) < SEPARATED_MARGIN:
+    margins, goal = program.signs * at.scores, float(program.goal[0])
+    scalable = goal > 0 and not program.bends.any() and bool(np.all(program.goal == goal))
+    if not scalable or float(margins.min()) < SEPARATED_MARGIN:
         return point
     scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
     up, down = (float((y * scores[program.signs == y]).min(initial=np.inf)) for y in (1.0, -1.0))
     shift = 0.0
     if problem.intercept.is_shift_invariant and np.isfinite(up + down):
         shift = 0.5 * (down - up)
-    multiple = program.goal / min(up + shift, down - shift)
-    loss = float(program.caps @ np.maximum(program.goal - program.signs * scores, 0.0))
+    multiple = goal / min(up + shift, down - shift)
+    loss = float(program.caps @ np.maximum(goal - program.signs * scores, 0.0))
     square = 0.5 * program.l2 * float(np.vdot(point.coef, point.coef))
     square += 0.5 * problem.intercept.l2 * program.l2 / problem.penalty.l2 * point.intercept[0] ** 2
     if multiple**2 * square > square + loss:
@@ -297,11 +274,11 @@ def _corrected(
 
     def toward(low: Array | float, top: Array | float) -> tuple[_Direction, float]:
         found = _direction(program, state, solve, rp, rf, low, top)
-        return found, _longest(state, found)
+        return found, longest(state, found)
 
-    mean = _complementarity(state) / program.pairs
+    mean = complementarity(state) / program.pairs
     ahead, length = toward(0.0, 0.0)
-    low, top = _products(state, ahead, length)
+    low, top = products(state, ahead, length)
     share = (float(low.sum() + top.sum()) / program.pairs / mean) ** 3
     target = min(share, 1.0) * mean
     low, top = target - ahead.dual * ahead.below, target + ahead.dual * ahead.above
@@ -310,9 +287,9 @@ def _corrected(
         if length >= 1.0:
             break
         wanted = min(1.0, length + TRIAL_EXTENSION)
-        products = _products(state, found, wanted)
-        low = low + _outliers(products[0], target)
-        top = top + _outliers(products[1], target)
+        lows, tops = products(state, found, wanted)
+        low = low + _outliers(lows, target)
+        top = top + _outliers(tops, target)
         other, reached = toward(low, top)
         if reached < length + MIN_STEP_GAIN * TRIAL_EXTENSION:
             break
@@ -359,41 +336,8 @@ def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> 
     )
 
 
-def _complementarity(state: Central) -> float:
-    """Sum of the products of the complementary pairs."""
-    return float(state.dual @ state.below + _tops(state.room, state.above).sum())
-
-
-def _products(state: Central, by: _Direction, step: float) -> tuple[Array, Array]:
-    """Products of the complementary pairs after a step."""
-    low = (state.dual + step * by.dual) * (state.below + step * by.below)
-    return low, _tops(state.room - step * by.dual, state.above + step * by.above)
-
-
-def _tops(room: Array, above: Array) -> Array:
-    """``room * above``, zero where there is no cap."""
-    return np.multiply(room, above, out=np.zeros_like(above), where=np.isfinite(room))
-
-
 def _outliers(products: Array, target: float) -> Array:
     """What brings products back into the range around the target, large ones only part way."""
     low, high = PRODUCT_RANGE
     inside = np.clip(products, low * target, high * target)
     return np.maximum(inside - products, -high * target)
-
-
-def _longest(state: Central, by: _Direction) -> float:
-    """The largest step up to one after which nothing is negative."""
-    parts = (
-        (state.dual, by.dual),
-        (state.room, -by.dual),
-        (state.below, by.below),
-        (state.above, by.above),
-    )
-    fastest = max(_fall(value, change) for value, change in parts)
-    return 1.0 / fastest if fastest > 1.0 else 1.0
-
-
-def _fall(value: Array, change: Array) -> float:
-    ratio = np.divide(change, value, out=np.zeros_like(change), where=value > 0)
-    return -float(ratio.min())

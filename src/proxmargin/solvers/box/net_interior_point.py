@@ -13,30 +13,27 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.box.box_program import live_samples, program_of
+from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
+from proxmargin.solvers.box.box_program import program_of
+from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
 from proxmargin.solvers.linear_algebra import inverse_of
+from proxmargin.traits import Trait
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
 
 MAX_ENTRIES = 1 << 18  # of the data as a dense matrix: 2 MB
 MAX_FEATURES = 1000  # a square matrix of them is factored
-BOUNDARY_FRACTION = 0.995  # of the way to the boundary that a step may go
 FIRST_SLACK = 1.0  # of the boxes at the start, in units of the goal of the margins
 MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
-COMPLEMENTARITY_FLOOR = 1e-100  # of slacks and multipliers, in their units: ratios stay finite
 # convergence
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
 ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
 PATIENCE_CERTIFICATES = 12  # without progress and of rounding, until the method ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetCentral(State):
-    """The state of `NetInteriorPoint`; boxes are those of the samples, then of the features.
+    """The state of `NetInteriorPoint`; boxes are those of the samples, the l1 norm and the bounds.
 
     Attributes
     ----------
@@ -65,12 +62,15 @@ class _Boxes(NamedTuple):
     """``<ridge, t^2>/2 + pull't + sum_i max_{0 <= a <= caps_i} {a (goal_i - m_i) - bends_i a^2/2}``
 
     for the variables t, coefficients in units of their features first; m are the margins and, with
-    an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``.
+    an l1 part, the coefficients: ``l |w| = l w + max_{0 <= a <= 2 l} -a w``. A bound of a
+    coefficient is a box without a cap: ``w <= u`` is ``max_{0 <= a} a (w - u)``.
 
     Attributes
     ----------
     rows : (n_samples, n_numbers)
         Of the margins.
+    owner, sign : (n_boxes - n_samples,)
+        The coefficient of each of the other boxes, and the sign that it has there.
     goal, caps, bends, units : (n_boxes,)
         Boxes have products in proportion to their units on the central path.
     pull, ridge : (n_numbers,)
@@ -79,6 +79,8 @@ class _Boxes(NamedTuple):
     """
 
     rows: Array
+    owner: NDArray[np.intp]
+    sign: Array
     goal: Array
     caps: Array
     bends: Array
@@ -88,27 +90,27 @@ class _Boxes(NamedTuple):
     scale: Array
 
     @property
-    def n_nets(self) -> int:
-        """Number of the boxes of coefficients."""
-        return self.goal.size - len(self.rows)
+    def nets(self) -> slice:
+        """The boxes of the l1 norm."""
+        n = len(self.rows)
+        return slice(n, n + self.scale.size)
 
     def margins(self, at: Array) -> Array:
-        return np.concatenate([self.rows @ at, at[: self.n_nets]])
+        return np.concatenate([self.rows @ at, self.sign * at[self.owner]])
 
     def pulled(self, dual: Array) -> Array:
         """The transpose of `margins`."""
-        n = len(self.rows)
-        pulled: Array = self.rows.T @ dual[:n]
-        pulled[: self.n_nets] += dual[n:]
+        n, size = self.rows.shape
+        alone = np.bincount(self.owner, self.sign * dual[n:], size)
+        pulled: Array = self.rows.T @ dual[:n] + alone
         return pulled
 
     def matrix(self, theta: Array) -> Array:
         """Curvature of the numbers for boxes with that curvature."""
-        n = len(self.rows)
+        n, size = self.rows.shape
         matrix: Array = self.rows.T @ (theta[:n, None] * self.rows)
-        diagonal = np.einsum("ii->i", matrix)
-        diagonal += self.ridge
-        diagonal[: self.n_nets] += theta[n:]
+        alone = np.bincount(self.owner, theta[n:], size)
+        np.einsum("ii->i", matrix)[:] += self.ridge + alone
         return matrix
 
 
@@ -127,9 +129,9 @@ class NetInteriorPoint(Solver[NetCentral]):
 
     Numbers are coefficients times ``hypot(largest entry, root of the ridge)`` of their feature: its
     steps do not depend on the units of the features, be they any orders apart. The l1 norm is a
-    box for each coefficient, as a hinge is one for each sample. Products of complementary pairs
-    are in proportion to what a box can hold, which is next to nothing where the penalty is weak
-    in these units.
+    box for each coefficient, as a hinge is one for each sample, and so is each finite bound.
+    Products of complementary pairs are in proportion to what a box can hold, which is next to
+    nothing where the penalty is weak in these units.
 
     Notes
     -----
@@ -147,8 +149,8 @@ class NetInteriorPoint(Solver[NetCentral]):
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
-        net = isinstance(problem.penalty, ElasticNet | Ridge) and problem.penalty.l2 > 0
-        if not (net and isinstance(problem.intercept, Ridge | Pinned)):
+        net = Trait.NET in problem.penalty.traits and problem.penalty.l2 > 0
+        if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > MAX_ENTRIES or p > MAX_FEATURES:
@@ -162,12 +164,15 @@ class NetInteriorPoint(Solver[NetCentral]):
         """At zero coefficients, on the central path as far as that is known."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
-        below = np.full(boxes.goal.size, FIRST_SLACK)
-        above = np.where(capped, below + boxes.goal, 0.0)
-        flat = boxes.goal == 0.0
+        # zero is within the bounds, which are negative goals without a cap
+        margins = np.arange(boxes.goal.size) < len(boxes.rows)
+        slack = np.where(margins | (boxes.goal == 0.0), FIRST_SLACK, 0.0)
+        below = slack + np.maximum(-boxes.goal, 0.0)
+        above = np.where(capped, slack + np.maximum(boxes.goal, 0.0), 0.0)
+        flat = capped & (boxes.goal == 0.0)
         below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
         share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
-        dual = np.where(capped, boxes.caps * share, boxes.units)
+        dual = np.where(capped, boxes.caps * share, FIRST_SLACK * boxes.units / below)
         return NetCentral(
             at=np.zeros_like(boxes.pull),
             dual=dual,
@@ -180,13 +185,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         boxes, n_iter = _boxes_of(problem), state.n_iter + 1
         toward = _system(boxes, state)
         ahead = toward(np.zeros_like(state.dual), np.zeros_like(state.dual))
-        low, top = _products(state, ahead, _longest(state, ahead))
-        mean = _complementarity(state)
+        low, top = products(state, ahead, longest(state, ahead))
+        mean = complementarity(state)
         share = (float(low.sum() + top.sum()) / mean) ** 3 if mean > 0 else 0.0
         pairs = float(boxes.units.sum() + boxes.units[np.isfinite(boxes.caps)].sum())
         target = min(share, 1.0) * mean / pairs * boxes.units
         found = toward(target - ahead.dual * ahead.below, target + ahead.dual * ahead.above)
-        length = min(1.0, BOUNDARY_FRACTION * _longest(state, found))
+        length = min(1.0, BOUNDARY_FRACTION * longest(state, found))
         if not (np.isfinite(length) and np.isfinite(found.at).all()):
             return replace(state, n_iter=n_iter, finished=True)
         moved = _moved(boxes, state, found, length)
@@ -196,18 +201,14 @@ class NetInteriorPoint(Solver[NetCentral]):
         program, boxes = program_of(problem), _boxes_of(problem)
         p = boxes.scale.size
         numbers = np.where(_is_zero(boxes, state), 0.0, state.at[:p])
-        coef = program.coef_unit * (numbers / boxes.scale)[:, None]
-        intercept = np.zeros(1)
-        if problem.fits_intercept:
-            intercept = program.coef_unit * state.at[p : p + 1]
-        return problem.centred.point(coef, intercept)
+        net = problem.penalty.net(p)
+        point = program.point(problem, numbers / boxes.scale, state.at[p:])
+        within = np.clip(point.coef, net.lower[:, None], net.upper[:, None])
+        return problem.centred.point(within, point.intercept)
 
     def dual(self, problem: Problem, state: NetCentral) -> Array:
         program = program_of(problem)
-        dual = np.zeros((problem.design.n_samples, 1))
-        signed = program.signs * state.dual[: program.signs.size]
-        dual[live_samples(problem), 0] = -program.dual_unit * signed
-        return dual
+        return program.dual_point(problem, state.dual[: program.signs.size])
 
     def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
         """Give up when the gap does not follow the complementary products any more.
@@ -215,9 +216,8 @@ class NetInteriorPoint(Solver[NetCentral]):
         The last digits of the dual point, which change with each step, may still be lucky ones.
         """
         program = program_of(problem)
-        expected = program.dual_unit * program.coef_unit * _complementarity(state)
-        ended = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
-        idle = state.idle + 1 if ended else 0
+        expected = program.dual_unit * program.coef_unit * complementarity(state)
+        idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
         return replace(
             state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE_CERTIFICATES
@@ -231,25 +231,32 @@ def _boxes_of(problem: Problem) -> _Boxes:
 
 def _new_boxes(problem: Problem) -> _Boxes:
     program = program_of(problem)
-    n, p = program.design.n_samples, program.design.n_features
-    data = program.design.dense_columns(np.arange(p))
-    scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(program.l2))
-    l1 = problem.penalty.l1
-    pulls = np.full(p if l1 else 0, l1 / program.dual_unit)
-    pulls /= scale[: pulls.size]
-    caps = np.concatenate([program.caps, 2.0 * pulls])
+    p = program.design.n_features
+    net = problem.penalty.net(p)
+    l1, l2 = net.l1 / program.dual_unit, net.l2 / program.dual_unit
+    fixed = net.lower == net.upper  # at zero: no interior, and nothing to see of such a feature
+    data = np.where(fixed, 0.0, program.design.dense_columns(np.arange(p)))
+    scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(l2))
+    pulls = l1 / scale
+    low = np.flatnonzero(np.isfinite(net.lower) & ~fixed)
+    high = np.flatnonzero(np.isfinite(net.upper) & ~fixed)
+    selected = np.arange(p if l1.any() else 0)
+    bounds = np.concatenate([scale[low] * net.lower[low], -scale[high] * net.upper[high]])
+    caps = np.concatenate([program.caps, 2.0 * pulls[selected], np.full(bounds.size, np.inf)])
     units = np.minimum(caps, 1.0)
     endless = np.flatnonzero(np.isinf(program.caps))
     units[endless] = FIRST_SLACK / program.bends[endless]
-    free = np.zeros(program.pull.size)
+    alone = selected.size + bounds.size
     return _Boxes(
         rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
-        goal=np.concatenate([np.full(n, program.goal), np.zeros(pulls.size)]),
+        owner=np.concatenate([selected, low, high]),
+        sign=np.concatenate([np.ones(selected.size + low.size), np.full(high.size, -1.0)]),
+        goal=np.concatenate([program.goal, np.zeros(selected.size), bounds]),
         caps=caps,
-        bends=np.concatenate([program.bends, np.zeros(pulls.size)]),
+        bends=np.concatenate([program.bends, np.zeros(alone)]),
         units=units,
-        pull=np.concatenate([pulls if pulls.size else np.zeros(p), free + program.pull]),
-        ridge=np.concatenate([(np.sqrt(program.l2) / scale) ** 2, program.ridge]),
+        pull=np.concatenate([pulls, program.pull]),
+        ridge=np.concatenate([(np.sqrt(l2) / scale) ** 2, program.ridge]),
         scale=scale,
     )
 
@@ -294,41 +301,10 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> Net
 
 def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
     """Which coefficients are zero, up to how far the method has come: their boxes are open."""
-    p, nets = boxes.scale.size, slice(len(boxes.rows), None)
-    if not boxes.n_nets:
+    p, nets = boxes.scale.size, boxes.nets
+    if not boxes.pull[:p].any():
         return np.zeros(p, dtype=bool)
     numbers = np.abs(state.at[:p])
     open_share = np.minimum(state.dual[nets], state.room[nets]) / boxes.caps[nets]
     zero: NDArray[np.bool_] = numbers < open_share * float(numbers.max(initial=0.0))
     return zero
-
-
-def _complementarity(state: NetCentral) -> float:
-    low, top = _products(state, None, 0.0)
-    return float(low.sum() + top.sum())
-
-
-def _products(state: NetCentral, by: _Direction | None, step: float) -> tuple[Array, Array]:
-    """Products of the complementary pairs after a step; zero where there is no cap."""
-    dual, room, below, above = state.dual, state.room, state.below, state.above
-    if by is not None:
-        dual, room = dual + step * by.dual, room - step * by.dual
-        below, above = below + step * by.below, above + step * by.above
-    return dual * below, np.multiply(room, above, out=np.zeros_like(room), where=np.isfinite(room))
-
-
-def _longest(state: NetCentral, by: _Direction) -> float:
-    """The largest step up to one after which nothing is negative."""
-    pairs = (
-        (state.dual, by.dual),
-        (state.room, -by.dual),
-        (state.below, by.below),
-        (state.above, by.above),
-    )
-    fastest = max(_fall(value, change) for value, change in pairs)
-    return 1.0 / fastest if fastest > 1.0 else 1.0
-
-
-def _fall(value: Array, change: Array) -> float:
-    ratio = np.divide(change, value, out=np.zeros_like(change), where=value > 0)
-    return -float(ratio.min())

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import products
 from proxmargin.compiled.solvers import multiplier_newton as compiled
@@ -163,17 +164,23 @@ class DenseBlock(Block):
         """Where supports are large, by products of matrices of some live samples at a time."""
         step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
         for start in range(0, live.samples.size, step):
-            samples = live.samples[start : start + step]
-            inside = live.masses[samples] > 0
-            rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
-            spread = rows[:, pairs.columns]
-            spread *= np.sqrt(live.weights[samples, None]) * inside[:, pairs.classes]
-            for first, last in itertools.pairwise(pairs.starts.tolist()):
-                part = spread[:, first:last]
-                hessian[first:last, first:last] += part.T @ part
-            spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
-            hessian -= spread.T @ spread
+            self._add_crowded(live.samples[start : start + step], live, pairs, hessian)
+        for row in range(len(hessian) - 1):
+            hessian[row + 1 :, row] = hessian[row, row + 1 :]
         return hessian
+
+    def _add_crowded(self, samples: Ids, live: Live, pairs: Pairs, hessian: Array) -> None:
+        """The upper triangle of the curvature of some samples, in place."""
+        inside, roots = live.masses[samples] > 0, np.sqrt(live.weights[samples])
+        rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
+        spread = rows[:, pairs.columns]
+        for k, (first, last) in enumerate(itertools.pairwise(pairs.starts.tolist())):
+            part = spread[:, first:last]
+            part *= (roots * inside[:, k])[:, None]
+            hessian[first:last, first:last] += part.T @ part
+        spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
+        # the product would be another matrix of the size of the curvature
+        dsyrk(-1.0, spread.T, beta=1.0, c=hessian.T, lower=1, overwrite_c=1)
 
     def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
         out = np.zeros((live.contrasts, pairs.size))
@@ -196,8 +203,8 @@ class SparseBlock(Block):
     """Columns compressed by rows."""
 
     def __init__(self, matrix: sparse.csr_array) -> None:
-        self.matrix = matrix
-        self.parts = (matrix.data.astype(np.float64, copy=False), matrix.indices, matrix.indptr)
+        self.matrix = matrix = matrix.astype(np.float64, copy=False)
+        self.parts = (matrix.data, matrix.indices, matrix.indptr)
         self.n_samples, self.n_columns = matrix.shape
         self.entries = matrix.nnz
 
@@ -259,9 +266,10 @@ class ClassCoordinates(Remembers):
         self.whole, self.centre = design, np.zeros(design.n_features)
         if free and design.is_dense:
             self.whole, self.centre = problem.centred
-        elif free and isinstance(design, StandardizedDesign):
-            self.whole = StandardizedDesign(design.base, np.zeros_like(design.centre), design.scale)
-            self.centre = -design.centre / design.scale
+        elif free and not design.has_columns:
+            base, centre, scale = design.stored
+            self.whole = StandardizedDesign(base, np.zeros_like(centre), scale)
+            self.centre = -centre / scale
         wide = design.n_features > design.n_samples
         self.basis = in_short_coordinates(self.whole) if wide and not has_l1(problem) else None
         self.design: Design = self.whole if self.basis is None else self.basis.design
@@ -308,12 +316,12 @@ def _some_columns(coordinates: ClassCoordinates, members: Ids) -> Block:
 
 
 def _block(design: Design, members: Ids) -> Block:
-    if isinstance(design, SparseDesign):
-        return SparseBlock(_by_rows(design, members))
-    if isinstance(design, StandardizedDesign) and not design.centre.any():
-        base, scale = design.base, design.scale[members]
-        if isinstance(base, SparseDesign):
-            return SparseBlock(sparse.csr_array(_by_rows(base, members) * (1.0 / scale)[None, :]))
+    stored = design.stored
+    if stored.base.compressed is not None and not stored.centre.any():
+        rows = _by_rows(stored.base.compressed, members)
+        if not stored.is_plain:
+            rows = sparse.csr_array(rows * (1.0 / stored.scale[members])[None, :])
+        return SparseBlock(rows)
     return DenseBlock(design.dense_columns(members, "C"))
 
 

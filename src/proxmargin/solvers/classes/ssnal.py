@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.designs.base import Array
+from proxmargin.designs.base import Array, Design
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
@@ -84,12 +85,14 @@ class Multipliers(State):
     stop: Stop = field(default_factory=Stop)
 
 
-class _Trial(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Trial:
     """The primal point that belongs to a dual point, and the dual function there.
 
     ``size`` is the sum of the absolute values of the terms of ``value``, the scale of its rounding.
     """
 
+    design: Design
     dual: Array
     pulled: Array
     coef: Array
@@ -98,6 +101,17 @@ class _Trial(NamedTuple):
     proven: Array
     value: float
     size: float
+
+    @cached_property
+    def image(self) -> Array:
+        """``X W + 1 b``."""
+        image: Array = self.design.scores(self.coef) + self.intercept
+        return image
+
+    @property
+    def rounding(self) -> float:
+        """Of the value."""
+        return OBJECTIVE_ROUNDING * self.size
 
 
 @dataclass(frozen=True)
@@ -157,7 +171,7 @@ class SemismoothNewton(Solver[Multipliers]):
     def step(self, problem: Problem, state: Multipliers) -> Multipliers:
         """One subproblem."""
         inner = _Subproblem(problem, state)
-        trial, image, steps, solved = inner.solved(self._limit(state))
+        trial, steps, solved = inner.solved(self._limit(state))
         n_iter = state.n_iter + max(steps, 1)
         if not solved:
             return replace(
@@ -182,8 +196,8 @@ class SemismoothNewton(Solver[Multipliers]):
             n_iter=n_iter,
             coef=trial.coef,
             intercept=trial.intercept,
-            scores=np.where(inner.support, trial.scores, image),
-            image=image,
+            scores=np.where(inner.support, trial.scores, trial.image),
+            image=trial.image,
             dual=trial.dual,
             proven=trial.proven,
             tau=state.tau * growth,
@@ -240,24 +254,26 @@ class _Subproblem:
         rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
         self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
-    def solved(self, limit: int) -> tuple[_Trial, Array, int, bool]:
-        """The last trial, its ``X W + 1 b``, the Newton steps taken, and whether it converged."""
+    def solved(self, limit: int) -> tuple[_Trial, int, bool]:
+        """The last trial, the Newton steps taken, and whether it converged."""
         dual = np.where(self.support, self.state.dual, 0.0)
         trial = self.at(dual, self.design.adjoint(dual))
         steps = 0
         while True:
-            image = self.design.scores(trial.coef) + trial.intercept
-            gradient = np.where(self.support, image - trial.scores, 0.0)
+            gradient = self.gradient(trial)
             if float(np.linalg.norm(gradient)) <= self.target:
-                return trial, image, steps, True
+                return trial, steps, True
             if steps >= limit or clock() >= self.state.stop.deadline:
-                return trial, image, steps, False
+                return trial, steps, False
             direction = newton_direction(self.system(trial, gradient), gradient)
-            reached = self.searched(trial, direction, float(np.vdot(gradient, direction)))
+            reached = self.searched(trial, gradient, direction)
             steps += 1
             if reached is None:
-                return trial, image, steps, False
+                return trial, steps, False
             trial = reached
+
+    def gradient(self, trial: _Trial) -> Array:
+        return np.where(self.support, trial.image - trial.scores, 0.0)
 
     def at(self, dual: Array, pulled: Array) -> _Trial:
         """The primal point and the dual function at a dual point; ``pulled`` is ``X'dual``."""
@@ -280,7 +296,7 @@ class _Subproblem:
             0.5 * state.ts * _square(dual - proven),
         )
         size = sum(abs(term) for term in terms)
-        return _Trial(dual, pulled, coef, intercept, scores, proven, sum(terms), size)
+        return _Trial(self.design, dual, pulled, coef, intercept, scores, proven, sum(terms), size)
 
     def system(self, trial: _Trial, gradient: Array) -> DualNewtonSystem:
         problem, state = self.problem, self.state
@@ -307,17 +323,30 @@ class _Subproblem:
         residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
         return float(np.clip(samples * residual / self.state.ts, MIN_DAMPING, MAX_DAMPING))
 
-    def searched(self, trial: _Trial, direction: Array, slope: float) -> _Trial | None:
-        """The first step that meets Armijo's rule up to rounding; None if none does."""
+    def searched(self, trial: _Trial, gradient: Array, direction: Array) -> _Trial | None:
+        """The first step, of halves of a whole one, that goes far enough up; None if none does."""
         pulled = self.design.adjoint(direction)
+        slope = float(np.vdot(gradient, direction))
         length = 1.0
         for _ in range(HALVINGS):
             reached = self.at(trial.dual + length * direction, trial.pulled + length * pulled)
-            rounding = OBJECTIVE_ROUNDING * (trial.size + reached.size)
-            if reached.value >= trial.value + ARMIJO_FRACTION * length * slope - rounding:
+            if self.rises(trial, reached, direction, slope, length):
                 return reached
             length *= 0.5
         return None
+
+    def rises(
+        self, trial: _Trial, reached: _Trial, direction: Array, slope: float, length: float
+    ) -> bool:
+        """Armijo's rule; by slopes where the values differ by no more than their rounding.
+
+        That is (4.1) of Hager and Zhang (2005), the same for a quadratic function.
+        """
+        rounding = trial.rounding + reached.rounding
+        if length * slope > rounding:
+            return reached.value >= trial.value + ARMIJO_FRACTION * length * slope - rounding
+        left = float(np.vdot(self.gradient(reached), direction))
+        return left >= (2.0 * ARMIJO_FRACTION - 1.0) * slope
 
 
 def _square(values: Array) -> float:

@@ -26,6 +26,7 @@ class Sweeping(State):
     coef : (n_features,)
     intercept : float
     scores : (n_samples,)
+        The offset included.
     major : (n_features,)
         Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``.
     """
@@ -59,16 +60,16 @@ class CoordinateDescent(Solver[Sweeping]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:
         loss = problem.margins
-        scores = problem.design.scores(start.coef) + start.intercept
+        bare = (problem.design.scores(start.coef) + start.intercept)[:, 0]
         squares = problem.design.column_squares(
             loss.weights[:, 0], np.zeros(problem.design.n_features)
         )
         return Sweeping(
             coef=start.coef[:, 0].copy(),
             intercept=float(start.intercept[0]),
-            scores=scores[:, 0].copy(),
+            scores=bare + problem.offset,
             major=loss.phi.smoothness * squares,
-            objective=_objective(problem, scores, start),
+            objective=_objective(problem, bare + problem.offset, start),
         )
 
     def step(self, problem: Problem, state: Sweeping) -> Sweeping:
@@ -85,7 +86,7 @@ class CoordinateDescent(Solver[Sweeping]):
         moved = np.hypot(np.linalg.norm(coef - state.coef), intercept - state.intercept)
         size = np.hypot(np.linalg.norm(state.coef), state.intercept)
         here = Point(coef[:, None], np.array([intercept]))
-        objective = _objective(problem, scores[:, None], here)
+        objective = _objective(problem, scores, here)
         return replace(
             state,
             n_iter=state.n_iter + 1,
@@ -101,8 +102,9 @@ class CoordinateDescent(Solver[Sweeping]):
     def point(self, problem: Problem, state: Sweeping) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
 
-    def scores(self, problem: Problem, state: Sweeping) -> Array:
-        return state.scores[:, None]
+    def scores(self, problem: Problem, state: Sweeping) -> Array | None:
+        # without the offset they would carry the rounding of a difference
+        return None if problem.offset.any() else state.scores[:, None]
 
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:
         """The majorised step of the intercept: its column is all ones."""
@@ -115,4 +117,4 @@ class CoordinateDescent(Solver[Sweeping]):
 
 def _objective(problem: Problem, scores: Array, point: Point) -> float:
     penalties = problem.penalty.value(point.coef) + problem.intercept.value(point.intercept[None])
-    return problem.loss.value(scores) + penalties
+    return problem.margins.value(scores[:, None]) + penalties

@@ -16,6 +16,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.hinge.curved_system import Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
+    goals,
     hinge_objection,
     intercept_ridge,
     l1_of,
@@ -58,11 +59,11 @@ class Alternated(State):
 
 @dataclass(frozen=True)
 class AlternatingDirections(Solver[Alternated]):
-    """ADMM on copies eta of the margin deficits ``1 - y (X w + b)`` and u of the coefficients.
+    """ADMM on copies eta of the margin deficits ``goal - y (X w + b)`` and u of the coefficients.
 
     (w, b) solve the linear system
 
-        (l2 + r_u) w + r_eta X'(X w + b) = X'Y(c + r_eta (1 - eta)) - v + r_u u
+        (l2 + r_u) w + r_eta X'(X w + b) = X'Y(c + r_eta (goal - eta)) - v + r_u u
 
     and the corresponding equation for b, with penalty parameters r, over the features or (Woodbury)
     over the samples, whichever is smaller; it is factored once. eta and u are proximal steps of the
@@ -107,7 +108,7 @@ class AlternatingDirections(Solver[Alternated]):
         return Alternated(
             sparse=coef,
             intercept=intercept,
-            missing=1.0 - signs * scores,
+            missing=goals(problem) - signs * scores,
             dual=dual,
             multipliers=np.clip(pulled - problem.penalty.l2 * coef, -l1, l1),
             compares=stop.change is not None,
@@ -117,11 +118,12 @@ class AlternatingDirections(Solver[Alternated]):
     def step(self, problem: Problem, state: Alternated) -> Alternated:
         design, (price, weight) = problem.centred.design, self._prices(problem)
         signs, caps = signs_and_caps(problem)
-        push = signs * (state.dual + price * (1.0 - state.missing))
+        ends = goals(problem)
+        push = signs * (state.dual + price * (ends - state.missing))
         right = design.adjoint(push[:, None])[:, 0] + weight * state.sparse - state.multipliers
         every = np.arange(right.size)
         smooth, intercept = self._system(problem).step(every, -right, -float(push.sum()))
-        wanted = 1.0 - signs * (design.scores(smooth[:, None])[:, 0] + intercept)
+        wanted = ends - signs * (design.scores(smooth[:, None])[:, 0] + intercept)
         reach = wanted + state.dual / price
         missing = reach - np.clip(reach, 0.0, caps / price)
         sparse = soft_threshold(smooth + state.multipliers / weight, l1_of(problem) / weight)

@@ -27,6 +27,7 @@ __all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples",
 
 WIDE = 1.3  # features per sample above which the system is formed over the samples
 MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
+SMALL_MATRIX = 500_000  # entries of a matrix that may be larger than the data: side 700
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
 CG_STEPS = 500  # at most
 
@@ -91,11 +92,16 @@ class HingeSystem(ABC):
 
 
 def hinge_system(curved: Curved, deadline: float = np.inf) -> HingeSystem:
-    """The cheapest form of the system; by CG where a factor would not end before the deadline."""
+    """The cheapest form of the system.
+
+    By CG where a factor would not end before the deadline, and where it would be larger than the
+    data, whose products are then cheaper than a solve with it.
+    """
     samples, features = curved.design.n_samples, curved.design.n_features
     short, long = sorted((samples, features))
     work = gram_work(long, short, curved.design.density) + factor_work(short)
-    if short > MAX_SIDE or not affordable(work, deadline):
+    larger = short**2 > max(SMALL_MATRIX, curved.design.density * short * long)
+    if short > MAX_SIDE or larger or not affordable(work, deadline):
         return MatrixFree(curved, deadline)
     return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
 
@@ -167,8 +173,8 @@ class OverSamples(HingeSystem):
         weights = 1.0 / self.curved.diagonal
         weights[keep] = 0.0
         dropped = np.flatnonzero(weights)
-        part = self.curved.design.columns(dropped)
-        return self.matrix - part.inner_products(weights[dropped])
+        part = self.curved.design.columns(dropped).inner_products(weights[dropped])
+        return np.subtract(self.matrix, part, out=part)
 
 
 class MatrixFree(HingeSystem):

@@ -17,6 +17,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
+    goals,
     hinge_objection,
     intercept_ridge,
     signs_and_caps,
@@ -209,7 +210,7 @@ def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
     rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
     fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)
     violations = np.maximum(np.maximum(rise, fall), 0.0)
-    primal, bound = _value(problem, state), float(state.at.dual.sum())
+    primal, bound = _value(problem, state), float(state.at.dual @ goals(problem))
     if problem.penalty.l2 > 0:
         bound -= float((violations**2 / (2 * net.l2)).sum())
     elif violations.any():
@@ -233,7 +234,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
     """The objective."""
     signs, caps = signs_and_caps(problem)
     coef = state.at.coef
-    hinge = float(caps @ np.maximum(1.0 - signs * state.scores, 0.0))
+    hinge = float(caps @ np.maximum(goals(problem) - signs * state.scores, 0.0))
     ridge = 0.5 * (intercept_ridge(problem) or 0.0) * state.at.intercept**2
     return hinge + problem.penalty.value(coef[:, None]) + ridge
 
@@ -287,6 +288,7 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         design=_working_set(design, members),
         signs=signs,
         caps=caps,
+        offset=problem.offset,
         widths=state.sharpness * caps,
         net=Net(*(each[members] for each in problem.net)),
         level=level,

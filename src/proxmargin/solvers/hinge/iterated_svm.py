@@ -16,6 +16,7 @@ from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.hinge.model import (
     first_multipliers,
+    goals,
     hinge_objection,
     intercept_ridge,
     l1_of,
@@ -229,7 +230,7 @@ def _support_vectors(
 ) -> tuple[Array, float]:
     """The dual point and the intercept of (14), warm-started at the last dual point.
 
-    ``min a'YXX'Ya / (2 stiffness) + (Y X offset - 1)'a`` over the box, and ``y'a = 0`` where the
+    ``min a'YXX'Ya / (2 stiffness) + (Y X offset - goal)'a`` over the box, and ``y'a = 0`` where the
     intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
     """
     signs, caps = signs_and_caps(problem)
@@ -239,7 +240,7 @@ def _support_vectors(
         kernel = kernel + stiffness / ridge
     bare = design.scores(offset[:, None])[:, 0]
     dual = state.dual.copy()
-    slope = scale * signs * (kernel @ (signs * dual)) + signs * bare - 1.0
+    slope = scale * signs * (kernel @ (signs * dual)) + signs * bare - goals(problem)
     limit = SMO_STEPS + SMO_STEPS_PER_SAMPLE * dual.size
     steps = pair_steps if ridge == 0 else single_steps
     steps(kernel, signs, caps, scale, dual, slope, state.exactness, limit)
@@ -249,7 +250,7 @@ def _support_vectors(
 
 
 def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before: float) -> float:
-    """``mean (y_i - x_i'w)`` over the samples strictly inside the box, where there are any."""
+    """``mean (y_i goal_i - x_i'w)`` over the samples strictly inside the box, if there are any."""
     inside = (dual > 0) & (dual < caps)
     return float(-(signs * slope)[inside].mean()) if inside.any() else before
 

@@ -11,6 +11,7 @@ from proxmargin.traits import Trait
 
 __all__ = [
     "first_multipliers",
+    "goals",
     "hinge_objection",
     "intercept_ridge",
     "l1_of",
@@ -18,7 +19,7 @@ __all__ = [
     "spread_of",
 ]
 
-KINK_TOLERANCE = 1e-3  # |margin - 1| within which a warm start takes a sample to be on the kink
+KINK_TOLERANCE = 1e-3  # distance of a margin from the kink that a warm start takes to be on it
 
 
 def hinge_objection(problem: Problem, penalty: Trait = Trait.UNIFORM_NET) -> str | None:
@@ -38,6 +39,12 @@ def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
     """Signs, and caps of the multipliers, (n_samples,) each."""
     loss = problem.margins
     return loss.signs[:, 0], loss.weights[:, 0]
+
+
+def goals(problem: Problem) -> Array:
+    """Where the hinges end: ``y_i z_i = 1 - y_i offset_i``, (n_samples,)."""
+    ends: Array = 1.0 - problem.margins.signs[:, 0] * problem.offset
+    return ends
 
 
 def l1_of(problem: Problem) -> float:
@@ -69,7 +76,7 @@ def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
     if start.dual is not None:
         return np.clip(-signs * start.dual[:, 0], 0.0, caps)
     if start.coef.any():
-        missing = 1.0 - signs * scores
+        missing = goals(problem) - signs * scores
         return caps * np.where(np.abs(missing) <= KINK_TOLERANCE, 0.5, missing > 0)
     up, down = float(caps[signs > 0].sum()), float(caps[signs < 0].sum())
     least = min(up, down)

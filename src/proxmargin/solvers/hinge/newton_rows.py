@@ -16,7 +16,6 @@ from proxmargin.compiled.solvers.hinge_newton import gathered_columns, gathered_
 from proxmargin.designs.base import Array, Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign
 
 __all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
 
@@ -88,16 +87,12 @@ def newton_rows(design: Design) -> NewtonRows:
 
 
 def _newton_rows(design: Design) -> NewtonRows:
-    return _kind(design)(design)
-
-
-def _kind(design: Design) -> type[NewtonRows]:
-    base = design.base if isinstance(design, StandardizedDesign) else design
-    if isinstance(base, SparseDesign):
-        return _Compressed
+    base, centre, scale = design.stored
+    if base.compressed is not None:
+        return _Compressed(design, base.compressed, centre, scale)
     matrix = getattr(design, "matrix", np.empty(0))
     plain = matrix.ndim == 2 and matrix.dtype == np.float64 and matrix.flags.f_contiguous
-    return _Plain if plain else _AnyRows
+    return _Plain(design, matrix) if plain else _AnyRows(design)
 
 
 class _AnyRows(NewtonRows):
@@ -113,9 +108,9 @@ class _AnyRows(NewtonRows):
 class _Plain(NewtonRows):
     """A matrix kept by columns."""
 
-    def __init__(self, design: DenseDesign) -> None:
+    def __init__(self, design: Design, matrix: Array) -> None:
         super().__init__(design)
-        self.matrix = design.matrix
+        self.matrix = matrix
 
     def scores(self, coef: Array) -> Array:
         self._charge()
@@ -135,13 +130,9 @@ class _Plain(NewtonRows):
 class _Compressed(NewtonRows):
     """Sparse data, with a centre and a scale."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, base: SparseDesign, centre: Array, scale: Array) -> None:
         super().__init__(design)
-        self.centre, self.scale = np.zeros(design.n_features), np.ones(design.n_features)
-        base = design
-        if isinstance(design, StandardizedDesign):
-            self.centre, self.scale, base = design.centre, design.scale, design.base
-        assert isinstance(base, SparseDesign)
+        self.centre, self.scale = centre, scale
         matrix = base.by_rows
         self.arrays = matrix.data, matrix.indices, matrix.indptr
 

@@ -82,7 +82,7 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedHinge:
-    """``F(w, b) = sum_i e_i(x_i'w + b) + G(w) + ridge/2 b^2 + proximal terms``,
+    """``F(w, b) = sum_i e_i(x_i'w + b + offset_i) + G(w) + ridge/2 b^2 + proximal terms``,
 
         e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
 
@@ -92,7 +92,7 @@ class SmoothedHinge:
     Attributes
     ----------
     design : Design
-    signs, caps, widths : (n_samples,)
+    signs, caps, widths, offset : (n_samples,)
     net : Net
         Each bound zero or infinite.
     level : float
@@ -109,6 +109,7 @@ class SmoothedHinge:
     signs: Array
     caps: Array
     widths: Array
+    offset: Array
     net: Net
     level: float
     centre: Centre
@@ -126,7 +127,7 @@ class SmoothedHinge:
             scores = self.rows.scores(coef) + intercept
         dual = np.empty_like(scores)
         value, free = smoothed_hinge(
-            scores, self.signs, self.caps, self.centre.dual, self.widths, dual
+            scores + self.offset, self.signs, self.caps, self.centre.dual, self.widths, dual
         )
         turn = intercept - self.centre.intercept
         value += net_value(coef, self.centre.coef, self.net, self.proximal)

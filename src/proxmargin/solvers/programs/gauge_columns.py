@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -244,7 +245,7 @@ class _Lengths(GaugeColumns):
     is_polyhedral = False
 
     strength: float
-    penalty: GroupL2
+    penalty: GroupNorm
 
     def norms(self, pulled: Array) -> Array:
         groups, weights = _layout(self.penalty, pulled)
@@ -279,11 +280,11 @@ class _SumToZeroBlocks(GaugeColumns):
     """
 
     strength: float
-    penalty: GroupLinf | GroupL2
+    penalty: GroupNorm
 
     @property
     def is_polyhedral(self) -> bool:  # type: ignore[override]
-        return isinstance(self.penalty, GroupLinf)
+        return self.penalty.is_polyhedral
 
     def norms(self, pulled: Array) -> Array:
         norms, _ = self.penalty.balanced_dual_norms(pulled)
@@ -298,7 +299,19 @@ class _SumToZeroBlocks(GaugeColumns):
         return Columns(parts, self.penalty.omega[parts], points[rows, outputs], entries, owners)
 
 
-def _weighted(penalty: WeightedElasticNet) -> _Weighted | None:
+@singledispatch
+def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
+    """The columns of a norm, or of the l1 part of a penalty; None for another penalty."""
+    return None
+
+
+@gauge_columns.register
+def _of_net(penalty: ElasticNet) -> GaugeColumns:
+    return _Absolute(penalty.l1)
+
+
+@gauge_columns.register
+def _of_weighted_net(penalty: WeightedElasticNet) -> GaugeColumns | None:
     """None where a factor is zero or a bound is neither zero nor infinite: that is no gauge."""
     factors, lower, upper = (np.reshape(each, (-1, 1)) for each in penalty.of_features)
     bounds = np.concatenate([lower.ravel(), upper.ravel()])
@@ -307,24 +320,26 @@ def _weighted(penalty: WeightedElasticNet) -> _Weighted | None:
     return _Weighted(penalty.inner.l1, factors, upper > 0, lower < 0)
 
 
-def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
-    """The columns of a norm, or of the l1 part of a penalty; None for another penalty."""
-    if isinstance(penalty, ElasticNet):
-        return _Absolute(penalty.l1)
-    if isinstance(penalty, WeightedElasticNet):
-        return _weighted(penalty)
-    if isinstance(penalty, SumToZero):
-        return _Differences(penalty.inner.l1)
-    if isinstance(penalty, SumToZeroGroups):
-        norm = penalty.inner
-        assert isinstance(norm, GroupL2 | GroupLinf)
-        if not norm.groups.across_classes:
-            return _SumToZeroBlocks(norm.strength, norm)
-        if isinstance(norm, GroupLinf):
-            return _Balanced(norm.strength, norm.omega)
-        return _BalancedLengths(norm.strength, norm)
-    if isinstance(penalty, GroupLinf):
-        return _Largest(penalty.strength, penalty)
-    if isinstance(penalty, GroupL2):
-        return _Lengths(penalty.strength, penalty)
-    return None
+@gauge_columns.register
+def _of_balanced_net(penalty: SumToZero) -> GaugeColumns:
+    return _Differences(penalty.inner.l1)
+
+
+@gauge_columns.register
+def _of_balanced_groups(penalty: SumToZeroGroups) -> GaugeColumns:
+    norm = penalty.inner
+    if not norm.groups.across_classes:
+        return _SumToZeroBlocks(norm.strength, norm)
+    if norm.is_polyhedral:
+        return _Balanced(norm.strength, norm.omega)
+    return _BalancedLengths(norm.strength, norm)
+
+
+@gauge_columns.register
+def _of_largest(penalty: GroupLinf) -> GaugeColumns:
+    return _Largest(penalty.strength, penalty)
+
+
+@gauge_columns.register
+def _of_lengths(penalty: GroupL2) -> GaugeColumns:
+    return _Lengths(penalty.strength, penalty)

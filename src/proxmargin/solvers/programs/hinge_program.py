@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
+from proxmargin.traits import Trait
 
 __all__ = ["HingeProgram", "hinge_program"]
 
@@ -43,7 +43,7 @@ class _Triplets(NamedTuple):
 class HingeProgram:
     """A problem as a linear program, in units of the strength of its penalty:
 
-        min  costs'xi + cost'a   s.t.   xi_c(r) + gains_r'(X sum_c a_c A_c + 1 b')_i(r) >= 1,
+        min  costs'xi + cost'a   s.t.   xi_c(r) + gains_r'(X sum_c a_c A_c + 1 b')_i(r) >= goals_r,
 
     with ``xi, a >= 0`` and free intercepts b (`HingeRows`, `GaugeColumns`). A budget for the loss
     takes the place of the costs of xi:  ``costs'xi <= budget + e``, e >= 0 at the `price`.
@@ -109,7 +109,7 @@ class HingeProgram:
             lower=lower,
             upper=np.full(size[1], np.inf),
             matrix=sparse.csc_array((entries.values, (entries.rows, entries.columns)), shape=size),
-            row_lower=np.concatenate([sums, budget, np.ones(rows.size)]),
+            row_lower=np.concatenate([sums, budget, self.rows.goals[rows]]),
             row_upper=np.concatenate([sums, np.full(self.limits + rows.size, np.inf)]),
         )
 
@@ -140,8 +140,9 @@ class HingeProgram:
         Centred sparse data would have dense columns.
         """
         design = self.problem.design
-        if self.free and isinstance(design, StandardizedDesign) and not design.has_columns:
-            return design.centre / design.scale
+        if self.free and not design.has_columns:
+            _, centre, scale = design.stored
+            return centre / scale
         return None
 
     @property
@@ -193,8 +194,8 @@ class HingeProgram:
         """Some features of all samples: an array, or CSR where the data are sparse."""
         part = self.problem.design.columns(index)
         if self._absorbed is not None:
-            assert isinstance(part, StandardizedDesign)
-            return (_stored(part.base) / part.scale).tocsr()
+            base, _, scale = part.stored
+            return (_stored(base) / scale).tocsr()
         return _stored(part)
 
 
@@ -210,9 +211,8 @@ def _stored(design: Design) -> Any:
 
 def hinge_program(problem: Problem) -> HingeProgram | None:
     """The program of a hinge loss with an l1 or group l_inf norm; None for another problem."""
-    level = problem.loss if isinstance(problem.loss, LevelSet) else None
-    loss = problem.loss if level is None else level.loss
-    rows, gauge = hinge_rows(loss), gauge_columns(problem.penalty)
+    level = problem.level_set if Trait.BUDGET in problem.traits else None
+    rows, gauge = hinge_rows(problem.loss.without_budget), gauge_columns(problem.penalty)
     if rows is None or gauge is None:
         return None
     return HingeProgram(problem, rows, gauge, level)

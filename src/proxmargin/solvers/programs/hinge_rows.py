@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,25 @@ Ids = NDArray[np.intp]
 
 
 class HingeRows(ABC):
-    """``L(Z) = sum_c costs_c [max_{rows r of c} 1 - gains_r'z_i(r)]_+``.
+    """``L(Z) = sum_c costs_c [max_{rows r of c} goals_r - gains_r'z_i(r)]_+``.
 
     Row ``i K + k`` is that of sample i and output k. In the program the hinge c is a variable
-    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= 1``; the duals y of those rows make the dual point
-    ``q_i = -sum_r y_r gains_r``.
+    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows make the dual
+    point ``q_i = -sum_r y_r gains_r``.
 
     Attributes
     ----------
     n_outputs : int
     costs : (n_hinges,)
+    goals : (n_samples n_outputs,)
+        Of every row: one, less what an offset of the scores contributes to it.
     share_hinges : bool
         Hinges have several rows each, of which few are active.
     """
 
     n_outputs: int
     costs: Array
+    goals: Array
     share_hinges: bool = False
 
     @abstractmethod
@@ -47,7 +50,7 @@ class HingeRows(ABC):
 
     @abstractmethod
     def shortfalls(self, scores: Array) -> Array:
-        """``1 - gains_r'z`` of every row, (n_samples, n_outputs); -inf where there is none."""
+        """``goals_r - gains_r'z`` of each row, (n_samples, n_outputs); -inf where there is none."""
 
     @cached_property
     def all_rows(self) -> Ids:
@@ -122,6 +125,10 @@ class _WorstClass(HingeRows):
     def costs(self) -> Array:  # type: ignore[override]
         return self.loss.shares
 
+    @property
+    def goals(self) -> Array:  # type: ignore[override]
+        return np.ones(self.n_samples * self.n_outputs)
+
     def hinges(self, rows: Ids) -> Ids:
         return rows // self.n_outputs
 
@@ -145,6 +152,7 @@ class _EveryMargin(HingeRows):
     """One hinge a margin, with one row each."""
 
     loss: MarginSum
+    offset: Array
 
     @property
     def n_samples(self) -> int:
@@ -158,6 +166,11 @@ class _EveryMargin(HingeRows):
     def costs(self) -> Array:  # type: ignore[override]
         return self.loss.weights.ravel()
 
+    @cached_property
+    def goals(self) -> Array:  # type: ignore[override]
+        ends: Array = 1.0 - (self.loss.signs * self.offset).ravel()
+        return ends
+
     def hinges(self, rows: Ids) -> Ids:
         return rows
 
@@ -167,14 +180,27 @@ class _EveryMargin(HingeRows):
         return gains
 
     def shortfalls(self, scores: Array) -> Array:
-        shortfalls: Array = np.where(self.loss.weights > 0, 1.0 - self.loss.signs * scores, -np.inf)
+        missing = self.goals.reshape(scores.shape) - self.loss.signs * scores
+        shortfalls: Array = np.where(self.loss.weights > 0, missing, -np.inf)
         return shortfalls
 
 
 def hinge_rows(loss: Loss) -> HingeRows | None:
     """The rows of a loss that is a sum of hinges; None for another."""
-    if isinstance(loss, CrammerSinger):
-        return _WorstClass(loss)
-    if isinstance(loss, MarginSum) and loss.phi.is_hinge:
-        return _EveryMargin(loss)
+    return _rows_of(loss.unshifted, loss.offset)
+
+
+@singledispatch
+def _rows_of(loss: Loss, offset: Array) -> HingeRows | None:
+    """Of a loss of the scores plus ``offset``."""
     return None
+
+
+@_rows_of.register
+def _of_classes(loss: CrammerSinger, offset: Array) -> HingeRows | None:
+    return None if offset.any() else _WorstClass(loss)
+
+
+@_rows_of.register
+def _of_margins(loss: MarginSum, offset: Array) -> HingeRows | None:
+    return _EveryMargin(loss, offset) if loss.phi.is_hinge else None

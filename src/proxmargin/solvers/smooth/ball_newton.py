@@ -13,7 +13,6 @@ from proxmargin.designs.base import Array
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.loop.stopping import Stop
-from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
@@ -108,7 +107,7 @@ class BallNewton(Solver[BallNewtonState]):
     """
 
     name: ClassVar[str] = "ball-newton"
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT | Trait.BALL
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
@@ -117,12 +116,10 @@ class BallNewton(Solver[BallNewtonState]):
         missing = super().objection(problem)
         if missing:
             return missing
-        if not isinstance(problem.penalty, Ball):
-            return "it needs coefficients in a ball"
-        if problem.penalty.p != 2 and problem.design.n_features > MAX_CURVED_FEATURES:
+        if problem.ball.p != 2 and problem.design.n_features > MAX_CURVED_FEATURES:
             return (
                 f"it needs a ball of the Euclidean norm, p = 2, where there are more than "
-                f"{MAX_CURVED_FEATURES} features, got p = {problem.penalty.p:g}"
+                f"{MAX_CURVED_FEATURES} features, got p = {problem.ball.p:g}"
             )
         side = short_side(problem.design)
         if side > MAX_SIDE:
@@ -226,19 +223,14 @@ def _gradient(problem: Problem, at: Expansion) -> Array:
     return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 
 
-def _ball(problem: Problem) -> Ball:
-    assert isinstance(problem.penalty, Ball)
-    return problem.penalty
-
-
 def _is_round(problem: Problem) -> bool:
     """Whether the norm is that of Euclid."""
-    return _ball(problem).p == 2
+    return problem.ball.p == 2
 
 
 def _inside(problem: Problem, coef: Array) -> Array:
     """``coef``, scaled to the radius where rounding puts it outside the ball."""
-    ball = _ball(problem)
+    ball = problem.ball
     size = float(np.linalg.norm(coef, ball.p))
     return coef * (ball.radius / size) if size > ball.radius else coef
 
@@ -247,7 +239,7 @@ def _model_step(
     problem: Problem, matrix: Array, state: BallNewtonState, accuracy: float
 ) -> _InBall:
     """The step to the minimiser of the quadratic model in the ball."""
-    ball = _ball(problem)
+    ball = problem.ball
     if _is_round(problem):
         at = state.gradient, state.coef, ball.radius
         return _minimised(matrix, *at, state.multiplier, accuracy)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.columns import Compressed, scale_lines
 from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design
-from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.problem import Problem
 
 __all__ = ["ColumnSet", "readable"]
@@ -20,10 +18,9 @@ __all__ = ["ColumnSet", "readable"]
 
 def readable(problem: Problem) -> bool:
     """Whether columns can be read without making a sparse matrix dense."""
-    design = problem.design
-    if isinstance(design, StandardizedDesign) and not design.is_dense:
-        return problem.intercept.is_shift_invariant or not design.centre.any()
-    return True
+    stored = problem.design.stored
+    absorbed = problem.intercept.is_shift_invariant or not stored.centre.any()
+    return stored.base.compressed is None or absorbed
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,18 +111,17 @@ class ColumnSet:
 
 def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
     """A copy of the columns, float64, and the mean that they are to be read with."""
-    if isinstance(design, StandardizedDesign):
-        raw, mean = _raw(design.base, members)
-        centre, scale = design.centre[members], design.scale[members]
-        if isinstance(raw, np.ndarray):
-            raw -= centre
-            raw /= scale
-            return raw, mean
-        raw.data /= np.repeat(scale, np.diff(raw.indptr))
-        return raw, -centre / scale  # the columns are those of the data plus this
-    picked: Any = design.columns(members).matrix  # type: ignore[attr-defined]
-    if isinstance(design, SparseDesign):
-        copied = sp.csc_array(picked, dtype=np.float64, copy=True)
+    stored = design.columns(members).stored
+    compressed = stored.base.compressed
+    if compressed is not None:
+        copied = sp.csc_array(compressed.matrix, dtype=np.float64, copy=True)
         copied.sum_duplicates()
-        return copied, np.zeros(members.size)
-    return np.array(picked, dtype=np.float64, order="F"), np.zeros(members.size)
+        if not stored.is_plain:
+            copied.data /= np.repeat(stored.scale, np.diff(copied.indptr))
+        return copied, -stored.centre / stored.scale  # the columns are those of the data plus this
+    picked: Any = stored.base.matrix  # type: ignore[attr-defined]
+    raw = np.array(picked, dtype=np.float64, order="F")
+    if not stored.is_plain:
+        raw -= stored.centre
+        raw /= stored.scale
+    return raw, np.zeros(members.size)

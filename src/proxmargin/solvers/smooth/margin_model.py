@@ -86,13 +86,15 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
         Weight of the reweighted least-squares majoriser where the loss has no curvature
         (`next_share`).
     """
-    loss, start = problem.margins, np.array([intercept])
+    loss, start = problem.loss, np.array([intercept])
     bare = (scores - intercept)[:, None]
     best = float(loss.best_intercept(bare, problem.intercept, start)[0])
     scores = bare[:, 0] + best
     value, dual = loss.value_and_gradient(scores[:, None])
     value += problem.intercept.value(np.array([[best]]))
-    return Expansion(best, scores, value, dual[:, 0], _bends(loss, scores, share))
+    return Expansion(
+        best, scores, value, dual[:, 0], _bends(problem.margins, scores + problem.offset, share)
+    )
 
 
 def curvature_in_shift(problem: Problem, bend: Array) -> float:
@@ -129,13 +131,13 @@ def line_search(
     slope, bend : float
         ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
     """
-    loss, ridge = problem.margins, problem.intercept.l2
+    loss, ridge, scores = problem.margins, problem.intercept.l2, at.scores + problem.offset
     slope += ridge * at.intercept * move
     bend += ridge * move * move
     if loss.phi.scalars is None:
-        return _exact_step(loss, at.scores, moved, slope, bend)
+        return _exact_step(loss, scores, moved, slope, bend)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
-    ray = (at.scores, moved, signs, weights, *(nothing,) * 4, slope, bend)
+    ray = (scores, moved, signs, weights, *(nothing,) * 4, slope, bend)
     step: float = compiled.exact_step(
         loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
     )
@@ -159,7 +161,7 @@ def next_share(before: float, step: float) -> float:
 
 
 def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
-    """Second derivative in each score, (n_samples,).
+    """Second derivative in each score, (n_samples,), the offset included.
 
     Where it vanishes and the loss does not, ``share`` times the curvature of the parabola that
     touches the loss there and has its vertex at zero; for a capped quadratic that is the

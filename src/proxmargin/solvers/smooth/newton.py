@@ -172,7 +172,7 @@ class ProximalNewton(Solver[Pursuit]):
         state = Pursuit(
             coef=start.coef[:, 0],
             intercept=float(start.intercept[0]),
-            scores=(problem.design.scores(start.coef) + start.intercept)[:, 0],
+            scores=(problem.design.scores(start.coef) + start.intercept)[:, 0] + problem.offset,
             working=ColumnSet.of(problem, members),
             violations=np.zeros(start.coef.shape[0]),
             width=max(loss.phi.zone, FIRST_WIDTH),
@@ -221,7 +221,7 @@ class ProximalNewton(Solver[Pursuit]):
             / max(state.coef.size, 1)
         )
         forward(working.kernel, coef, scores)  # afresh: the updates of the steps add up rounding
-        scores += intercept
+        scores += intercept + problem.offset
         whole = np.zeros_like(state.coef)
         whole[working.members] = coef / working.unit
         change = _norm(whole - state.coef)

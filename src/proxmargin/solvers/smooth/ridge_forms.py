@@ -178,7 +178,7 @@ class Wide(Form):
 
     def _multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         """``-l2 a`` with the final ridge, projected to be feasible, and its gap."""
-        loss, l2 = problem.margins, problem.penalty.l2
+        loss, l2 = problem.loss, problem.penalty.l2
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
 

@@ -17,6 +17,7 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.losses.shifted import Shifted
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.traits import Trait
@@ -57,6 +58,7 @@ class TallState(PricedState):
     intercept : float
         Of the centred features, where they are.
     scores : (n_samples,)
+        The offset included.
     dual, slope : (n_samples,), (n_features,)
         Gradients of the loss in the scores and in the coefficients.
     violation, least, objective : float
@@ -122,7 +124,7 @@ class TallNewton(Solver[TallState]):
             TallState(
                 coef=start.coef[:, 0].copy(),
                 intercept=intercept,
-                scores=design.scores(start.coef)[:, 0] + intercept,
+                scores=design.scores(start.coef)[:, 0] + intercept + problem.offset,
                 dual=np.zeros(design.n_samples),
                 slope=np.zeros(design.n_features),
                 major=loss.phi.smoothness * _squares(problem),
@@ -178,7 +180,8 @@ class TallNewton(Solver[TallState]):
         """Tighten the tolerance after a claim that was not confirmed, and recompute the scores."""
         if not state.claims:
             return state
-        scores = problem.centred.design.scores(state.coef[:, None])[:, 0] + state.intercept
+        bare = problem.centred.design.scores(state.coef[:, None])[:, 0]
+        scores = bare + state.intercept + problem.offset
         return state.observed().but(scores=scores)
 
     def point(self, problem: Problem, state: TallState) -> Point:
@@ -266,7 +269,9 @@ def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
     sides = (np.flatnonzero((loss.signs[:, 0] == s) & (loss.weights[:, 0] > 0)) for s in (-1, 1))
     index = np.sort(np.concatenate([side[::every] for side in sides]))
     part = MarginSum(loss.phi, loss.signs[index], loss.weights[index] / loss.weights[index].sum())
-    some = replace(problem, loss=part, design=problem.design.rows(index))
+    some = replace(
+        problem, loss=Shifted(part, problem.loss.offset[index]), design=problem.design.rows(index)
+    )
     if ProximalNewton().objection(some) is not None:
         return start
     rough = replace(stop, tol=SUBSAMPLE_GAP, callbacks=(), polish=False)

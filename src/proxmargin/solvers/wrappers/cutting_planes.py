@@ -25,6 +25,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 
 __all__ = ["Bracket", "CuttingPlanes"]
 
@@ -103,12 +104,14 @@ class CuttingPlanes(Solver[Bracket]):
     inner: Inner
 
     name: ClassVar[str] = "cutting-planes"
+    needs: ClassVar[Trait] = Trait.BUDGET
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
 
     def objection(self, problem: Problem) -> str | None:
-        if not isinstance(problem.loss, LevelSet):
-            return "it needs a loss within a budget (eta)"
+        missing = super().objection(problem)
+        if missing:
+            return missing
         if problem.fits_intercept and not problem.intercept.is_shift_invariant:
             return "it needs an intercept without penalty, or none"
         return None
@@ -124,7 +127,7 @@ class CuttingPlanes(Solver[Bracket]):
         )
 
     def step(self, problem: Problem, state: Bracket) -> Bracket:
-        loss = _loss(problem)
+        loss = problem.level_set
         multiplier = self._next(state, loss.price)
         solution = self.inner(*_without_budget(problem, multiplier, state))
         # the gradient of the loss does not depend on the multiplier: it is a dual warm start
@@ -167,14 +170,9 @@ class CuttingPlanes(Solver[Bracket]):
         return crossing
 
 
-def _loss(problem: Problem) -> LevelSet:
-    assert isinstance(problem.loss, LevelSet)
-    return problem.loss
-
-
 def _cut(problem: Problem, multiplier: float, point: Point) -> Cut:
     scores = problem.design.scores(point.coef) + point.intercept
-    excess = _loss(problem).excess(scores)
+    excess = problem.level_set.excess(scores)
     return Cut(multiplier, problem.penalty.value(point.coef), excess, point)
 
 
@@ -183,7 +181,7 @@ def _without_budget(
 ) -> tuple[Problem, Stop, Point]:
     """The problem at a multiplier, its limits, and the solution at the nearest multiplier."""
     free = replace(
-        problem, loss=_loss(problem).loss, penalty=problem.penalty.times(1.0 / multiplier)
+        problem, loss=problem.level_set.loss, penalty=problem.penalty.times(1.0 / multiplier)
     )
     near = state.over
     if state.under is not None and multiplier > 0.5 * (near.multiplier + state.under.multiplier):
@@ -195,7 +193,7 @@ def _without_budget(
 
 def _proved(problem: Problem, multiplier: float, solution: Solution, state: Bracket) -> Bracket:
     """The state with the dual point of a solution, if its value is the highest so far."""
-    value = multiplier * (solution.gap.dual - _loss(problem).budget)
+    value = multiplier * (solution.gap.dual - problem.level_set.budget)
     if state.proof is not None and value <= state.lower:
         return state
     return replace(state, proof=multiplier * solution.gap.dual_point, lower=value)

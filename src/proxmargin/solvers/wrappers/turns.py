@@ -9,10 +9,10 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.ball import Ball
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
 from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
+from proxmargin.traits import Trait
 
 __all__ = ["Turn", "Turns"]
 
@@ -60,11 +60,11 @@ class Turns(Solver[Turn]):
     second: Solver[Any] = field(default_factory=FastProximalGradientStar)
 
     name: ClassVar[str] = "b-pgh-fapg-star"
+    needs: ClassVar[Trait] = Trait.BALL
 
     def objection(self, problem: Problem) -> str | None:
-        if not isinstance(problem.penalty, Ball):
-            return "it needs coefficients in a ball"
-        return self.first.objection(problem) or self.second.objection(problem)
+        missing = super().objection(problem)
+        return missing or self.first.objection(problem) or self.second.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Turn:
         return Turn(inner=self.first.init(problem, start, stop), stop=stop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, Protocol, Self
 
@@ -29,6 +29,7 @@ class Progress:
         self.latest = ""
         self.started = perf_counter()
         self._over = Event()
+        self._lock = Lock()
         self._thread = Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Self:
@@ -42,9 +43,10 @@ class Progress:
             self._thread.join()
 
     def advance(self, latest: str = "") -> None:
-        """One more unit is done."""
-        self.done += 1
-        self.latest = latest
+        """One more unit is done, on any thread."""
+        with self._lock:
+            self.done += 1
+            self.latest = latest
 
     @property
     def seconds(self) -> float:

@@ -13,9 +13,8 @@ from scipy import sparse
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
+from proxmargin.designs.samples import TILE_COLUMNS, TILE_ROWS, by_rows
 from proxmargin.kernels import (
-    TILE_COLUMNS,
-    TILE_ROWS,
     Custom,
     Kernel,
     Linear,
@@ -23,7 +22,6 @@ from proxmargin.kernels import (
     Precomputed,
     Rbf,
     Sigmoid,
-    by_rows,
     named_kernel,
     resolve_gamma,
 )

@@ -1,0 +1,205 @@
+"""Cross-validation of a path: the same folds and strengths for all, and the path of all rows.
+
+What is timed is what a user calls: fits, held-out losses and choice together. The models of the
+folds are what is certified, each on the rows that it was fitted to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Design
+from benchmarks.objective import Floats
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, absent
+from benchmarks.peers.own import OwnPeer, estimator
+from benchmarks.peers.path_peers import FittedPath, OwnPath, PathProblem
+from benchmarks.peers.remote import PACKAGES
+from benchmarks.peers.sklearn_peers import SEED, LiblinearLogisticPeer, SagaPeer
+
+
+@dataclass(frozen=True)
+class CvProblem(PathProblem):
+    """A path with folds that have each class in its proportion."""
+
+    n_folds: int = 10
+
+    @cached_property
+    def fold(self) -> NDArray[np.intp]:
+        """(n,): where each sample is held out."""
+        from sklearn.model_selection import StratifiedKFold
+
+        splits = StratifiedKFold(self.n_folds, shuffle=True, random_state=SEED)
+        fold = np.empty(self.labels.size, dtype=np.intp)
+        for k, (_, held) in enumerate(splits.split(np.zeros(fold.size), self.labels)):
+            fold[held] = k
+        return fold
+
+    def training(self, k: int) -> PathProblem:
+        """The path of the rows that fold k does not hold out."""
+        kept = self.fold != k
+        return replace(self.whole, design=self.design[kept], labels=self.labels[kept])
+
+    @property
+    def whole(self) -> PathProblem:
+        """The path of all rows."""
+        return PathProblem(
+            self.design, self.labels, self.loss, self.alphas, self.l1_ratio, self.fit_intercept
+        )
+
+
+@dataclass(frozen=True)
+class FittedCv:
+    """A path a fold, and that of all rows where the package has one."""
+
+    folds: tuple[FittedPath, ...]
+    whole: FittedPath | None = None
+    passes: float | None = None
+    clocked: tuple[float, float] | None = None
+
+    @property
+    def coef(self) -> Floats:
+        """Of the last strength."""
+        return (self.whole or self.folds[-1]).coef
+
+    def packed(self) -> FittedCv:
+        folds = tuple(one.packed() for one in self.folds)
+        return replace(self, folds=folds, whole=self.whole and self.whole.packed())
+
+
+@dataclass(frozen=True)
+class CvPeer:
+    """What cross-validations share: they solve what the single solver solves."""
+
+    single: Any
+    ladder: tuple[float, ...] = DECADES[1:11]
+    mark: str = ""
+
+    @property
+    def name(self) -> str:
+        return str(self.single.name)
+
+    @property
+    def package(self) -> str:
+        return str(self.single.package)
+
+    @property
+    def missing(self) -> str:
+        """Why it cannot run here; empty where it can."""
+        return absent(self.single)
+
+    def solves(self, problem: CvProblem) -> str | None:
+        return self.single.solves(problem.at(problem.alphas[-1]))
+
+    def prepared(self, design: Design) -> Design:
+        return self.single.prepared(design)
+
+    def trained(self, problem: CvProblem, k: int) -> PathProblem:
+        """The path that it solves in fold k."""
+        return problem.training(k)
+
+
+@dataclass(frozen=True)
+class RemoteCv(CvPeer):
+    """`cv.glmnet`, `GeneralizedLinearRegressorCV` of glum, a loop over adelie's `grpnet`."""
+
+    @property
+    def missing(self) -> str:
+        return str(self.single.missing)
+
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        problem.design.write("folds", problem.fold.astype(np.float64))
+        clocked = self.single.asked("cv", problem, setting, folds=problem.n_folds)
+        shape = problem.n_folds + 1, len(problem.alphas)
+        coefs = problem.design.read("coefs", (*shape, problem.design.shape[1]))
+        intercepts = problem.design.read("intercepts", shape)
+        *folds, whole = (FittedPath(w, b) for w, b in zip(coefs, intercepts, strict=True))
+        return FittedCv(tuple(folds), whole, clocked=clocked)
+
+
+@dataclass(frozen=True)
+class SklearnCv(CvPeer):
+    """`LogisticRegressionCV`, whose C is that of sums: folds of another size, another strength."""
+
+    solver: str = "saga"
+
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        from sklearn.linear_model import LogisticRegressionCV
+        from sklearn.model_selection import PredefinedSplit
+
+        model = LogisticRegressionCV(
+            Cs=1.0 / (_training_size(problem) * np.array(problem.alphas)),
+            l1_ratios=np.array([problem.l1_ratio]),  # a tuple fails without a refit
+            fit_intercept=problem.fit_intercept,
+            cv=PredefinedSplit(problem.fold),
+            scoring="neg_log_loss",
+            solver=self.solver,
+            tol=setting,
+            max_iter=UNLIMITED,
+            refit=False,
+            random_state=SEED,
+            use_legacy_attributes=False,
+        ).fit(problem.design, problem.labels)
+        columns = problem.design.shape[1]
+        paths = model.coefs_paths_.reshape(problem.n_folds, len(problem.alphas), -1)
+        folds = (FittedPath(each[:, :columns], each[:, columns:].sum(axis=1)) for each in paths)
+        return FittedCv(tuple(folds))
+
+    def trained(self, problem: CvProblem, k: int) -> PathProblem:
+        path = problem.training(k)
+        factor = _training_size(problem) / path.labels.size
+        return replace(path, alphas=tuple(factor * alpha for alpha in path.alphas))
+
+
+def _training_size(problem: CvProblem) -> int:
+    """Of the first fold; others may differ by a sample a class."""
+    return int(np.count_nonzero(problem.fold != 0))
+
+
+@dataclass(frozen=True)
+class GridSearch(CvPeer):
+    """`GridSearchCV` over our estimator, then `margin_path` of all rows."""
+
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        from sklearn.model_selection import GridSearchCV, PredefinedSplit
+
+        record = Record([])
+        model = estimator(problem.at(problem.alphas[0]), tol=setting, max_iter=UNLIMITED)
+        GridSearchCV(
+            model,
+            {"alpha": problem.alphas},
+            cv=PredefinedSplit(problem.fold),
+            scoring=record,
+            refit=False,
+            error_score="raise",
+        ).fit(problem.design, problem.labels)
+        whole = OwnPath(self.single).fit(problem, setting)
+        # candidates are the outer loop
+        folds = (FittedPath.of(record.fits[k :: problem.n_folds]) for k in range(problem.n_folds))
+        passes = sum(one.passes or 0.0 for one in (whole, *record.fits))
+        return FittedCv(tuple(folds), whole, passes=passes)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A score, minus the mean loss, that remembers the models."""
+
+    fits: list[Fitted]
+
+    def __call__(self, model: Any, design: Design, labels: Floats) -> float:
+        intercept = float(model.intercept_[0]) if model.fit_intercept else 0.0
+        passes = float(model.certificate_.n_passes)
+        self.fits.append(Fitted(model.coef_.ravel(), intercept, passes=passes))
+        return -float(np.logaddexp(0.0, -labels * model.decision_function(design)).mean())
+
+
+CV_PEERS: tuple[Any, ...] = (
+    GridSearch(replace(OwnPeer("proxmargin auto", "auto"), name="GridSearchCV")),
+    SklearnCv(SagaPeer(), mark="no path of all rows"),
+    SklearnCv(LiblinearLogisticPeer(), mark="no path of all rows", solver="liblinear"),
+    *(RemoteCv(package, package.ladder) for package in PACKAGES),
+)

@@ -1,0 +1,101 @@
+# glmnet on the data in a folder; the protocol is that of peers/remote.py.
+
+suppressMessages(library(glmnet))
+# fdev, devmax: no path ends before its last strength
+glmnet.control(fdev = 0, devmax = 1)
+MOST_PASSES <- 1e9  # never binds
+
+folder <- commandArgs(TRUE)[1]
+
+doubles <- function(name, n) readBin(file.path(folder, name), "double", n)
+integers <- function(name, n) readBin(file.path(folder, name), "integer", n)
+
+dense <- function(rows, columns) {
+  x <<- matrix(doubles("design", rows * columns), rows, columns)
+  unlink(file.path(folder, "design"))
+  c(0, 0)
+}
+
+sparse <- function(rows, columns, stored) {
+  x <<- sparseMatrix(
+    i = integers("indices", stored), p = integers("indptr", columns + 1),
+    x = doubles("data", stored), dims = c(rows, columns), index1 = FALSE
+  )
+  unlink(file.path(folder, c("data", "indices", "indptr")))
+  c(0, 0)
+}
+
+# The seconds of an expression, wall and CPU.
+clocked <- function(expression) {
+  gc()
+  before <- proc.time()
+  expression
+  spent <- proc.time() - before
+  c(spent[["elapsed"]], spent[["user.self"]] + spent[["sys.self"]])
+}
+
+settings <- function(l1_ratio, alphas, thresh, intercept, newton) {
+  list(
+    family = "binomial", alpha = l1_ratio, lambda = doubles("alphas", alphas), thresh = thresh,
+    standardize = FALSE, intercept = intercept == 1, maxit = MOST_PASSES, type.logistic = newton
+  )
+}
+
+# Coefficients (strengths x features) and intercepts, after those of the models before.
+append_models <- function(model, strengths) {
+  if (length(model$lambda) < strengths) stop("the path ended after ", length(model$lambda))
+  for (name in c("coefs", "intercepts")) {
+    values <- if (name == "coefs") as.matrix(model$beta) else model$a0
+    target <- file(file.path(folder, name), "ab")
+    writeBin(as.double(values), target)
+    close(target)
+  }
+}
+
+path <- function(l1_ratio, alphas, tol, intercept, newton) {
+  y <- doubles("labels", nrow(x))
+  chosen <- settings(l1_ratio, alphas, tol, intercept, newton)
+  spent <- clocked(model <- do.call(glmnet, c(list(x, y), chosen)))
+  append_models(model, alphas)
+  spent
+}
+
+# cv.glmnet keeps the predictions of its folds but not their coefficients: the same calls again,
+# outside the clock, give these, and have to predict the same.
+cv <- function(l1_ratio, alphas, tol, intercept, newton, folds) {
+  y <- doubles("labels", nrow(x))
+  fold <- doubles("folds", nrow(x)) + 1
+  chosen <- settings(l1_ratio, alphas, tol, intercept, newton)
+  call <- c(list(x, y, foldid = fold, keep = TRUE), chosen)
+  spent <- clocked(found <- do.call(cv.glmnet, call))
+  for (k in seq_len(folds)) {
+    held <- fold == k
+    model <- do.call(glmnet, c(list(x[!held, , drop = FALSE], y[!held]), chosen))
+    again <- predict(model, x[held, , drop = FALSE])
+    kept <- found$fit.preval[held, , drop = FALSE]
+    same <- all.equal(as.numeric(again), as.numeric(kept), tolerance = 1e-12)
+    if (!isTRUE(same)) stop("the folds were fitted otherwise: ", same)
+    append_models(model, alphas)
+  }
+  append_models(found$glmnet.fit, alphas)
+  spent
+}
+
+answer <- function(line) {
+  words <- strsplit(line, " ", fixed = TRUE)[[1]]
+  parts <- strsplit(words[-1], "=", fixed = TRUE)
+  given <- lapply(parts, function(part) utils::type.convert(part[2], as.is = TRUE))
+  names(given) <- vapply(parts, `[`, "", 1)
+  unlink(file.path(folder, c("coefs", "intercepts")))
+  do.call(get(words[1]), given)
+}
+
+commands <- file("stdin", "r")
+while (length(line <- readLines(commands, n = 1)) > 0) {
+  told <- tryCatch(
+    paste(suppressWarnings(answer(line)), collapse = " "),
+    error = function(e) paste("trouble", gsub("\n", " ", conditionMessage(e)))
+  )
+  cat(told, "\n", sep = "")
+  flush(stdout())
+}

@@ -1,0 +1,183 @@
+"""``proxmargin cv``: the strength of a model's penalty, chosen by cross-validation."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from proxmargin.cli import failures
+from proxmargin.cli.models import add_model_options, estimator_of, name_features, shown_settings
+from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
+from proxmargin.cli.output import check_output, print_facts, print_json, print_listing
+from proxmargin.cli.pictures import add_plot, check_plot, picture
+from proxmargin.cli.saving import saved_first
+from proxmargin.comparing.layout import Listing, number
+from proxmargin.estimators.registry import CROSS_VALIDATED
+
+if TYPE_CHECKING:
+    from proxmargin.files.tables.table import Table
+
+__all__ = ["register"]
+
+
+def register(commands: Commands) -> None:
+    parser = subcommand(commands, "cv", run, "choose the strength of a model by cross-validation")
+    add_data(parser)
+    add_model_options(parser)
+    search = parser.add_argument_group("cross-validation")
+    search.add_argument(
+        "--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)"
+    )
+    search.add_argument(
+        "--eps", type=float, default=1e-3, help="how far they go (default: 0.001; as of a path)"
+    )
+    search.add_argument(
+        "--l1-ratios", type=float, nargs="+", metavar="RATIO", help="to try (default: 1)"
+    )
+    search.add_argument("--folds", type=int, default=5, help="stratified (default: 5)")
+    search.add_argument(
+        "--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)"
+    )
+    search.add_argument(
+        "--selection",
+        choices=("best", "1se"),
+        default="best",
+        help="the best mean score, or the strongest penalty within one standard error of it",
+    )
+    search.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    add_plot(parser, "the scores")
+    parser.add_argument("-o", "--output", metavar="FILE", help="save the chosen model")
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from proxmargin.files.models.model import save_model
+
+    check_output(arguments.output)
+    check_plot(arguments.plot)
+    model, table = _search(arguments), table_of(arguments)
+    try:
+        model.fit(table.X, table.y)
+    except KeyboardInterrupt:
+        if not _print_complete(arguments, model, table):
+            raise
+        return failures.interrupted()
+    chosen = model.best_estimator_
+    name_features(chosen, table.feature_names)
+    with saved_first(arguments.output, lambda name: save_model(chosen, name)) as saved:
+        _print(arguments, model, table, saved)
+    if arguments.plot is not None:
+        from proxmargin.displays.cv import CVDisplay
+
+        with picture(arguments.plot) as axes:
+            CVDisplay.from_estimator(model, ax=axes)
+    return failures.OK if chosen.certificate_.converged else failures.FAILED
+
+
+def _search(arguments: argparse.Namespace) -> Any:
+    """The classifier that chooses, with the parameters that the options describe."""
+    import proxmargin
+
+    plain, name = estimator_of(arguments), f"{arguments.model}CV"
+    if name not in CROSS_VALIDATED:
+        models = ", ".join(CROSS_VALIDATED.values())
+        raise ValueError(f"cross-validation knows no strength of {arguments.model}; of {models}")
+    kind = getattr(proxmargin, name)
+    strength, known = kind.strength.name, set(kind._get_param_names())
+    for given in (strength, "l1_ratio", "eta"):
+        if getattr(arguments, given) is not None:
+            instead = "give --l1-ratios" if given == "l1_ratio" else f"leave out --{given}"
+            raise ValueError(f"cross-validation chooses {given} itself: {instead}")
+    settings = {n: value for n, value in plain.get_params(deep=False).items() if n in known}
+    if arguments.l1_ratios is not None:
+        if "l1_ratios" not in known:
+            raise ValueError(f"{arguments.model} has no parameter for --l1-ratios")
+        settings["l1_ratios"] = tuple(arguments.l1_ratios)
+    settings |= {
+        f"{strength}s": arguments.n_strengths,
+        "eps": arguments.eps,
+        "cv": arguments.folds,
+        "scoring": arguments.scoring,
+        "selection": arguments.selection,
+        "n_jobs": arguments.jobs,
+        "verbose": not arguments.quiet,
+    }
+    return kind(**settings)
+
+
+def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str | None) -> None:
+    from proxmargin.files.models.model import describe_model
+
+    rows, facts = _rows(model), describe_model(model)
+    if arguments.json:
+        chosen = rows[model.best_index_]
+        print_json(
+            {
+                "data": table.describe(),
+                "chosen": chosen,
+                "scores": rows,
+                "model": facts,
+                "saved": saved,
+            }
+        )
+        return
+    print_listing(_listing(rows, model.best_index_))
+    print()
+    print_facts(
+        {
+            "model": f"{facts['estimator']}({shown_settings(model.best_estimator_)})",
+            "data": f"{table.source}, {table.X.shape[0]} samples, {len(facts['classes'])} classes",
+            "features": f"{facts['features_used']} of {facts['features']} used",
+            "certificate": model.certificate_,
+            "saved to": saved or ("nothing" if arguments.output else "nothing (no --output)"),
+        }
+    )
+
+
+def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> bool:
+    """The scores on the folds that were complete when the search was interrupted, if any."""
+    import numpy as np
+
+    if not hasattr(model, "cv_scores_"):
+        return False
+    complete = np.isfinite(model.cv_scores_).all(axis=(0, 1))
+    model.cv_scores_ = model.cv_scores_[:, :, complete]
+    if not complete.any():
+        return False
+    rows = _rows(model)
+    if arguments.json:
+        print_json(
+            {"data": table.describe(), "complete_folds": int(complete.sum()), "scores": rows}
+        )
+    else:
+        print_listing(_listing(rows))
+        print(f"\ninterrupted: {complete.sum()} of {complete.size} folds are complete")
+    return True
+
+
+def _rows(model: Any) -> list[dict[str, Any]]:
+    """What there is of each strength, in the order of ``cv_results_``."""
+    frame = model.cv_results_
+    names = ["l1_ratio", model.strength.name, "mean_test_score", "standard_error"]
+    shown = frame[[name for name in names if name in frame]]
+    return [
+        {**row, "folds": [float(score) for score in folds]}
+        for row, folds in zip(
+            shown.to_dict("records"),
+            model.cv_scores_.reshape(len(frame), -1),
+            strict=True,
+        )
+    ]
+
+
+def _listing(rows: list[dict[str, Any]], chosen: int | None = None) -> Listing:
+    names = [name for name in rows[0] if name not in ("standard_error", "folds")]
+    cells = [
+        (
+            *(number(row[name], ".5g") for name in names),
+            number(row["standard_error"], ".2g") + (" *" if place == chosen else ""),
+        )
+        for place, row in enumerate(rows)
+    ]
+    headings = [name.replace("_test_", " ") for name in names]
+    return Listing((*headings, "standard error"), cells)

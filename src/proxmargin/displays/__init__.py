@@ -1,0 +1,1 @@
+"""Pictures in scikit-learn's manner, with matplotlib, which is imported when one is drawn."""

@@ -1,0 +1,52 @@
+"""What the displays share: axes of strengths, and matplotlib where it is needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["axes_for", "count_features", "figure", "show_strengths"]
+
+Array = NDArray[np.float64]
+
+COUNTS = 9  # numbers of features written above a picture, at most
+
+
+def _matplotlib(module: str) -> Any:
+    try:
+        return importlib.import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install matplotlib") from error
+
+
+def figure(width: float = 7.5, height: float = 4.8) -> Any:
+    """A figure for a file: no window, whatever the backend."""
+    return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+
+
+def axes_for(ax: Any) -> Any:
+    """The given axes, or those of a new figure of pyplot."""
+    if ax is not None:
+        return ax
+    return _matplotlib("pyplot").subplots(figsize=(7.5, 4.8), layout="constrained")[1]
+
+
+def show_strengths(ax: Any, name: str, falls: bool) -> None:
+    """A logarithmic axis of strengths, the strongest penalty at the left."""
+    ax.set_xscale("log")
+    if falls and not ax.xaxis_inverted():
+        ax.invert_xaxis()
+    ax.set_xlabel(f"{name} (the penalty weakens to the right)")
+
+
+def count_features(ax: Any, strengths: Array, counts: NDArray[np.intp]) -> None:
+    """Write the number of features above some of the strengths."""
+    shown = np.unique(np.linspace(0, strengths.size - 1, COUNTS).round().astype(int))
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(strengths[shown], [str(count) for count in counts[shown]], minor=False)
+    top.set_xticks([], minor=True)
+    top.tick_params(length=3)
+    top.set_xlabel("features")

@@ -1,0 +1,76 @@
+"""The scores of cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.displays.axes import axes_for, count_features, show_strengths
+from proxmargin.selection.base import CrossValidated
+from proxmargin.selection.choice import best, standard_errors, within_one_error
+
+__all__ = ["CVDisplay"]
+
+
+class CVDisplay:
+    """Mean scores with their standard errors against the strength of the penalty.
+
+    Lines mark the best mean score and the strongest penalty within one standard error of it. The
+    numbers above are the features of the path of all rows.
+
+    Parameters
+    ----------
+    estimator : a fitted cross-validated classifier
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    errorbars_ : list of matplotlib ErrorbarContainer
+        One for each l1_ratio.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import CVDisplay, HuberizedSVCCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HuberizedSVCCV(standardize=True).fit(X, y)  # doctest: +SKIP
+    >>> display = CVDisplay.from_estimator(model)  # doctest: +SKIP
+    """
+
+    def __init__(self, estimator: CrossValidated) -> None:
+        self.estimator = estimator
+
+    @classmethod
+    def from_estimator(cls, estimator: CrossValidated, *, ax: Any = None) -> Self:
+        """Draw the scores of a fitted cross-validated classifier."""
+        return cls(estimator).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw them into the axes, or into a new figure."""
+        model = self.estimator
+        check_is_fitted(model, "cv_scores_")
+        ax, name = axes_for(ax), model.strength.name
+        grids, scores = getattr(model, f"{name}s_"), model.cv_scores_
+        means, errors = scores.mean(axis=2), standard_errors(scores)
+        ratios = np.atleast_1d(getattr(model, "l1_ratios", 1.0))
+        style = {"fmt": "o-", "markersize": 3.5, "linewidth": 1.0, "elinewidth": 0.8, "capsize": 2}
+        self.errorbars_ = [
+            ax.errorbar(*each, label=f"l1_ratio={ratio:g}" if len(ratios) > 1 else None, **style)
+            for *each, ratio in zip(grids, means, errors, ratios, strict=True)
+        ]
+        marks = ("best", best, "--"), ("one standard error", within_one_error, ":")
+        for label, choice, line in marks:
+            strength = grids[choice(scores)]
+            text = f"{label}: {name}={strength:.3g}"
+            ax.axvline(strength, color="0.3", linestyle=line, label=text)
+        show_strengths(ax, name, model.strength.falls)
+        what = "negated loss" if model.scoring is None else str(model.scoring)
+        ax.set_ylabel(f"{what}, mean ± standard error of {scores.shape[2]} folds")
+        ax.spines[["top", "right"]].set_visible(False)
+        if hasattr(model, "path_"):
+            count_features(ax, model.path_.strengths, model.path_.n_nonzero)
+        ax.legend(edgecolor="none", framealpha=0.9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,154 @@
+"""The coefficients along a path."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.displays.axes import axes_for, count_features, show_strengths
+from proxmargin.paths import Path, margin_path
+
+__all__ = ["PathDisplay"]
+
+Array = NDArray[np.float64]
+
+LETTERS = 24  # of the name of a feature
+APART = 0.045  # least distance of two names, in heights of the picture
+
+
+class PathDisplay:
+    """Coefficients against the strength of the penalty, with the number of features above.
+
+    Parameters
+    ----------
+    path : Path
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of matplotlib Line2D
+        One for each feature that any model has.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import HuberizedSVC, PathDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = HuberizedSVC(l1_ratio=1.0, standardize=True)
+    >>> display = PathDisplay.from_estimator(model, X, y)  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        ax: Any = None,
+        label: Any = None,
+        n_names: int = 6,
+        **options: Any,
+    ) -> Self:
+        """Draw the path of an estimator.
+
+        Parameters
+        ----------
+        estimator : a cross-validated classifier that is fitted, or one that has a path
+            Of the first its ``path_`` is drawn, of the other that of `margin_path`.
+        X, y : data, for `margin_path`
+        ax, label, n_names
+            As in `plot`.
+        **options
+            Others of `margin_path`.
+        """
+        found = getattr(estimator, "path_", None)
+        path = margin_path(estimator, X, y, **options) if found is None else found
+        return cls(path).plot(ax, label=label, n_names=n_names)
+
+    def plot(self, ax: Any = None, *, label: Any = None, n_names: int = 6) -> Self:
+        """Draw the coefficients, per standard deviation of their features where standardised.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        label : a class, optional
+            Of more than two classes the one whose coefficients are drawn; by default the Euclidean
+            norm of those of all classes.
+        n_names : int
+            Of the features with the largest coefficients, which are drawn in colour.
+        """
+        ax = axes_for(ax)
+        path = self.path.picked(self.path.strength.order(self.path.strengths))
+        values = self._values(path, label)
+        used = np.flatnonzero(values.any(axis=0))
+        largest = used[np.argsort(-np.abs(values[:, used]).max(axis=0), kind="stable")][:n_names]
+        others = np.setdiff1d(used, largest)
+        grey = {"color": "0.75", "linewidth": 0.8}
+        self.lines_ = [ax.plot(path.strengths, values[:, j], **grey)[0] for j in others]
+        coloured = [ax.plot(path.strengths, values[:, j], linewidth=1.6)[0] for j in largest]
+        self.lines_ += coloured
+        ax.axhline(0.0, color="0.3", linewidth=0.6)
+        show_strengths(ax, path.strength.name, path.strength.falls)
+        ax.margins(x=0.0)
+        ax.set_ylabel(self._meaning(path, label))
+        ax.spines[["top", "right"]].set_visible(False)
+        count_features(ax, path.strengths, path.n_nonzero)
+        numbered = [f"x{j}" for j in range(values.shape[1])]
+        names = getattr(path.template, "feature_names_in_", numbered)
+        _name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in largest])
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _values(self, path: Path, label: Any) -> Array:
+        """What is drawn, (n_strengths, n_features)."""
+        coefs = path.coefs * np.where(np.isfinite(path.scale), path.scale, 0.0)
+        if coefs.shape[1] == 1:
+            return coefs[:, 0]
+        if label is None:
+            return np.asarray(np.linalg.norm(coefs, axis=1))
+        (row,) = np.flatnonzero(path.classes == label)
+        return np.asarray(coefs[:, row])
+
+    def _meaning(self, path: Path, label: Any) -> str:
+        several = path.intercepts.shape[1] > 1
+        what = "norm over the classes" if several else "coefficient"
+        what = what if label is None else f"coefficient of class {label}"
+        return f"{what}, per standard deviation" if path.template.standardize else what
+
+
+def _name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:
+    """Names at the right ends of lines, moved apart."""
+    low, high = ax.get_ylim()
+    ends = np.array([(line.get_ydata()[-1] - low) / (high - low) for line in lines])
+    for line, name, height in zip(lines, names, _apart(ends), strict=True):
+        ax.annotate(
+            name,
+            (1.01, height),
+            xycoords="axes fraction",
+            color=line.get_color(),
+            fontsize="small",
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def _apart(heights: Array) -> Array:
+    """The heights, at least `APART` from each other, in their order."""
+    order = np.argsort(heights)
+    placed = heights[order]
+    for _ in range(100):
+        short = APART - np.diff(placed)
+        if np.all(short <= 1e-6):
+            break
+        push = np.maximum(short, 0.0) / 2.0
+        placed[:-1] -= push
+        placed[1:] += push
+    moved = np.empty_like(placed)
+    moved[order] = placed
+    return moved

@@ -1,0 +1,76 @@
+"""The parameter that a path moves along: ``alpha``, or ``C``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["ALPHA", "Strength", "strength_of"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Strength:
+    """The name of the parameter, and which of its values mean a strong penalty.
+
+    Attributes
+    ----------
+    name : {'alpha', 'C'}
+    falls : bool
+        A path descends in it: the largest value is the strongest penalty.
+    """
+
+    name: str
+    falls: bool
+
+    def order(self, grid: Array) -> NDArray[np.intp]:
+        """Indices of the grid from the strongest penalty to the weakest."""
+        return np.argsort(-grid if self.falls else grid, kind="stable")
+
+    def of_alpha(self, alphas: Array, total: float) -> Array:
+        """The values that weigh the penalty against the mean loss with ``alphas``.
+
+        Parameters
+        ----------
+        total : float
+            Sum of the weights: ``C`` multiplies the sum of the losses.
+        """
+        return alphas if self.falls else 1.0 / (total * alphas)
+
+    def checked(self, values: ArrayLike) -> Array:
+        """The values as an array; raises ValueError where a model could not have them."""
+        grid = np.array(values, dtype=np.float64)
+        least = ">= 0" if self.falls else "> 0"
+        good = np.isfinite(grid) & (grid >= 0 if self.falls else grid > 0)
+        if grid.ndim != 1 or grid.size == 0 or not np.all(good):
+            raise ValueError(
+                f"{self.name}s must be a non-empty list of finite numbers {least}, got {values!r}"
+            )
+        return grid
+
+
+ALPHA = Strength("alpha", falls=True)
+WEIGHT = Strength("C", falls=False)
+
+
+def strength_of(estimator: Any) -> Strength:
+    """That of an estimator.
+
+    Raises
+    ------
+    TypeError
+        It has none: neither ``alpha`` with ``l1_ratio`` nor ``C``.
+    """
+    parameters = set(estimator.get_params(deep=False))
+    if {"alpha", "l1_ratio"} <= parameters:
+        return ALPHA
+    if "C" in parameters:
+        return WEIGHT
+    raise TypeError(
+        f"paths need an estimator with alpha and l1_ratio, such as HuberizedSVC, or with C, such "
+        f"as SVC; {type(estimator).__name__} has none"
+    )

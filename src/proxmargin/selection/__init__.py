@@ -1,0 +1,1 @@
+"""Models chosen from the data: cross-validation along paths."""

@@ -1,0 +1,407 @@
+"""Classifiers that choose their strength by cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from inspect import signature
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import (
+    check_choice,
+    check_flag,
+    check_number,
+    validated,
+    validated_weights,
+)
+from proxmargin.paths.grid import default_grid
+from proxmargin.paths.path import walked, warn_of_unmet
+from proxmargin.paths.sharing import refitted
+from proxmargin.paths.strength import Strength, strength_of
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.threads import quiet_threads
+from proxmargin.selection.choice import CHOICES, standard_errors
+from proxmargin.selection.folds import Data, Fold, Judged, Plan, judged, kernel_models, path_models
+from proxmargin.selection.parameters import constructor
+from proxmargin.selection.scoring import Asked, judge_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CrossValidated"]
+
+Array = NDArray[np.float64]
+
+# what a count of strengths spans for nonlinear kernels, whose scale is not known
+KERNEL_RANGE = (0.01, 1000.0)
+
+
+def _plain_has(name: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(self.plain, name)
+
+
+class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers that choose the strength of a plain one; subclasses say of which.
+
+    Their parameters are those of the plain classifier, without the strength, and those of the
+    search.
+    """
+
+    plain: ClassVar[type[MarginEstimator]]
+    strength: ClassVar[Strength]
+    _dropped: ClassVar[frozenset[str]]
+
+    eps: float
+    cv: Any
+    scoring: Any
+    selection: str
+    n_jobs: int | None
+    keep_scores: bool
+    refit: bool
+    l1_ratios: Any
+    verbose: int
+    callbacks: Any
+    class_weight: Any
+
+    def __init_subclass__(cls, *, plain: type[MarginEstimator], count: int) -> None:
+        super().__init_subclass__()
+        cls.plain, cls.strength = plain, strength_of(plain())
+        cls._dropped = frozenset({cls.strength.name, "l1_ratio", "eta"})
+        mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}
+        own = {
+            f"{cls.strength.name}s": count,
+            **mixes,
+            "eps": 1e-3,
+            "cv": 5,
+            "scoring": None,
+            "selection": "best",
+            "n_jobs": None,
+            "keep_scores": False,
+            "refit": True,
+        }
+        cls.__init__ = constructor(own, plain, cls._dropped)  # type: ignore[method-assign]
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit all folds, choose the strength, and fit all rows with it.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+        y : (n_samples,) labels of any type
+        sample_weight : (n_samples,), optional
+            Of the fits, and of the scores.
+        **params
+            ``groups`` for the splitter; with scikit-learn's metadata routing whatever splitter and
+            scorer ask for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            An invalid parameter or invalid data, named in the message; a fold without a class.
+        KeyboardInterrupt
+            After an interruption; ``cv_scores_`` of what is complete is published first, and the
+            path of all rows as far as it goes.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When fits ended before their gap met ``tol``; with the worst gap.
+        """
+        self._check_parameters()
+        routed = self._routed(sample_weight, params)
+        template = self._template()
+        X, y = validated(template, X, y)
+        weights = validated_weights(sample_weight, X)
+        data = Data(
+            X,
+            Targets.encode(y, weights, self.class_weight),
+            weights,
+            routed.scorer.score,
+            self.__sklearn_tags__().input_tags.pairwise,
+        )
+        folds = self._folds(data, routed.splitter.split)
+        with interrupts:
+            self._search(template, data, folds)
+        return self
+
+    def _search(self, template: MarginEstimator, data: Data, folds: list[Fold]) -> None:
+        """Score all strengths on all folds, choose, and fit all rows."""
+        # the data are arrays from here on
+        kept = [name for name in ("feature_names_in_",) if hasattr(template, name)]
+        names = {name: template.__dict__.pop(name) for name in kept}
+        templates = self._templates(template)
+        assembly = templates[0]._assembled(data.X, data.targets) if self._is_linear else None
+        grids = np.stack([self._grid(each, assembly) for each in templates])
+        last = 1 if assembly is None else grids.shape[1]
+        fits = grids.size * len(folds) + self.refit * last
+        label = f"{type(self).__name__}: fits"
+        progress = Progress(label, fits, shown=bool(self.verbose))
+        with progress, quiet_threads(0):  # with more threads of BLAS, sums are other bits
+            results = self._judged(Plan(templates, grids), data, folds, progress.advance)
+            self._forget()
+            self.__dict__.update(names, n_features_in_=template.n_features_in_)
+            self._publish_scores(data, folds, grids, results)
+            _stop_if_interrupted(progress)
+            row, column = CHOICES[self.selection](self.cv_scores_)
+            self._publish_choice(row, column)
+            certificates = [certificate for one in results for certificate in one.certificates]
+            if self.refit:
+                chosen = templates[row].set_params(callbacks=self.callbacks)
+                chosen.__dict__.update(names)
+                best, more = self._refitted(chosen, data, assembly, column, progress)
+                certificates += more
+                self._publish_best(best, names)
+        warn_of_unmet(type(self).__name__, template.tol, certificates)
+
+    def _judged(
+        self, plan: Plan, data: Data, folds: list[Fold], tell: Callable[[], None]
+    ) -> list[Judged]:
+        """What each fold says, the folds on several threads; the same bits for any number."""
+        judge = judge_of(self.scoring, plan.templates[0])
+        models = path_models if self._is_linear else kernel_models
+
+        def one(fold: Fold) -> Judged:
+            rows, fitted = data.held_out(fold), models(plan, data, fold, tell)
+            return judged(fitted, rows, judge, plan.grids.shape, self.keep_scores)
+
+        threads = min(effective_n_jobs(self.n_jobs), len(folds))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of all fits together, at the end
+            if threads == 1:
+                return [one(fold) for fold in folds]
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(one, folds))
+
+    def _refitted(
+        self,
+        chosen: MarginEstimator,
+        data: Data,
+        assembly: Assembly | None,
+        column: int,
+        progress: Progress,
+    ) -> tuple[MarginEstimator, list[Any]]:
+        """The plain classifier of all rows, and the certificates of the path to it."""
+        name = self.strength.name
+        grid = getattr(self, f"{name}s_")[self._row]
+        if assembly is None:
+            chosen.set_params(**{name: float(grid[column])})
+            return chosen.fit(data.X, data.labels, sample_weight=data.sample_weight), []
+        path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
+        self.path_ = path
+        _stop_if_interrupted(progress)
+        best = path.model(column)
+        refitted(best, assembly)
+        return best, path.certificates
+
+    # -- what is fitted ---------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("selection", self.selection, CHOICES)
+        check_flag("keep_scores", self.keep_scores)
+        check_flag("refit", self.refit)
+        check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
+        check_number("n_jobs", self.n_jobs, low=-np.inf, integer=True, optional=True)
+        ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
+        if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
+            raise ValueError(f"l1_ratios must be numbers in [0, 1], got {self.l1_ratios!r}")
+
+    def _template(self) -> MarginEstimator:
+        """The plain classifier with the parameters that it shares with this one."""
+        names = [n for n in signature(self.plain).parameters if n not in self._dropped]
+        settings = {name: getattr(self, name) for name in names}
+        return self.plain(**{**settings, "callbacks": (), "verbose": 0})
+
+    def _templates(self, template: MarginEstimator) -> list[MarginEstimator]:
+        """One for each l1_ratio, checked."""
+        ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).tolist()
+        templates = [copy(template) for _ in ratios]
+        for each, ratio in zip(templates, ratios, strict=True):
+            if hasattr(self, "l1_ratios"):
+                each.set_params(l1_ratio=ratio)
+            each._check_parameters()
+            each._check_model()
+        return templates
+
+    @property
+    def _is_linear(self) -> bool:
+        kernel = getattr(self, "kernel", "linear")
+        return isinstance(kernel, str) and kernel == "linear"
+
+    def _grid(self, template: MarginEstimator, assembly: Assembly | None) -> Array:
+        """The strengths, from the strongest penalty."""
+        values = getattr(self, f"{self.strength.name}s")
+        if not isinstance(values, Integral) or isinstance(values, bool):
+            grid = self.strength.checked(values)
+            return grid[self.strength.order(grid)]
+        if assembly is None:
+            check_number(f"{self.strength.name}s", values, low=1, integer=True)
+            return np.geomspace(*KERNEL_RANGE, int(values))
+        return default_grid(template, template._reassembled(assembly), int(values), self.eps)
+
+    def _folds(self, data: Data, arguments: Mapping[str, Any]) -> list[Fold]:
+        splitter = check_cv(self.cv, data.labels, classifier=True)
+        splits = splitter.split(data.X, data.labels, **arguments)
+        return [Fold(number, train, test) for number, (train, test) in enumerate(splits)]
+
+    # -- metadata ---------------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who takes what of the arguments of `fit`: the splitter (groups), and the scorer."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        fit = MethodMapping
+        router.add(
+            splitter=check_cv(self.cv, classifier=True),
+            method_mapping=fit().add(caller="fit", callee="split"),
+        )
+        judge = judge_of(self.scoring, self._template())
+        if isinstance(judge, Asked):
+            mapping = fit().add(caller="fit", callee="score")
+            router.add(scorer=judge.scorer, method_mapping=mapping)
+        return router
+
+    def _routed(self, sample_weight: Any, params: Mapping[str, Any]) -> Any:
+        _raise_for_params(params, self, "fit", allow=["groups"])
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            return Bunch(splitter=routed["splitter"], scorer=routed.get("scorer", Bunch(score={})))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return Bunch(splitter=Bunch(split=dict(params)), scorer=Bunch(score=weights))
+
+    # -- publishing -------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _publish_scores(
+        self, data: Data, folds: list[Fold], grids: Array, results: list[Judged]
+    ) -> None:
+        self.classes_ = data.targets.classes
+        setattr(self, f"{self.strength.name}s_", grids)
+        self.cv_scores_ = np.stack([result.scores for result in results], axis=2)
+        if self.keep_scores:
+            self.oof_scores_ = _out_of_fold(data, folds, grids.shape, results)
+
+    def _publish_choice(self, row: int, column: int) -> None:
+        grid = getattr(self, f"{self.strength.name}s_")
+        self.best_index_ = row * grid.shape[1] + column
+        setattr(self, f"{self.strength.name}_", float(grid[row, column]))
+        if hasattr(self, "l1_ratios"):
+            self.l1_ratio_ = float(np.atleast_1d(self.l1_ratios)[row])
+
+    def _publish_best(self, best: MarginEstimator, names: Mapping[str, Any]) -> None:
+        """Everything that the plain classifier has."""
+        best.__dict__.update(names)
+        self.best_estimator_ = best
+        learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
+        self.__dict__.update(learned)
+
+    @property
+    def _row(self) -> int:
+        """Of the chosen l1_ratio."""
+        return int(self.best_index_ // self.cv_scores_.shape[1])
+
+    @property
+    def cv_results_(self) -> pd.DataFrame:
+        """One row for each l1_ratio and strength: means, errors and ranks of the scores, and those
+        of each fold; names as in scikit-learn's searches."""
+        import pandas as pd
+
+        check_is_fitted(self, "cv_scores_")
+        name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
+        grid = getattr(self, f"{name}s_")
+        ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).repeat(grid.shape[1])
+        means = pd.Series(flat.mean(axis=1))
+        return pd.DataFrame(
+            {
+                **({"l1_ratio": ratios} if hasattr(self, "l1_ratios") else {}),
+                name: grid.ravel(),
+                "mean_test_score": means,
+                "std_test_score": flat.std(axis=1),
+                "standard_error": standard_errors(self.cv_scores_).ravel(),
+                "rank_test_score": means.rank(ascending=False, method="min"),
+                **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
+            }
+        )
+
+    # -- predicting -------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score, (n_samples,)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, (n_samples, n_classes)."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_log_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self._template().__sklearn_tags__().input_tags
+        return tags
+
+
+def _stop_if_interrupted(progress: Progress) -> None:
+    if interrupts.pending:
+        done = f"{progress.done} of {progress.total} fits"
+        raise KeyboardInterrupt(f"after {done}; cv_scores_ holds what is complete")
+
+
+def _out_of_fold(
+    data: Data, folds: list[Fold], shape: tuple[int, ...], results: list[Judged]
+) -> Array:
+    """Scores of each row where it was held out, as a fit to all folds publishes them.
+
+    Their mean, if it was held out several times; NaN if never.
+    """
+    outputs = results[0].decisions[0].shape[2:]
+    total = np.zeros((*shape, data.targets.codes.size, *outputs))
+    times = np.zeros(data.targets.codes.size)
+    for fold, result in zip(folds, results, strict=True):
+        total[:, :, fold.test] += np.stack(result.decisions)
+        times[fold.test] += 1
+    times[times == 0] = np.nan
+    return total / times.reshape(-1, *[1 for _ in outputs])

@@ -1,0 +1,190 @@
+"""The models of a training part, and their scores on the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.inputs.targets import Targets
+from proxmargin.paths.path import walked
+from proxmargin.paths.sharing import fitted_grid
+from proxmargin.paths.strength import strength_of
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.selection.scoring import HeldOut, Judge, Models
+
+__all__ = ["Data", "Fold", "Judged", "Plan", "judged", "kernel_models", "path_models"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Tell = Callable[[], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Row numbers of a training and a test part."""
+
+    number: int
+    train: Index
+    test: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Validated rows.
+
+    Attributes
+    ----------
+    targets : Targets
+        With weights as in a fit to all rows: sample weights times class weights.
+    sample_weight : (n_samples,) or None
+    arguments : mapping
+        What scorers take besides the data, for all rows.
+    pairwise : bool
+        X holds a kernel of the samples with themselves.
+    """
+
+    X: Any
+    targets: Targets
+    sample_weight: Array | None
+    arguments: Mapping[str, Any]
+    pairwise: bool = False
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        return np.asarray(self.targets.classes[self.targets.codes])
+
+    def rows(self, index: Index, train: Index) -> Any:
+        """Some samples, as a model of the training rows takes them."""
+        return self.X[np.ix_(index, train)] if self.pairwise else self.X[index]
+
+    def held_out(self, fold: Fold) -> HeldOut:
+        arguments = {
+            name: None if each is None else np.asarray(each)[fold.test]
+            for name, each in self.arguments.items()
+        }
+        weights = None if self.sample_weight is None else self.sample_weight[fold.test]
+        X = self.rows(fold.test, fold.train)
+        return HeldOut(X, self.targets.picked(fold.test), weights, arguments)
+
+    def training(self, fold: Fold, class_weight: Any) -> Targets:
+        """The targets of all rows, without weight where they are held out.
+
+        Raises
+        ------
+        ValueError
+            The training rows lack a class.
+        """
+        weights = np.zeros(self.targets.codes.size)
+        weights[fold.train] = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
+        missing = np.setdiff1d(self.targets.classes, np.unique(self.labels[weights > 0]))
+        if missing.size:
+            raise ValueError(
+                f"the training rows of fold {fold.number} have no sample of class {missing[0]!s}: "
+                "choose fewer folds, or stratified ones"
+            )
+        return Targets.encode(self.labels, weights, class_weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is fitted to each training part.
+
+    Attributes
+    ----------
+    templates : list of estimators
+        One for each l1_ratio, with validated parameters.
+    grids : (n_l1_ratios, n_strengths)
+        From the strongest penalty.
+    """
+
+    templates: Sequence[MarginEstimator]
+    grids: Array
+
+
+def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
+    """The paths of linear models, one for each l1_ratio.
+
+    The held-out rows have no weight: neither standardisation nor any bound knows of them.
+    """
+    targets = data.training(fold, plan.templates[0].class_weight)
+    assembly = plan.templates[0]._assembled(data.X, targets)
+    for template, grid in zip(plan.templates, plan.grids, strict=True):
+        yield walked(template, template._reassembled(assembly), grid, tell=tell)
+
+
+def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
+    """Models with a nonlinear kernel, each fitted on its own."""
+    data.training(fold, plan.templates[0].class_weight)
+    X, y = data.rows(fold.train, fold.train), data.labels[fold.train]
+    weights = None if data.sample_weight is None else data.sample_weight[fold.train]
+    for template, grid in zip(plan.templates, plan.grids, strict=True):
+        settings = [{strength_of(template).name: strength} for strength in grid.tolist()]
+        models = []
+        try:
+            for model in fitted_grid(template, settings, X, y, weights):
+                models.append(model)
+                tell()
+        except KeyboardInterrupt:
+            if not interrupts.pending:
+                raise
+        yield Machines(template, models)
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """Fitted models of several strengths that have no coefficients."""
+
+    template: MarginEstimator
+    models: Sequence[MarginEstimator]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def certificates(self) -> list[Certificate | CertificateList]:
+        return [model.certificate_ for model in self.models]
+
+    def model(self, index: int) -> MarginEstimator:
+        return self.models[index]
+
+    def scores(self, X: Any) -> Array:
+        return np.stack([model.decision_function(X) for model in self.models])
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a fold says.
+
+    Attributes
+    ----------
+    scores : (n_l1_ratios, n_strengths)
+        NaN for what an interruption kept from being fitted.
+    decisions : list of (n_strengths, n_test[, n_classes]), one for each l1_ratio
+        Scores of the held-out rows; kept on request.
+    certificates : list
+        Of all fits.
+    """
+
+    scores: Array
+    decisions: list[Array]
+    certificates: list[Certificate | CertificateList]
+
+
+def judged(models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, keep: bool) -> Judged:
+    """Fit the models of a fold, and judge them on its held-out rows."""
+    result = Judged(np.full(shape, np.nan), [], [])
+    for index, each in enumerate(models):
+        if not len(each):
+            break
+        decisions = each.scores(rows.X)
+        result.scores[index, : len(each)] = judge(each, decisions, rows)
+        result.certificates.extend(each.certificates)
+        if keep:
+            result.decisions.append(decisions)
+    return result

@@ -1,0 +1,129 @@
+"""How good the models of a path are on held-out rows.
+
+What is a formula of the scores is computed for all models of a path from one product with the data;
+other scorers are asked model by model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, logsumexp
+from sklearn.metrics import check_scoring
+
+from proxmargin.designs import as_design
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.probabilities import LogisticProbabilities
+from proxmargin.inputs.targets import Targets
+
+__all__ = ["Asked", "HeldOut", "Judge", "Models", "judge_of"]
+
+Array = NDArray[np.float64]
+
+
+class Models(Protocol):
+    """Fitted models of several strengths: a `proxmargin.Path`, or one that is like it."""
+
+    @property
+    def template(self) -> MarginEstimator: ...
+    @property
+    def certificates(self) -> list[Any]: ...
+    def __len__(self) -> int: ...
+    def model(self, index: int) -> MarginEstimator: ...
+    def scores(self, X: Any) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The held-out rows of a fold.
+
+    Attributes
+    ----------
+    targets : Targets
+        With the classes of the whole data, and weights as in a fit to it.
+    sample_weight : (n_samples,) or None
+        Without the weights of the classes.
+    arguments : mapping
+        What scorers take besides the data, row by row.
+    """
+
+    X: Any
+    targets: Targets
+    sample_weight: Array | None
+    arguments: Mapping[str, Any]
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        return np.asarray(self.targets.classes[self.targets.codes])
+
+
+# (models, their scores, rows) -> a number for each model, more is better
+Judge = Callable[[Models, Array, HeldOut], Array]
+
+
+def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
+    """How to judge, for a value of ``scoring``.
+
+    Raises
+    ------
+    ValueError
+        There is no such scoring, or the model has no such scores.
+    """
+    if scoring is None:
+        return _mean_loss
+    if isinstance(scoring, str) and scoring in _OF_LIKELIHOOD:
+        if not isinstance(plain, LogisticProbabilities):
+            raise ValueError(f"scoring={scoring!r} needs a model with probabilities")
+        factor = _OF_LIKELIHOOD[scoring]
+        return lambda models, scores, rows: factor * _log_likelihoods(models, scores, rows)
+    if isinstance(scoring, str) and scoring == "accuracy":
+        return _accuracy
+    return Asked(check_scoring(plain, scoring))
+
+
+def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:
+    """The mean loss of the model, over rows weighted as in the fit, negated."""
+    loss = models.template._loss_of_scores(rows.targets, as_design(rows.X))
+    return -np.array([loss(each if each.ndim == 2 else each[:, None]) for each in scores])
+
+
+def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
+    """The mean logarithm of the probability of the true class, without a detour by probabilities.
+
+    Margins of thousands are exact: no probability is rounded to zero or one.
+    """
+    codes = rows.targets.codes
+    if scores.ndim == 2:
+        logs = log_expit(np.where(codes == 1, scores, -scores))
+    else:
+        # those of classes against the rest are divided by their sum
+        joint = models.template.multi_class == "joint"
+        each = scores if joint else log_expit(scores)
+        own = np.take_along_axis(each, codes[None, :, None], axis=2)[:, :, 0]
+        logs = own - logsumexp(each, axis=2)
+    return np.asarray(np.average(logs, axis=1, weights=rows.sample_weight))
+
+
+def _accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
+    codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
+    hits = codes == rows.targets.codes
+    return np.asarray(np.average(hits, axis=1, weights=rows.sample_weight))
+
+
+# scikit-learn's name, and the deviance as statisticians and glmnet have it
+_OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A scorer of scikit-learn, asked for each model."""
+
+    scorer: Callable[..., float]
+
+    def __call__(self, models: Models, scores: Array, rows: HeldOut) -> Array:
+        each = (models.model(index) for index in range(len(models)))
+        return np.array([self.scorer(m, rows.X, rows.labels, **rows.arguments) for m in each])

@@ -1,0 +1,87 @@
+"""The pictures show what they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.exceptions import NotFittedError
+
+from proxmargin import (
+    CVDisplay,
+    PathDisplay,
+    SparseLogisticRegressionCV,
+    SquaredHingeSVC,
+    margin_path,
+)
+
+matplotlib = pytest.importorskip("matplotlib")
+from proxmargin.displays.axes import figure  # noqa: E402
+from proxmargin.displays.path import APART, _apart  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    chosen = SparseLogisticRegressionCV(alphas=8, l1_ratios=(1.0, 0.5), cv=3, standardize=True)
+    return chosen.fit(X, y)
+
+
+def test_a_picture_of_a_path_has_a_line_for_each_feature(model):
+    display = PathDisplay.from_estimator(model, ax=figure().subplots(), n_names=3)
+    path = model.path_
+    assert len(display.lines_) == np.count_nonzero(path.coefs.any(axis=(0, 1)))
+    scaled = path.coefs[:, 0] * path.scale
+    drawn = {tuple(line.get_ydata()) for line in display.lines_}
+    assert drawn == {tuple(column) for column in scaled.T if column.any()}
+    names = [text.get_text() for text in display.ax_.texts]
+    largest = np.argsort(-np.abs(scaled).max(axis=0))[:3]
+    assert set(names) == set(model.feature_names_in_[largest])
+    ends = path.alphas.max(), path.alphas.min()
+    assert display.ax_.get_xlim() == pytest.approx(ends)
+    assert display.figure_ is display.ax_.figure
+
+
+def test_a_picture_of_more_classes_shows_their_norm_or_one_of_them():
+    X, y = load_wine(return_X_y=True)
+    path = margin_path(SquaredHingeSVC(), X / X.std(axis=0), y, alphas=[0.01, 0.1, 0.05])
+    order = [1, 2, 0]
+    norm = PathDisplay(path).plot(figure().subplots(), n_names=13)
+    expected = np.linalg.norm(path.coefs[order], axis=1).T
+    assert {tuple(line.get_ydata()) for line in norm.lines_} == set(map(tuple, expected))
+    one = PathDisplay(path).plot(figure().subplots(), label=2)
+    drawn = {tuple(line.get_ydata()) for line in one.lines_}
+    assert drawn == {tuple(column) for column in path.coefs[order, 2].T if column.any()}
+
+
+def test_a_picture_of_scores_marks_the_best_and_one_standard_error(model):
+    display = CVDisplay.from_estimator(model, ax=figure().subplots())
+    assert len(display.errorbars_) == 2
+    means = model.cv_scores_.mean(axis=2)
+    for row, bar in enumerate(display.errorbars_):
+        np.testing.assert_array_equal(bar.lines[0].get_ydata(), means[row])
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert f"best: alpha={model.alpha_:.3g}" in labels
+    assert any(label.startswith("one standard error: alpha=") for label in labels)
+
+
+def test_a_picture_without_axes_is_one_of_pyplot(model):
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    display = CVDisplay.from_estimator(model)
+    assert pyplot.fignum_exists(display.figure_.number)
+    pyplot.close(display.figure_)
+
+
+def test_what_is_not_fitted_has_no_picture():
+    with pytest.raises(NotFittedError):
+        CVDisplay.from_estimator(SparseLogisticRegressionCV(), ax=figure().subplots())
+
+
+def test_names_are_moved_apart_in_their_order():
+    heights = np.array([0.5, 0.5, 0.51, 0.9])
+    moved = _apart(heights)
+    assert np.all(np.diff(np.sort(moved)) >= APART - 1e-5)
+    assert moved[2] > moved[0]
+    assert moved[3] == 0.9
