@@ -52,6 +52,17 @@ class DenseDesign(Design):
         self._major = matrix if self._by_rows else matrix.T
         self._direct = matrix.dtype == np.float64 and self._major.strides[1] == 8
 
+    @property
+    def by_rows(self) -> bool:
+        """The entries of a sample are next to each other in memory."""
+        return bool(self._by_rows)
+
+    @property
+    def lines(self) -> Array | None:
+        """Samples, or features if not `by_rows`, as contiguous lines; None if that needs a copy."""
+        whole = self._direct and self._major.flags.c_contiguous
+        return self._major if whole else None
+
     def scores(self, coef: Array) -> Array:
         live = live_rows(coef)
         if live.size < SPARSE_COEF * self.n_features:

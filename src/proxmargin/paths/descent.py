@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.paths.strength import strength_of
+from proxmargin.paths.engine import Engine
+from proxmargin.paths.strength import ALPHA, strength_of
+from proxmargin.problem import Point, Problem
+from proxmargin.resuming.journal import UNRECORDED
+from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["descended"]
 
@@ -28,13 +33,80 @@ def descended(
     grid : (n_strengths,)
         From the strongest penalty: each solution is the start of the next.
     """
-    name = strength_of(template).name
+    if _is_free(template, assembly) and all(map(Engine.takes, _at(template, assembly, grid[-1]))):
+        return _compiled(template, assembly, grid)
+    return _one_by_one(template, assembly, grid)
+
+
+def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
+    """Whether nothing was asked for that only single fits have: a solver, limits, callbacks."""
+    asked = (
+        template.max_iter is not None,
+        template.time_limit is not None,
+        template.callbacks,
+        template.solver_options,
+        template.solver != "auto",
+        template.stopping != "gap",
+        template.tol == 0,
+    )
+    return not any(asked) and strength_of(template) is ALPHA and assembly.journal is UNRECORDED
+
+
+def _at(template: MarginEstimator, assembly: Assembly, strength: float) -> tuple[Problem, ...]:
+    """The problems of one strength."""
+    setattr(template, strength_of(template).name, float(strength))
+    penalty = template._penalty(assembly.targets, assembly.problems[0].design)
+    return assembly.with_penalty(penalty).problems
+
+
+def _fitted(
+    template: MarginEstimator,
+    assembly: Assembly,
+    problems: tuple[Problem, ...],
+    starts: Sequence[Point],
+) -> list[Solution]:
+    """By single fits; empty if they were interrupted."""
+    solutions = template._solve(replace(assembly, problems=problems), starts)
+    interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
+    return [] if interrupted else solutions
+
+
+def _one_by_one(
+    template: MarginEstimator, assembly: Assembly, grid: Array
+) -> Iterator[list[Solution]]:
+    """By single fits with warm starts."""
     starts = [problem.null_point() for problem in assembly.problems]
     for strength in grid.tolist():
-        setattr(template, name, strength)
-        penalty = template._penalty(assembly.targets, assembly.problems[0].design)
-        solutions = template._solve(assembly.with_penalty(penalty), starts)
-        if any(solution.status is Status.INTERRUPTED for solution in solutions):
+        solutions = _fitted(template, assembly, _at(template, assembly, strength), starts)
+        if not solutions:
             return
         starts = [solution.point for solution in solutions]
         yield solutions
+
+
+def _compiled(
+    template: MarginEstimator, assembly: Assembly, grid: Array
+) -> Iterator[list[Solution]]:
+    """By the compiled engine, each problem on its own."""
+    walks = [_walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
+    for solutions in zip(*walks, strict=False):
+        yield list(solutions)
+
+
+def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Solution]:
+    """The solutions of problem k; a strength that the engine cannot solve is a single fit."""
+    first = _at(template, assembly, grid[0])[k]
+    engine = Engine(first, template.tol)
+    l1, l2 = (float(each.max()) / grid[0] * grid for each in (first.net.l1, first.net.l2))
+    point, at = first.null_point(), 0
+    while at < grid.size and not interrupts.pending:
+        part = slice(at, at + engine.chunk(grid.size - at))
+        found = engine.solved(l1[part], l2[part])
+        if not found:
+            problem = _at(template, assembly, grid[at])[k]
+            found = _fitted(template, assembly, (problem,), [point])
+            if not found:
+                return
+            engine.go_on_from(found[0].point, float(l1[at]))
+        yield from found
+        point, at = found[-1].point, at + len(found)

@@ -1,19 +1,21 @@
 """Whole paths in compiled code: `proxmargin.compiled.paths` for problems of one column of scores.
 
-The kernel is called for several strengths at a time, so that an interruption finds all that are
-complete. It returns early where arrays are too small, which are then enlarged, and where it gives
-up: that strength is left to the caller.
+The kernel solves several strengths a call, so that an interruption finds all that are complete. It
+returns early where arrays are too small, which are then enlarged, and at a strength that it cannot
+solve to the tolerance, which is left to the caller.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.certificates.certificate import Certificate
+from proxmargin.certificates.gap import Gap
+from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths import driver
 from proxmargin.compiled.paths.driver import Buffers, Strengths, Terms
 from proxmargin.compiled.paths.quadratic import Quadratic
@@ -21,137 +23,260 @@ from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.stores import Dense, Slots
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.designs import Design, StandardizedDesign
-from proxmargin.designs.dense import DenseDesign
-from proxmargin.designs.sparse import SparseDesign
-from proxmargin.problem import Problem
+from proxmargin.designs import DenseDesign, Design, SparseDesign
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 
 __all__ = ["Engine"]
 
 Array = NDArray[np.float64]
 
+NAME = "chord-newton"
+BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
 REFERENCES = 16  # dual points whose products with all features are kept
 FEW_FEATURES = 2000  # of sparse data, up to which all are read at every strength
-FIRST_SLOTS = 256
-FIRST_MEMBERS = 128
-CHUNK = 10  # strengths a call
+FIRST_SLOTS = 256  # features that may enter the model, at first
+FIRST_MEMBERS = 128  # of them in a quadratic model, at first
+ENTRIES_PER_CALL = 20_000_000  # of the data, times strengths: a fraction of a second
+FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
+NORM_ROUNDING = 1e-12  # relative, of norms of columns: they are rounded up
+NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
 @dataclass(eq=False)
 class Engine:
-    """The state of a path."""
+    """A path under way, from the null model.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the penalty of any of the strengths; see `Engine.takes`.
+    tol : float
+        Relative duality gap of every strength.
+    """
 
     problem: Problem
     tol: float
 
+    @staticmethod
+    def takes(problem: Problem) -> bool:
+        """Whether all strengths like this one can be solved here."""
+        if NEEDED not in problem.traits or problem.largest_offset > 0:
+            return False
+        if not np.all(problem.net.l1 > 0):
+            return False  # what nothing shrinks is no part of these certificates
+        plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
+        return plain and _is_readable(problem.design.stored.base)
+
     def __post_init__(self) -> None:
         problem = self.problem
-        design, margins = problem.design, problem.margins
+        design, margins, net = problem.design, problem.margins, problem.net
         n, p = design.n_samples, design.n_features
-        self.phi = margins.phi.scalars
-        self.store, inverse, centre = stored(design)
-        caches = isinstance(self.store, Dense) and self.store.caches
-        all_slots = isinstance(self.store, Dense) and not caches
-        net = problem.net
-        factor = np.ones(p)
-        norms = np.sqrt(_base(design).column_squares(np.ones(n), np.zeros(p))) * inverse * (1 + 1e-12)
+        base, centre, scale = design.stored
+        inverse = 1.0 / scale
+        self.phi, self.store = margins.phi.scalars, _store(base)
+        dense = isinstance(self.store, Dense)
+        self.caches = isinstance(self.store, Dense) and self.store.caches
+        norms = np.sqrt(base.column_squares(np.ones(n), np.zeros(p)))
         self.terms = Terms(
-            margins.signs[:, 0].copy(), margins.weights[:, 0].copy(), centre, inverse, norms,
-            design.column_bounds(), factor, net.lower, net.upper, problem.fits_intercept,
-            not margins.phi.is_strictly_convex,
-            not all_slots and (isinstance(self.store, Dense) or p > FEW_FEATURES),
+            signs=margins.signs[:, 0].copy(),
+            weights=margins.weights[:, 0].copy(),
+            centre=centre.copy(),
+            inverse=inverse,
+            norms=norms * inverse * (1.0 + NORM_ROUNDING),
+            bounds=design.column_bounds().copy(),
+            factor=net.l1 / net.l1.max(),
+            lower=net.lower.copy(),
+            upper=net.upper.copy(),
+            free=problem.fits_intercept,
+            jumps=not margins.phi.is_strictly_convex,
+            spans=self.caches or (not dense and p > FEW_FEATURES),
         )
-        capacity = p if all_slots else min(p, FIRST_SLOTS)
-        members = min(p, FIRST_MEMBERS)
-        self.slots = Slots(
-            np.zeros(capacity, np.int64), np.full(p, -1, np.int64), np.zeros(capacity), np.zeros(capacity),
-            np.zeros(capacity), np.full(capacity, -1, np.int64),
-            np.empty((capacity, n) if caches else (0, n)), np.empty((members, n) if caches else (0, n)),
-            np.zeros(members),
-        )
+        references = REFERENCES if self.terms.spans else 0
         self.span = Span(
-            np.empty((REFERENCES if self.terms.spans else 0, n)),
-            np.empty((REFERENCES if self.terms.spans else 0, p)),
-            np.zeros(REFERENCES), np.zeros(REFERENCES), np.empty(n),
+            points=np.empty((references, n)),
+            products=np.empty((references, p)),
+            slack=np.zeros(references),
+            shares=np.zeros(references),
+            rest=np.empty(n),
         )
-        self._members(members)
-        self.buffers = Buffers(
-            np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(p),
-            np.zeros(p, np.int64), *self.of_members,
-        )
-        self.counts = np.zeros(7, np.int64)
-        self.levels = np.zeros(6)
-        driver.begin(
-            self.store, self.phi, self.terms, self.slots, self.span, self.buffers, self.counts, self.levels
-        )
-        if all_slots:
-            self.slots.feature[:] = np.arange(p)
-            self.slots.slot_of[:] = np.arange(p)
+        holds_all = dense and not self.caches
+        self._make_slots(p if holds_all else min(p, FIRST_SLOTS), min(p, FIRST_MEMBERS))
+        self.of_samples = np.zeros((5, n))
+        self._make_buffers(self.of_samples, np.zeros(p), np.zeros(p, np.int64))
+        self.counts = np.zeros(driver.COUNTS, np.int64)
+        self.levels = np.zeros(driver.LEVELS)
+        driver.begin(*self._parts, self.span, self.buffers, self.counts, self.levels)
+        if holds_all:
+            self.slots.feature[:] = self.slots.slot_of[:] = np.arange(p)
             self.slots.slope[:] = self.buffers.estimate
             self.counts[driver.SLOTS] = p
 
-    def _members(self, m: int) -> None:
-        self.quadratic = Quadratic(
-            np.empty((m, m)), np.empty((m, m)), np.zeros(m, np.int64), np.zeros(m, np.bool_), np.zeros(m), np.zeros(m)
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return self.store, self.phi, self.terms, self.slots
+
+    def _make_slots(self, capacity: int, members: int) -> None:
+        n, p = self.terms.signs.size, self.terms.norms.size
+        width = n if self.caches else 0
+        self.slots = Slots(
+            feature=np.zeros(capacity, np.int64),
+            slot_of=np.full(p, -1, np.int64),
+            coef=np.zeros(capacity),
+            slope=np.zeros(capacity),
+            mean=np.zeros(capacity),
+            place=np.full(capacity, -1, np.int64),
+            cache=np.empty((capacity, width)),
+            rows=np.empty((members, width)),
+            average=np.zeros(members),
         )
-        self.of_members = (
-            np.zeros(m, np.int64), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
-            Net(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)),
+        self.quadratic = Quadratic(
+            hessian=np.empty((members, members)),
+            factor=np.empty((members, members)),
+            order=np.zeros(members, np.int64),
+            placed=np.zeros(members, np.bool_),
+            direction=np.zeros(members),
+            right=np.zeros(members),
         )
 
-    def run(self, l1: Array, l2: Array) -> Strengths:
-        count, p = l1.size, self.slots.slot_of.size
-        room = min(count * p, 1 << 22)
-        s = Strengths(
-            l1, l2, np.zeros(count + 1, np.int64), np.empty(room, np.int64), np.empty(room), *(np.zeros(count) for _ in range(6))
-        )
-        at = 0
-        while at < count:
-            end, code = driver.advance(
-                self.store, self.phi, self.terms, self.slots, self.quadratic, self.span, self.buffers,
-                s, at, count, self.tol, self.counts, self.levels,
+    def _make_buffers(self, of_samples: Array, estimate: Array, unsure: Any) -> None:
+        """Vectors over samples and features, and new ones over members of the model."""
+        lift, slope, start, move, *net = np.zeros((8, self.slots.average.size))
+        members = np.zeros(lift.size, np.int64)
+        of_members = (members, lift, slope, start, move, Net(*net))
+        self.buffers = Buffers(*(*of_samples, estimate, unsure, *of_members))
+
+    def _enlarge(self) -> None:
+        """Room for twice as many slots and members; the quadratic model is formed anew."""
+        p, old = self.terms.norms.size, self.slots
+        self._make_slots(min(2 * old.feature.size, p), min(2 * old.average.size, p))
+        for name in ("feature", "slot_of", "coef", "slope", "mean", "cache"):
+            before = getattr(old, name)
+            getattr(self.slots, name)[: len(before)] = before
+        self._make_buffers(self.of_samples, self.buffers.estimate, self.buffers.unsure)
+        self.counts[driver.MEMBERS] = self.counts[driver.KEPT] = 0
+
+    def chunk(self, strengths: int) -> int:
+        """How many strengths a call may take."""
+        entries = self.terms.signs.size * self.terms.norms.size
+        return max(1, min(strengths, ENTRIES_PER_CALL // max(entries, 1)))
+
+    def solved(self, l1: Array, l2: Array) -> list[Solution]:
+        """Solutions of falling strengths; fewer if one could not be solved.
+
+        Parameters
+        ----------
+        l1, l2 : (n_strengths,)
+            Of the features with the largest factor.
+        """
+        found = _blank(l1, l2, FIRST_ENTRIES * l1.size)
+        first, started = 0, clock()
+        while first < l1.size:
+            first, code = driver.advance(
+                *self._parts,
+                self.quadratic,
+                self.span,
+                self.buffers,
+                found,
+                first,
+                l1.size,
+                self.tol,
+                self.counts,
+                self.levels,
             )
             if code == driver.ROOM:
                 self._enlarge()
+                found = _enlarged(found)
             elif code == driver.GAVE_UP:
-                self.gave_up = end
-                return s
-            at = end
-        self.gave_up = None
-        return s
+                break
+        seconds = (clock() - started) / max(first, 1)
+        self.problem.design.ledger.charge(float(found.passes[:first].sum()))
+        return [self._solution(found, k, seconds) for k in range(first)]
 
-    def _enlarge(self) -> None:
-        p, n = self.slots.slot_of.size, self.buffers.scores.size
-        capacity, members = self.slots.feature.size, self.buffers.members.size
-        caches = self.slots.cache.shape[0] > 0
-        more, most = min(2 * capacity, p), min(2 * members, p)
-        s = self.slots
-        grow = lambda a, size: np.concatenate([a, np.zeros((size - len(a), *a.shape[1:]), a.dtype)])
-        self.slots = Slots(
-            grow(s.feature, more), s.slot_of, grow(s.coef, more), grow(s.slope, more), grow(s.mean, more),
-            np.full(more, -1, np.int64), grow(s.cache, more) if caches else s.cache,
-            np.empty((most, n)) if caches else s.rows, np.zeros(most),
+    def go_on_from(self, point: Point, strength: float) -> None:
+        """Continue from a solution that was found elsewhere."""
+        index = np.flatnonzero(point.coef[:, 0])
+        absent = np.count_nonzero(self.slots.slot_of[index] < 0)
+        while self.counts[driver.SLOTS] + absent > self.slots.feature.size:
+            self._enlarge()
+        driver.restart(
+            *self._parts,
+            self.buffers,
+            index,
+            point.coef[index, 0],
+            float(point.intercept[0]),
+            strength,
+            self.counts,
+            self.levels,
         )
-        self._members(most)
-        self.buffers = self.buffers._replace(
-            members=self.of_members[0], lift=self.of_members[1], slope=self.of_members[2],
-            start=self.of_members[3], move=self.of_members[4], net=self.of_members[5],
+
+    def _solution(self, found: Strengths, k: int, seconds: float) -> Solution:
+        coef = np.zeros((self.terms.norms.size, 1))
+        part = slice(found.indptr[k], found.indptr[k + 1])
+        coef[found.indices[part], 0] = found.values[part]
+        point = Point(coef, found.intercepts[k : k + 1].copy())
+        gap = Gap(
+            point=point,
+            primal=float(found.objectives[k]),
+            gap=float(found.gaps[k]),
+            kkt_residual=float(found.violations[k]),
+            violations=np.zeros(0),
+            dual_point=np.zeros((0, 1)),
+            negligible=self.problem.negligible,
+            rounding=0.0,
+            is_refined=False,
         )
-        self.counts[driver.MEMBERS] = self.counts[driver.KEPT] = 0
+        certificate = Certificate(
+            primal=gap.primal,
+            dual=gap.dual,
+            gap=gap.gap,
+            relative_gap=gap.relative_gap,
+            kkt_residual=gap.kkt_residual,
+            converged=True,
+            stop_reason=Status.CONVERGED.value,
+            n_iter=int(found.steps[k]),
+            n_passes=float(found.passes[k]),
+            seconds=seconds,
+            solver=NAME,
+            because=BECAUSE,
+        )
+        return Solution(point, gap, Status.CONVERGED, certificate, None)
 
 
-def _base(design: Design) -> Design:
-    return design.base if isinstance(design, StandardizedDesign) else design
+def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
+    return Strengths(
+        l1,
+        l2,
+        np.zeros(l1.size + 1, np.int64),
+        np.empty(entries, np.int64),
+        np.empty(entries),
+        *np.zeros((6, l1.size)),
+    )
 
 
-def stored(design: Design) -> tuple[Any, Array, Array]:
-    base = _base(design)
-    p = design.n_features
-    inverse, centre = np.ones(p), np.zeros(p)
-    if isinstance(design, StandardizedDesign):
-        inverse, centre = 1.0 / design.scale, design.centre
-    if isinstance(base, DenseDesign):
-        return Dense(base._major, base._by_rows, base.n_samples < p), inverse, centre
-    assert isinstance(base, SparseDesign)
-    csc = base.matrix.tocsc()
-    return Compressed(base.n_samples, csc.data, csc.indices, csc.indptr), inverse, centre
+def _enlarged(found: Strengths) -> Strengths:
+    indices, values = np.empty((2, 2 * found.values.size))
+    indices = indices.view(np.int64)
+    indices[: found.indices.size], values[: found.values.size] = found.indices, found.values
+    return found._replace(indices=indices, values=values)
+
+
+def _is_readable(base: Design) -> bool:
+    """Whether kernels can read the entries in place: sparse, or dense with contiguous lines."""
+    if isinstance(base, SparseDesign):
+        return bool(base.matrix.dtype == np.float64)
+    return isinstance(base, DenseDesign) and base.lines is not None
+
+
+def _store(base: Design) -> Dense | Compressed:
+    if isinstance(base, DenseDesign) and base.lines is not None:
+        return Dense(base.lines, base.by_rows, base.n_samples < base.n_features)
+    return base.remembered(_by_columns)
+
+
+def _by_columns(design: Design) -> Compressed:
+    if not isinstance(design, SparseDesign):
+        raise TypeError(f"{design!r} is not compressed")
+    matrix = design.matrix.tocsc()
+    return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)

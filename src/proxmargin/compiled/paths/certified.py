@@ -16,7 +16,7 @@ UNIT = 2.0**-53
 
 @njit(cache=True, nogil=True)
 def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
-    """The factor on the dual point that the feature's constraint ``|v| <= l1`` asks for, if less."""
+    """The scale of the dual point, less if the feature's constraint ``|v| <= l1`` asks for it."""
     reach = abs(slope) + error
     if l2 > 0.0 or reach <= l1:
         return scale
@@ -42,8 +42,22 @@ def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def certified_gap(  # type: ignore[no-untyped-def]
-    phi, scores, intercept, theta, up, down, terms, slots, k, unsure, count, estimate, relative,
-    l1, l2, loss
+    phi,
+    scores,
+    intercept,
+    theta,
+    up,
+    down,
+    terms,
+    slots,
+    k,
+    unsure,
+    count,
+    estimate,
+    relative,
+    l1,
+    l2,
+    loss,
 ):
     """Gap and objective; features that are neither in slots nor unsure are proven inactive.
 
@@ -60,22 +74,37 @@ def certified_gap(  # type: ignore[no-untyped-def]
     for s in range(k):
         j = slots.feature[s]
         scale = scale_into_domain(
-            scale, slots.slope[s], relative * terms.norms[j], l1 * terms.factor[j],
-            l2 * terms.factor[j], terms.lower[j], terms.upper[j],
+            scale,
+            slots.slope[s],
+            relative * terms.norms[j],
+            l1 * terms.factor[j],
+            l2 * terms.factor[j],
+            terms.lower[j],
+            terms.upper[j],
         )
     for x in range(count):
         j = unsure[x]
         scale = scale_into_domain(
-            scale, estimate[j], relative * terms.norms[j], l1 * terms.factor[j],
-            l2 * terms.factor[j], terms.lower[j], terms.upper[j],
+            scale,
+            estimate[j],
+            relative * terms.norms[j],
+            l1 * terms.factor[j],
+            l2 * terms.factor[j],
+            terms.lower[j],
+            terms.upper[j],
         )
     gap, penalty, sizes, live = 0.0, 0.0, 0.0, 0
     for s in range(k):
         j, w = slots.feature[s], slots.coef[s]
         own, ridge = l1 * terms.factor[j], l2 * terms.factor[j]
         gap += feature_term(
-            scale * slots.slope[s], scale * relative * terms.norms[j], w, own, ridge,
-            terms.lower[j], terms.upper[j],
+            scale * slots.slope[s],
+            scale * relative * terms.norms[j],
+            w,
+            own,
+            ridge,
+            terms.lower[j],
+            terms.upper[j],
         )
         if w != 0.0:
             penalty += own * abs(w) + 0.5 * ridge * w * w
@@ -84,8 +113,13 @@ def certified_gap(  # type: ignore[no-untyped-def]
     for x in range(count):
         j = unsure[x]
         gap += feature_term(
-            scale * estimate[j], scale * relative * terms.norms[j], 0.0, l1 * terms.factor[j],
-            l2 * terms.factor[j], terms.lower[j], terms.upper[j],
+            scale * estimate[j],
+            scale * relative * terms.norms[j],
+            0.0,
+            l1 * terms.factor[j],
+            l2 * terms.factor[j],
+            terms.lower[j],
+            terms.upper[j],
         )
     gap += lost(phi, scores, intercept, terms.signs, terms.weights, scale * up, scale * down)
     objective = loss + penalty

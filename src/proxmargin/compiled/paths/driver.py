@@ -24,7 +24,7 @@ from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import Net, violation
 from proxmargin.compiled.solvers.newton import exact_step
 
-__all__ = ["Buffers", "Strengths", "Terms", "advance", "begin"]
+__all__ = ["Buffers", "Strengths", "Terms", "advance", "begin", "restart"]
 
 # how a call ends
 DONE, ROOM, GAVE_UP = 0, 1, 2
@@ -32,6 +32,7 @@ DONE, ROOM, GAVE_UP = 0, 1, 2
 SLOTS, MEMBERS, KEPT, REFERENCES, PASSES, STEPS, MODELS = range(7)
 # levels: the same of numbers
 INTERCEPT, BEFORE, TOTAL, SHARE, LARGEST, READ = range(6)
+COUNTS, LEVELS = 7, 6  # how many there are
 
 MAX_ROUNDS = 12  # of Newton's method and a certificate, for one strength
 MAX_STEPS = 60  # in a round
@@ -141,8 +142,16 @@ def begin(store, phi, terms, slots, span, buffers, counts, levels):  # type: ign
     """The null model and the inner products of all features there."""
     buffers.scores[:] = 0.0
     levels[INTERCEPT], _, _, _, _, _ = settled(
-        phi, buffers.scores, 0.0, terms.signs, terms.weights, buffers.theta, buffers.curved,
-        terms.free, 0.0, 0.0,
+        phi,
+        buffers.scores,
+        0.0,
+        terms.signs,
+        terms.weights,
+        buffers.theta,
+        buffers.curved,
+        terms.free,
+        0.0,
+        0.0,
     )
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     stores.pull_all(store, buffers.theta, terms.inverse, buffers.estimate)
@@ -158,6 +167,44 @@ def begin(store, phi, terms, slots, span, buffers, counts, levels):  # type: ign
             largest = max(largest, abs(buffers.estimate[j]) / terms.factor[j])
     levels[BEFORE] = largest
     levels[SHARE] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def restart(  # type: ignore[no-untyped-def]
+    store, phi, terms, slots, buffers, index, values, intercept, strength, counts, levels
+):
+    """Continue from a solution: of the features in ``index`` the coefficients are ``values``."""
+    for s in range(counts[SLOTS]):
+        slots.coef[s] = 0.0
+    for x in range(index.size):
+        j = index[x]
+        if slots.slot_of[j] < 0:
+            _enter(store, terms, slots, buffers, j, counts, levels)
+        s = slots.slot_of[j]
+        slots.coef[s] = values[x]
+        intercept -= (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * values[x]
+    members = np.arange(counts[SLOTS])
+    stores.combine(store, slots, members, members.size, slots.coef, terms.inverse, buffers.scores)
+    levels[INTERCEPT], _, _, _, _, _ = settled(
+        phi,
+        buffers.scores,
+        intercept,
+        terms.signs,
+        terms.weights,
+        buffers.theta,
+        buffers.curved,
+        terms.free,
+        0.0,
+        0.0,
+    )
+    stores.pull_all(store, buffers.theta, terms.inverse, buffers.estimate)
+    counts[PASSES] += 1
+    levels[READ] += 1.0
+    for s in range(counts[SLOTS]):
+        slots.slope[s] = buffers.estimate[slots.feature[s]]
+        slots.place[s] = -1
+    counts[MEMBERS] = counts[KEPT] = 0
+    levels[BEFORE] = strength
 
 
 @njit(cache=True, nogil=True)
@@ -216,10 +263,11 @@ def _entering(terms, slots, buffers, rule):  # type: ignore[no-untyped-def]
     """Features without a slot whose estimated slope is above the rule, into ``unsure``."""
     count = 0
     for j in range(buffers.estimate.size):
-        if slots.slot_of[j] < 0 and abs(buffers.estimate[j]) >= rule * terms.factor[j]:
-            if buffers.estimate[j] != 0.0 and terms.inverse[j] > 0.0:
-                buffers.unsure[count] = j
-                count += 1
+        size = abs(buffers.estimate[j])
+        may = slots.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
+        if may and size >= rule * terms.factor[j]:
+            buffers.unsure[count] = j
+            count += 1
     return count
 
 
@@ -241,9 +289,17 @@ def _newton(  # type: ignore[no-untyped-def]
     last, fresh, stepped, halved, objective_before = np.inf, False, False, 0, 0.0
     turn, relative = 0.0, spans.rounding(n)
     for trial in range(MAX_STEPS + MAX_HALVINGS):
-        b, slope, total, loss, up, down = settled(
-            phi, buffers.scores, levels[INTERCEPT], terms.signs, terms.weights, buffers.theta,
-            buffers.curved, terms.free, min(last / l1, 1.0) if last < np.inf else 1e-3, tol,
+        b, slope, _, loss, up, down = settled(
+            phi,
+            buffers.scores,
+            levels[INTERCEPT],
+            terms.signs,
+            terms.weights,
+            buffers.theta,
+            buffers.curved,
+            terms.free,
+            min(last / l1, 1.0) if last < np.inf else 1e-3,
+            tol,
         )
         levels[INTERCEPT] = b
         stores.pull(store, slots, k, buffers.theta, terms.inverse)
@@ -273,7 +329,9 @@ def _newton(  # type: ignore[no-untyped-def]
         renew = renew or added > ADDED + m // 4 or m + added > buffers.members.size
         last = worst
         if renew:
-            if not _modelled(store, phi, terms, slots, quadratic, buffers, rule, worst / l1, counts, levels):
+            if not _modelled(
+                store, phi, terms, slots, quadratic, buffers, rule, worst / l1, counts, levels
+            ):
                 return ROOM
             fresh = True
         else:
@@ -294,12 +352,16 @@ def _standing(phi, terms, slots, k, buffers, b, up, down, l1, l2, loss, relative
     for s in range(k):
         j, w = slots.feature[s], slots.coef[s]
         own, ridge = l1 * terms.factor[j], l2 * terms.factor[j]
-        off = violation(
-            ridge * w - slots.slope[s], w, 0.0, own, terms.lower[j], terms.upper[j]
-        )
+        off = violation(ridge * w - slots.slope[s], w, 0.0, own, terms.lower[j], terms.upper[j])
         worst = max(worst, off)
         scale = scale_into_domain(
-            scale, slots.slope[s], relative * terms.norms[j], own, ridge, terms.lower[j], terms.upper[j]
+            scale,
+            slots.slope[s],
+            relative * terms.norms[j],
+            own,
+            ridge,
+            terms.lower[j],
+            terms.upper[j],
         )
         if w != 0.0:
             objective += own * abs(w) + 0.5 * ridge * w * w
@@ -354,7 +416,14 @@ def _modelled(store, phi, terms, slots, quadratic, buffers, rule, far, counts, l
         total += bend
     levels[TOTAL] = total if terms.free else 0.0
     stores.gram(
-        store, slots, buffers.members, m, buffers.bends, levels[TOTAL], terms.inverse, quadratic.hessian
+        store,
+        slots,
+        buffers.members,
+        m,
+        buffers.bends,
+        levels[TOTAL],
+        terms.inverse,
+        quadratic.hessian,
     )
     levels[READ] += m * m / slots.slot_of.size
     levels[LARGEST] = 0.0
@@ -382,7 +451,13 @@ def _append(store, terms, slots, quadratic, buffers, rule, counts, levels):  # t
             buffers.members[m], slots.place[s] = s, m
             counts[MEMBERS] = m + 1
             stores.cross(
-                store, slots, buffers.members, m + 1, buffers.bends, levels[TOTAL], terms.inverse,
+                store,
+                slots,
+                buffers.members,
+                m + 1,
+                buffers.bends,
+                levels[TOTAL],
+                terms.inverse,
                 quadratic.hessian,
             )
 
@@ -440,9 +515,19 @@ def _stepped(  # type: ignore[no-untyped-def]
 def _searched(phi, terms, buffers, m, turn, levels):  # type: ignore[no-untyped-def]
     """An exact line search, and the weight of the majoriser that its result suggests."""
     step = exact_step(
-        phi, buffers.scores + levels[INTERCEPT], buffers.moved + turn, terms.signs, terms.weights,
-        buffers.start[:m], buffers.move[:m], buffers.net.l1[:m], buffers.net.l2[:m], 0.0, 0.0,
-        SEARCH_TOLERANCE, SEARCH_STEPS,
+        phi,
+        buffers.scores + levels[INTERCEPT],
+        buffers.moved + turn,
+        terms.signs,
+        terms.weights,
+        buffers.start[:m],
+        buffers.move[:m],
+        buffers.net.l1[:m],
+        buffers.net.l2[:m],
+        0.0,
+        0.0,
+        SEARCH_TOLERANCE,
+        SEARCH_STEPS,
     )
     share = levels[SHARE]
     if step >= LONG_STEP:
@@ -471,8 +556,16 @@ def _priced(store, phi, terms, slots, span, buffers, l1, l2, tol, counts, levels
     members = np.arange(k)
     stores.combine(store, slots, members, k, slots.coef, terms.inverse, buffers.scores)  # afresh
     b, _, _, loss, up, down = settled(
-        phi, buffers.scores, levels[INTERCEPT], terms.signs, terms.weights, buffers.theta,
-        buffers.curved, terms.free, 0.0, tol,
+        phi,
+        buffers.scores,
+        levels[INTERCEPT],
+        terms.signs,
+        terms.weights,
+        buffers.theta,
+        buffers.curved,
+        terms.free,
+        0.0,
+        tol,
     )
     levels[INTERCEPT] = b
     relative = spans.rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
@@ -483,8 +576,22 @@ def _priced(store, phi, terms, slots, span, buffers, l1, l2, tol, counts, levels
     for s in range(k):
         buffers.estimate[slots.feature[s]] = slots.slope[s]
     gap, objective = certified_gap(
-        phi, buffers.scores, b, buffers.theta, up, down, terms, slots, k, buffers.unsure, count,
-        buffers.estimate, relative, l1, l2, loss,
+        phi,
+        buffers.scores,
+        b,
+        buffers.theta,
+        up,
+        down,
+        terms,
+        slots,
+        k,
+        buffers.unsure,
+        count,
+        buffers.estimate,
+        relative,
+        l1,
+        l2,
+        loss,
     )
     worst, wanted = 0.0, 0
     for s in range(k):
@@ -492,8 +599,12 @@ def _priced(store, phi, terms, slots, span, buffers, l1, l2, tol, counts, levels
         worst = max(
             worst,
             violation(
-                l2 * terms.factor[j] * w - slots.slope[s], w, 0.0, l1 * terms.factor[j],
-                terms.lower[j], terms.upper[j],
+                l2 * terms.factor[j] * w - slots.slope[s],
+                w,
+                0.0,
+                l1 * terms.factor[j],
+                terms.lower[j],
+                terms.upper[j],
             ),
         )
     for x in range(count):

@@ -106,7 +106,10 @@ def compress(span, count):  # type: ignore[no-untyped-def]
     """
     size = math.sqrt(dot(span.shares[:count], span.shares[:count]))
     half = count // 2
-    points, products = np.zeros((count, span.points.shape[1])), np.zeros((count, span.products.shape[1]))
+    points, products = (
+        np.zeros((count, span.points.shape[1])),
+        np.zeros((count, span.products.shape[1])),
+    )
     slack = np.zeros(count)
     total = 0.0
     for c in range(count):

@@ -87,15 +87,21 @@ def pull(store: Any, slots: Any, k: Any, theta: Any, inverse: Any) -> Any:
     """Inner products of the first k slots with the dual point, into their slopes."""
 
 
-def combine(store: Any, slots: Any, members: Any, m: Any, steps: Any, inverse: Any, out: Any) -> Any:
+def combine(
+    store: Any, slots: Any, members: Any, m: Any, steps: Any, inverse: Any, out: Any
+) -> Any:
     """The sum of the members' columns times ``steps``, into ``out``."""
 
 
-def gram(store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any) -> Any:
+def gram(
+    store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any
+) -> Any:
     """Inner products of the members by curvature, the intercept eliminated; their means as well."""
 
 
-def cross(store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any) -> Any:
+def cross(
+    store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any
+) -> Any:
     """The last row and column of what `gram` computes, for a member appended."""
 
 
@@ -398,5 +404,5 @@ def _compressed_cross(store, slots, members, m, bends, total, inverse, out):  # 
         out[x, last] = out[last, x]
 
 
-def _is_compressed(store):  # type: ignore[no-untyped-def]
+def _is_compressed(store: Any) -> bool:
     return getattr(store, "instance_class", None) is Compressed
