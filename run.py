@@ -50,7 +50,7 @@ if sys.version_info < (3, 11):  # noqa: UP036
     )
 
 ROOT = Path(__file__).resolve().parent
-DOWNLOAD_MB = {"": 125, "cli": 190, "test": 310, "bench": 190, "lint": 215, "audit": 160}
+DOWNLOAD_MB = {"": 125, "cli": 190, "test": 330, "bench": 190, "lint": 215, "audit": 160}
 LOCK = Path("requirements", "lock.txt")
 MOST_TEST_WORKERS = 8  # each holds its own compiled functions: about 400 MB
 

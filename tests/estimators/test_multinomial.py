@@ -172,3 +172,14 @@ def test_two_classes_equal_the_binary_model() -> None:
     assert primal == pytest.approx(binary.certificate_.primal, rel=1e-9)
     difference = solution.point.coef[:, 1] - solution.point.coef[:, 0]
     np.testing.assert_allclose(difference, binary.coef_[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_the_gradient_at_a_fit_of_few_samples_is_zero_but_for_rounding(seed: int) -> None:
+    """Of a residual the gap is the square, which is rounding long before the residual is."""
+    X, y = np.random.default_rng(seed).random((15, 30)), np.arange(15) % 3
+    model = SparseLogisticRegression().fit(X, y)
+    gradient = (model.predict_proba(X) - np.eye(3)[y]).T @ X / len(y)
+    ridge = model.alpha * (1.0 - model.l1_ratio) * model.coef_
+    slopes = gradient + ridge + model.alpha * model.l1_ratio * np.sign(model.coef_)
+    assert np.abs(slopes[model.coef_ != 0]).max() <= 1e-11

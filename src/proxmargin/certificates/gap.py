@@ -73,10 +73,13 @@ class Gap:
 
     def is_rounding(self, tol: float) -> bool:
         """The gap is mostly rounding, which exceeds the relative ``tol`` > 0 and is refined."""
-        most = (
-            0.0 < tol * self._scale < self.rounding and self.gap <= ROUNDING_FACTOR * self.rounding
-        )
-        return most and self.is_refined
+        exceeds = 0.0 < tol * self._scale < self.rounding
+        return exceeds and self.is_mostly_rounding and self.is_refined
+
+    @property
+    def is_mostly_rounding(self) -> bool:
+        """False where neither is finite."""
+        return self.gap < ROUNDING_FACTOR * self.rounding
 
     @property
     def is_negative(self) -> bool:

@@ -289,7 +289,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return router
 
     def _routed(self, sample_weight: Any, params: Mapping[str, Any]) -> Any:
-        _raise_for_params(params, self, "fit", allow=["groups"])
+        unrouted = {name: value for name, value in params.items() if name != "groups"}
+        _raise_for_params(unrouted, self, "fit")
         if _routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return Bunch(splitter=routed["splitter"], scorer=routed.get("scorer", Bunch(score={})))

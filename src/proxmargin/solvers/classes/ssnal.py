@@ -27,6 +27,9 @@ STEP_GROWTH = 3.0  # factor from one subproblem to the next: twice it, or its ro
 FEW_NEWTON_STEPS = 3  # at most were taken, or
 MANY_NEWTON_STEPS = 12  # were exceeded
 STEP_RETREAT = 5.0  # divisor where Newton's method failed
+# divisor where the gap is rounding, to which long steps add: coefficients are differences of
+# terms as large as the steps
+ROUNDING_RETREAT = 12.0
 # inexact solution of the subproblems, by the root mean square of X W + b - Z
 FIRST_RESIDUAL = 1e-2  # in units of a score
 RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
@@ -213,8 +216,8 @@ class SemismoothNewton(Solver[Multipliers]):
         if gap.gap <= GAP_REDUCTION * state.gap:
             close = state.n_iter == 0 and gap.relative_gap <= WARM_START_GAP
             state = replace(state, gap=gap.gap, idle=0, finished=False)
-            return _closer(state) if close else state
-        return state
+            state = _closer(state) if close else state
+        return _sharper(state) if gap.is_mostly_rounding else state
 
     def point(self, problem: Problem, state: Multipliers) -> Point:
         return problem.centred.point(state.coef, state.intercept)
@@ -233,13 +236,18 @@ class SemismoothNewton(Solver[Multipliers]):
 
 def _closer(state: Multipliers) -> Multipliers:
     """The steps of a later subproblem, for a warm start close to the solution."""
-    return replace(
-        state,
-        tau=WARM_START_GAIN * state.tau,
-        tau_b=WARM_START_GAIN * state.tau_b,
-        ts=WARM_START_GAIN * state.ts,
-        residual=state.residual * RESIDUAL_REDUCTION**2,
-    )
+    state = _scaled(state, WARM_START_GAIN)
+    return replace(state, residual=state.residual * RESIDUAL_REDUCTION**2)
+
+
+def _sharper(state: Multipliers) -> Multipliers:
+    """Shorter steps, whose subproblems are solved to rounding."""
+    return replace(_scaled(state, 1.0 / ROUNDING_RETREAT), residual=MIN_RESIDUAL)
+
+
+def _scaled(state: Multipliers, factor: float) -> Multipliers:
+    """With all steps times a factor."""
+    return replace(state, tau=factor * state.tau, tau_b=factor * state.tau_b, ts=factor * state.ts)
 
 
 class _Subproblem:
