@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import proxmargin
 from proxmargin.comparing.data import Data
 from proxmargin.estimators.registry import MODELS, Model
+from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["CANDIDATES", "AlphaPath", "Candidate", "Grid", "Search", "named_candidates"]
 
@@ -77,15 +78,15 @@ class AlphaPath:
 
         for l1_ratio, group in groupby(settings, key=lambda s: s["l1_ratio"]):
             alphas = [s["alpha"] for s in group]
-            path = margin_path(
-                make().set_params(l1_ratio=l1_ratio, tol=self.tol),
-                data.X,
-                data.y,
-                alphas=alphas,
-                sample_weight=data.weights,
-            )
-            if len(path) < len(alphas):
-                raise KeyboardInterrupt
+            with interrupts:
+                path = margin_path(
+                    make().set_params(l1_ratio=l1_ratio, tol=self.tol),
+                    data.X,
+                    data.y,
+                    alphas=alphas,
+                    sample_weight=data.weights,
+                )
+                interrupts.act()  # a path keeps what is complete, which may be all of it
             yield from (path.model(index) for index in range(len(path)))
 
 
