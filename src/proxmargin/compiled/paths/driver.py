@@ -27,12 +27,26 @@ from proxmargin.compiled.solvers.newton import exact_step
 __all__ = ["Buffers", "Strengths", "Terms", "advance", "begin", "restart"]
 
 # how a call ends
-DONE, ROOM, GAVE_UP = 0, 1, 2
-# counts: places in the array of integers that is kept between calls
-SLOTS, MEMBERS, KEPT, REFERENCES, PASSES, STEPS, MODELS = range(7)
-# levels: the same of numbers
-INTERCEPT, BEFORE, TOTAL, SHARE, LARGEST, READ = range(6)
-COUNTS, LEVELS = 7, 6  # how many there are
+DONE = 0
+ROOM = 1  # arrays are too small
+GAVE_UP = 2  # the tolerance was not met
+# places in the array of integers that is kept between calls
+SLOTS = 0  # features that have one
+MEMBERS = 1  # of the quadratic model
+KEPT = 2  # rows of its factor
+REFERENCES = 3  # of the span
+PASSES = 4  # over all of the data
+STEPS = 5  # of Newton's method
+MODELS = 6  # quadratic models formed
+COUNTS = 7
+# places in the same of numbers
+INTERCEPT = 0  # of the centred columns
+BEFORE = 1  # the l1 strength before this one
+TOTAL = 2  # sum of the curvatures in the quadratic model; 0 without intercept
+SHARE = 3  # weight of the majoriser where the loss is flat
+LARGEST = 4  # diagonal entry of the Hessian
+READ = 5  # passes, those over columns in shares
+LEVELS = 6
 
 MAX_ROUNDS = 12  # of Newton's method and a certificate, for one strength
 MAX_STEPS = 60  # in a round
@@ -52,7 +66,8 @@ ADDED = 8  # newcomers that are appended to a model, and a quarter of its size
 # losses whose curvature jumps
 FAR_DAMPING = 1e-4  # times the relative violation
 LEAST_SHARE = 1e-3  # of the majoriser where the loss is flat: below it none
-LONG_STEP, SHORT_STEP = 0.5, 0.1
+LONG_STEP = 0.5  # a step after which that weight falls
+SHORT_STEP = 0.1  # and one after which it rises
 SEARCH_TOLERANCE = 0.3
 SEARCH_STEPS = 60
 RISE = 1e-12  # relative increase of the objective that is rounding
