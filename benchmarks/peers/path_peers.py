@@ -127,7 +127,7 @@ class OwnPath(PathPeer):
     def fit(self, path: PathProblem, setting: float) -> FittedPath:
         import proxmargin
 
-        model = estimator(path.at(path.alphas[0]), tol=setting, max_iter=UNLIMITED)
+        model = estimator(path.at(path.alphas[0]), tol=setting)
         found = proxmargin.margin_path(model, path.design, path.labels, alphas=path.alphas)
         passes = sum(float(one.n_passes) for one in found.certificates)
         intercepts = found.intercepts[:, 0] if path.fit_intercept else np.zeros(len(found))
