@@ -63,7 +63,7 @@ def was_found() -> bool:
 
 
 def kept(place: Path) -> list[Path]:
-    return sorted((place / folders.NAME).glob("*"))
+    return sorted((place / folders.NAME).glob("*.nbc*"))
 
 
 def told(code: str, source: Path = ROOT.parent, **settings: str) -> tuple[str, str]:

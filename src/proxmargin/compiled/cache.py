@@ -18,18 +18,22 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import numba
 from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
 
 from proxmargin.compiled import code, folders
+from proxmargin.compiled.kernel import Kernel
+from proxmargin.compiled.turns import turn
 
 __all__ = ["njit"]
 
 SEAL = sha256().digest_size  # bytes
 
+_normalized: Any = normalize_signature
 _pickled: Any = dumps
 _rebuilt: Any = CompileResult._rebuild
 
@@ -38,15 +42,30 @@ logger = logging.getLogger("proxmargin")
 
 def njit(**options: Any) -> Callable[[Any], Any]:
     """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package."""
-    kept = options.pop("cache", False) and not folders.config.DISABLE_JIT
+    kept = options.pop("cache", False)
 
     def compiled(function: Any) -> Any:
-        kernel = numba.njit(**options)(function)
-        if kept:
-            kernel._cache = KernelCache(function)  # as its enable_caching does
-        return kernel
+        if folders.config.DISABLE_JIT:
+            return function
+        made = KeptKernel if kept else Kernel
+        return made(function, targetoptions={"nopython": True, "boundscheck": None, **options})
 
     return compiled
+
+
+class KeptKernel(Kernel):
+    """A kernel with a cache; of several processes one compiles it, and the others wait for that."""
+
+    def __init__(self, py_func: Any, *options: Any, **more: Any) -> None:
+        super().__init__(py_func, *options, **more)
+        self._cache = KernelCache(py_func)  # as enable_caching does
+
+    def compile(self, sig: Any) -> Any:
+        arguments, _ = _normalized(sig)
+        if tuple(arguments) in self.overloads:
+            return super().compile(sig)
+        with global_compiler_lock, turn(self._cache.file(sig, self.targetctx)):
+            return super().compile(sig)
 
 
 class KernelCache(FunctionCache):
@@ -65,6 +84,10 @@ class KernelCache(FunctionCache):
         for folder in folders.folders():
             for path in folder.glob(f"{self._stem}-*.nbc"):
                 _remove(path)
+
+    def file(self, sig: Any, target_context: Any) -> str:
+        """The name of the file for these types."""
+        return self._file(self._key(sig, target_context.codegen()))
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         target_context.refresh()

@@ -1,0 +1,54 @@
+"""Kernels called by kernels: the same results, and code that is optimised only where it is run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from proxmargin.compiled.cache import njit
+
+
+class Data(NamedTuple):
+    values: Any
+    scale: float
+
+
+@njit(nogil=True)
+def _sum(data):  # type: ignore[no-untyped-def]
+    if data.values.size == 0:
+        raise ValueError("no values")
+    total = 0.0
+    for value in data.values:
+        total += value
+    return data.scale * total
+
+
+@njit(nogil=True)
+def mean(data):  # type: ignore[no-untyped-def]
+    """With an array of its own, and another kernel."""
+    whole = np.zeros(1)
+    whole[0] = _sum(data)
+    return whole / data.values.size
+
+
+def test_a_kernel_can_be_called_by_python_and_by_kernels() -> None:
+    for values in (np.arange(5.0), np.arange(5)):
+        data = Data(values, 2.0)
+        np.testing.assert_array_equal(mean(data), [4.0])
+        assert _sum(data) == 20.0
+
+
+def test_errors_in_kernels_of_kernels_are_raised() -> None:
+    for kernel in (_sum, mean):
+        with pytest.raises(ValueError, match="no values"):
+            kernel(Data(np.zeros(0), 1.0))
+
+
+def test_what_kernels_call_is_not_made_machine_code() -> None:
+    mean(Data(np.arange(3.0, dtype=np.float32), 1.0))
+    assert len(_sum.twin.overloads) > len(_sum.overloads)
+    for compiled in _sum.twin.overloads.values():
+        name = compiled.fndesc.llvm_func_name
+        assert not compiled.library.codegen._engine.is_symbol_defined(name)

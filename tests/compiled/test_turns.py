@@ -1,0 +1,81 @@
+"""Of processes that need the same kernel at once one compiles it, and none waits for ever."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from proxmargin.compiled import folders, turns
+from proxmargin.compiled.turns import turn
+from tests.compiled.test_cache import UNIX, fresh, place, was_found
+
+__all__ = ["place"]
+
+HOLD = """
+import sys
+from proxmargin.compiled.turns import turn
+with turn({kernel!r}):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(kernel: str) -> subprocess.Popen[str]:
+    """Another process, whose turn it is until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD.format(kernel=kernel)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "has it\n"
+    return process
+
+
+@pytest.fixture
+def shared(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of the cache of this process and of those that it starts."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(place))
+    turns._opened.cache_clear()
+    return place
+
+
+def waited(kernel: str) -> float:
+    """Seconds until it is the turn of this process."""
+    start = time.monotonic()
+    with turn(kernel):
+        return time.monotonic() - start
+
+
+@UNIX
+def test_a_process_waits_for_another_that_compiles_the_same(shared: Path, monkeypatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.2)
+    with holder("a.nbc") as other:
+        assert waited("a.nbc") >= 0.2  # and no longer: the other may have been stopped
+        assert waited("b.nbc") < 0.2
+        other.kill()
+        other.wait()
+        monkeypatch.setattr(turns, "PATIENCE", 60.0)
+        assert waited("a.nbc") < 30.0
+
+
+@UNIX
+def test_nobody_waits_for_what_is_on_disk(shared: Path, monkeypatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 60.0)
+    with holder("a.nbc") as other:
+        (shared / folders.NAME / "a.nbc").touch()
+        assert waited("a.nbc") < 30.0
+        other.kill()
+
+
+def test_a_kernel_that_cannot_be_compiled_ends_its_turn(shared: Path) -> None:
+    kernel = fresh()
+    with pytest.raises(Exception, match="No implementation of function"):
+        kernel("a", None, 2.0)
+    assert not was_found()
+    assert was_found()
