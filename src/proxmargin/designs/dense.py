@@ -28,6 +28,23 @@ MIRROR = 1 << 6
 SPARSE_COEF = 0.1
 
 
+class _Memory:
+    """The memory of an array, without its mark that it is not to be written.
+
+    Kernels only read it, but Numba would compile them again for arrays with the mark: memory maps,
+    which parallel fits share.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        known = array.__array_interface__
+        self.array = array  # must outlive this
+        self.__array_interface__ = {**known, "data": (known["data"][0], False)}
+
+
+def _unlocked(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.flags.writeable else np.asarray(_Memory(array))
+
+
 class DenseDesign(Design):
     """A dense matrix. Float64 goes to BLAS as it is; other types are multiplied as they are with
     a single vector, and converted block by block for several.
@@ -49,7 +66,7 @@ class DenseDesign(Design):
         self.share = share
         # `major` has contiguous rows: X itself, or its transpose when X is stored by columns
         self._by_rows = matrix.strides[1] <= matrix.strides[0]
-        self._major = matrix if self._by_rows else matrix.T
+        self._major = _unlocked(matrix if self._by_rows else matrix.T)
         self._direct = matrix.dtype == np.float64 and self._major.strides[1] == 8
 
     @property

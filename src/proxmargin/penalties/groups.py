@@ -128,7 +128,7 @@ class GroupNorm(Penalty):
         which the prox without it is the same."""
         if self.groups.across_classes:
             return self._balanced_rows(coef, step)
-        steps = np.ascontiguousarray(np.broadcast_to(step, (len(coef), 1)), dtype=np.float64)
+        steps = np.array(np.broadcast_to(step, (len(coef), 1)), dtype=np.float64, order="C")
         layout, radii = self.groups.layout(len(coef)), self.strength * self.omega
         coef = np.ascontiguousarray(coef)
         prox, shifts = balanced_group_prox(coef, steps, *layout, radii, self.is_polyhedral)

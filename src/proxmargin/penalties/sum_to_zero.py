@@ -64,7 +64,7 @@ class SumToZero(Penalty):
     def prox(self, coef: Array, step: Step) -> Array:
         l1, l2 = self._strengths(len(coef))
         shrink = 1.0 + step * l2
-        thresholds = np.broadcast_to(step * l1 / shrink, (len(coef), 1))
+        thresholds = np.array(np.broadcast_to(step * l1 / shrink, (len(coef), 1)))
         return sum_to_zero_rows(coef / shrink, thresholds)
 
     def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:

@@ -240,4 +240,4 @@ def _filled(values: float | Array, n_features: int) -> Array:
         raise ValueError(
             f"WeightedElasticNet: {np.size(values)} factors or bounds for {n_features} features"
         )
-    return np.ascontiguousarray(np.broadcast_to(values, n_features), dtype=np.float64)
+    return np.array(np.broadcast_to(values, n_features), dtype=np.float64)
