@@ -185,7 +185,7 @@ class Engine:
 
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
-        entries = self.terms.signs.size * self.terms.norms.size
+        entries = self.problem.design.stored.base.nbytes // 8
         return max(1, min(strengths, ENTRIES_PER_CALL // max(entries, 1)))
 
     def solved(self, l1: Array, l2: Array) -> list[Solution]:
@@ -196,7 +196,8 @@ class Engine:
         l1, l2 : (n_strengths,)
             Of the features with the largest factor.
         """
-        found = _blank(l1, l2, FIRST_ENTRIES * l1.size)
+        entries = max(FIRST_ENTRIES, 2 * np.count_nonzero(self.slots.coef))
+        found = _blank(l1, l2, entries * l1.size)
         first, started = 0, clock()
         while first < l1.size:
             first, code = driver.advance(self._state, found, first, l1.size, self.tol)
