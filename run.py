@@ -93,7 +93,8 @@ def run_tests(environment: "Environment", arguments: list[str]) -> None:
     arguments = [argument for argument in arguments if argument != "--all"]
     workers = min(cores(), MOST_TEST_WORKERS)
     if workers > 1 and "--pdb" not in arguments:
-        options += ["-n", str(workers)]
+        # Neighbours need the same kernels: a process takes them in runs as long as can be.
+        options += ["-n", str(workers), "--dist", "worksteal"]
         # One process a core already: threads inside each would only take turns.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
