@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -24,10 +25,11 @@ with turn({kernel!r}):
 """
 
 
-def holder(kernel: str) -> subprocess.Popen[str]:
+def holder(place: Path, kernel: str) -> subprocess.Popen[str]:
     """Another process, whose turn it is until its input ends."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD.format(kernel=kernel)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(place)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -35,14 +37,6 @@ def holder(kernel: str) -> subprocess.Popen[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "has it\n"
     return process
-
-
-@pytest.fixture
-def shared(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The place of the cache of this process and of those that it starts."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(place))
-    turns._opened.cache_clear()
-    return place
 
 
 def waited(kernel: str) -> float:
@@ -53,9 +47,9 @@ def waited(kernel: str) -> float:
 
 
 @UNIX
-def test_a_process_waits_for_another_that_compiles_the_same(shared: Path, monkeypatch) -> None:
+def test_a_process_waits_for_another_that_compiles_the_same(place: Path, monkeypatch) -> None:
     monkeypatch.setattr(turns, "PATIENCE", 0.2)
-    with holder("a.nbc") as other:
+    with holder(place, "a.nbc") as other:
         assert waited("a.nbc") >= 0.2  # and no longer: the other may have been stopped
         assert waited("b.nbc") < 0.2
         other.kill()
@@ -65,15 +59,15 @@ def test_a_process_waits_for_another_that_compiles_the_same(shared: Path, monkey
 
 
 @UNIX
-def test_nobody_waits_for_what_is_on_disk(shared: Path, monkeypatch) -> None:
+def test_nobody_waits_for_what_is_on_disk(place: Path, monkeypatch) -> None:
     monkeypatch.setattr(turns, "PATIENCE", 60.0)
-    with holder("a.nbc") as other:
-        (shared / folders.NAME / "a.nbc").touch()
+    with holder(place, "a.nbc") as other:
+        (place / folders.NAME / "a.nbc").touch()
         assert waited("a.nbc") < 30.0
         other.kill()
 
 
-def test_a_kernel_that_cannot_be_compiled_ends_its_turn(shared: Path) -> None:
+def test_a_kernel_that_cannot_be_compiled_ends_its_turn(place: Path) -> None:
     kernel = fresh()
     with pytest.raises(Exception, match="No implementation of function"):
         kernel("a", None, 2.0)
