@@ -69,11 +69,11 @@ def _at(template: MarginEstimator, assembly: Assembly, strength: float) -> tuple
 def _fitted(
     template: MarginEstimator,
     assembly: Assembly,
-    problems: Sequence[Problem],
+    problems: tuple[Problem, ...],
     starts: Sequence[Point],
 ) -> list[Solution]:
     """By single fits; empty if they were interrupted."""
-    solutions = template._solve(replace(assembly, problems=tuple(problems)), starts)
+    solutions = template._solve(replace(assembly, problems=problems), starts)
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
 
