@@ -196,7 +196,7 @@ class Engine:
         l1, l2 : (n_strengths,)
             Of the features with the largest factor.
         """
-        entries = max(FIRST_ENTRIES, 2 * np.count_nonzero(self.slots.coef))
+        entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
         first, started = 0, clock()
         while first < l1.size:
