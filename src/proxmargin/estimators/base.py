@@ -22,7 +22,14 @@ from proxmargin.callbacks import History, Progress
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import Design, StandardizedDesign, as_design, standardized, uncentred
+from proxmargin.designs import (
+    Design,
+    RowView,
+    StandardizedDesign,
+    as_design,
+    standardized,
+    uncentred,
+)
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -343,8 +350,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._picked(X, live), targets.picked(live), live
 
     def _picked(self, X: Any, index: Index) -> Any:
-        """Some of the training samples."""
-        return X[index]
+        """Some of the training samples; of a design, which others use as well, a view."""
+        return RowView(X, index) if isinstance(X, Design) else X[index]
 
     def _reassembled(self, assembly: Assembly) -> Assembly:
         """The same data for other parameters of the loss and the penalty."""

@@ -40,7 +40,6 @@ FIRST_SLOTS = 256  # features that may enter the model, at first
 FIRST_MEMBERS = 128  # of them in a quadratic model, at first
 ENTRIES_PER_CALL = 20_000_000  # of the data, times strengths: a fraction of a second
 FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
-NORM_ROUNDING = 1e-12  # relative, of norms of columns: they are rounded up
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
@@ -67,24 +66,24 @@ class Engine:
         if not np.all(problem.net.l1 > 0):
             return False  # what nothing shrinks is no part of these certificates
         plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
-        return plain and _is_readable(problem.design.stored.base)
+        return plain and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         problem = self.problem
         design, margins, net = problem.design, problem.margins, problem.net
-        n, p = design.n_samples, design.n_features
         base, centre, scale = design.stored
+        # samples of others than these are read with zeros for weights
+        n, p = base.whole.n_samples, design.n_features
         inverse = 1.0 / scale
-        self.phi, self.store = margins.phi.scalars, _store(base)
+        self.phi, self.store = margins.phi.scalars, _store(base.whole)
         dense = isinstance(self.store, Dense)
         self.caches = isinstance(self.store, Dense) and self.store.caches
-        norms = np.sqrt(base.column_squares(np.ones(n), np.zeros(p)))
         self.terms = Terms(
-            signs=margins.signs[:, 0].copy(),
-            weights=margins.weights[:, 0].copy(),
+            signs=base.spread_out(margins.signs[:, 0]).copy(),
+            weights=base.spread_out(margins.weights[:, 0]).copy(),
             centre=centre.copy(),
             inverse=inverse,
-            norms=norms * inverse * (1.0 + NORM_ROUNDING),
+            norms=base.column_norms() * inverse,
             bounds=design.column_bounds().copy(),
             factor=net.l1 / net.l1.max(),
             lower=net.lower.copy(),
