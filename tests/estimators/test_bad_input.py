@@ -390,3 +390,12 @@ def test_a_small_column_beside_others_is_no_harm(data) -> None:
         SquaredHingeSVC(tol=1e-9).fit(kept, y).decision_function(kept),
         atol=1e-5,
     )
+
+
+def test_weights_as_good_as_none_overflow_nothing() -> None:
+    X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
+    weights = np.array([1.0, 1.0, 1.0, 1.0, 1e-309, 1e-309])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = HuberizedSVC(alpha=1e9).fit(X, y, sample_weight=weights)
+    assert model.certificate_.converged

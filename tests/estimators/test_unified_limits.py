@@ -26,6 +26,7 @@ from proxmargin import (
     nu_range,
 )
 from proxmargin.designs.kernel import IndefiniteKernelError
+from proxmargin.limits import kappa as limits
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.penalties import Ball
 from tests.cases import KERNEL_MACHINES
@@ -106,6 +107,27 @@ def test_a_kappa_from_the_largest_on_is_refused_with_the_largest(make: Any, mode
     assert fitted.certificate_.primal < 0
     share, number = make(kappa="0.4max").fit(X, y), make(kappa=0.4 * largest).fit(X, y)
     np.testing.assert_allclose(share.coef_, number.coef_, rtol=1e-5)
+
+
+@minimax
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_share_of_a_bound_is_told_once_with_the_bounds(
+    make: Any, model: str, classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, _ = clouds()
+    X = np.hstack([X * 10.0**k for k in range(-2, 3)])
+    X += 1e-3 * np.random.default_rng(0).standard_normal(X.shape)
+    y = np.arange(len(X)) % classes
+    X[:, 0] += 0.01 * y
+    exact = kappa_max(X, y == 1, model)
+    monkeypatch.setattr(limits, "MAX_DIRECT", 0)
+    monkeypatch.setattr(limits, "LSMR_STEPS", 4)
+    with pytest.warns(ConvergenceWarning, match="kappa_max, which is at least") as caught:
+        fitted = make(kappa="0.5max").fit(X, y)
+    assert len(caught) == 1
+    assert "kappa_max, which is at least" in fitted.certificate_.stop_reason
+    assert np.all(np.ravel(fitted.kappa_)[classes - 2] <= 0.5 * exact * (1 + 1e-9))
+    assert "_largest" not in vars(fitted)
 
 
 @minimax

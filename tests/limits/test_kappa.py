@@ -6,8 +6,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin.designs import SparseDesign, standardized
+from proxmargin.designs import DenseDesign, SparseDesign, standardized
 from proxmargin.limits import kappa
 from proxmargin.limits.kappa import kappa_max, largest_kappa
 from tests.limits.overlapping import SHAPES, sample
@@ -50,7 +51,7 @@ def test_the_largest_kappa_is_where_the_ellipsoids_touch(shape: str, model: str,
     # centre and units of the features do not matter
     design = standardized(SparseDesign(sp.csc_matrix(X)), s / s.sum())
     found = largest_kappa(design, y.astype(float), s / s.sum(), model)
-    assert found == pytest.approx(exact, rel=1e-6)
+    assert found.value == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -98,3 +99,28 @@ def test_a_class_of_one_sample_has_no_ellipsoid(rng) -> None:
     X = rng.standard_normal((20, 3))
     y = np.arange(20) == 0
     assert kappa_max(X, y, "mpm") == pytest.approx(kappa_max(X, y, "fda"), rel=1e-12)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("steps", [4, 20, 60])
+def test_what_is_known_at_a_limit_encloses_the_largest_kappa(model, steps, rng, monkeypatch):
+    X = rng.standard_normal((300, 60)) * 10.0 ** rng.uniform(-2, 2, 60)
+    X = X @ rng.standard_normal((60, 60))
+    y = np.where(rng.random(300) < 0.3, 1.0, -1.0)
+    shares, exact = np.full(300, 1 / 300), kappa_max(X, y, model)
+    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
+    monkeypatch.setattr(kappa, "LSMR_STEPS", steps)
+    found = largest_kappa(DenseDesign(X), y, shares, model)
+    assert found.lower <= exact * (1 + 1e-9)
+    assert found.upper >= exact * (1 - 1e-9)
+    assert not found.is_known
+    assert found.value == found.lower
+
+
+def test_a_largest_kappa_that_is_not_settled_is_told(rng, monkeypatch) -> None:
+    X, y = rng.standard_normal((60, 20)), np.arange(60) % 2
+    X = X @ np.diag(10.0 ** np.linspace(-3, 3, 20)) @ rng.standard_normal((20, 20))
+    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
+    monkeypatch.setattr(kappa, "LSMR_STEPS", 5)
+    with pytest.warns(ConvergenceWarning, match="kappa_max is at least"):
+        kappa_max(X, y, "fda")

@@ -139,6 +139,11 @@ class LowRankFactor:
         sides = float(np.abs(dual) @ np.sqrt(rest)) ** 2, float(dual @ dual) * float(rest.sum())
         return float(pulled @ pulled) + min(sides)
 
+    @property
+    def is_accurate(self) -> bool:
+        """The rest is within the tolerance, or there are no more samples."""
+        return self.rank >= len(self.factor) or self._target().is_met(self.residual)
+
     def _target(self) -> Target:
         return Target(self.matrix.diagonal(), self.tol, PIVOT_ULPS * self.matrix.precision)
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
-from proxmargin.estimators.base import each_class
+from proxmargin.estimators.base import certificate_of, each_class, unmet
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
+from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import with_features
-from proxmargin.limits.kappa import largest_kappa
+from proxmargin.limits.kappa import Largest, largest_kappa
+from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report
+from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
@@ -42,6 +49,8 @@ class _MinimaxMachine(KernelMachine):
     _without_offset = "only the direction of its coefficients is fitted"
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
+    _largest: list[Largest] | None = None
+    """Of each problem, while a fit is under way whose kappa is a share of it."""
 
     def __init__(
         self,
@@ -101,10 +110,11 @@ class _MinimaxMachine(KernelMachine):
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
+        is_whole = True
         if isinstance(kappa, OfMax):
             now = clock()
             part = FACTOR_TIME * max(self._until - now, 0.0)
-            design = with_features(design, now + part)  # once for all classes
+            design, is_whole = with_features(design, now + part)  # once for all classes
         losses: list[Loss] = []
         classes = each_class(targets)
         for positive in classes:
@@ -121,9 +131,21 @@ class _MinimaxMachine(KernelMachine):
                     infinite=UNCERTAIN_KAPPA,
                     deadline=now + part,
                 )
-                chosen = chosen.of(most)
+                most = most if is_whole else most._replace(upper=np.inf)
+                if self._largest is not None:
+                    self._largest.append(most)
+                chosen = chosen.of(most.value)
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
         return losses
+
+    @contextmanager
+    def _timed(self) -> Iterator[Stop]:
+        self._largest = []
+        try:
+            with super()._timed() as stop:
+                yield stop
+        finally:
+            self.__dict__.pop("_largest", None)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0)
@@ -149,9 +171,47 @@ class _MinimaxMachine(KernelMachine):
             most = largest_kappa(
                 problem.design, loss.signs, loss.shares, self._model, deadline=self._until
             )
-            return f"it is not below kappa_max={most:.6g}"
+            if most.is_known:
+                return f"it is not below kappa_max={most}"
+            return f"kappa_max, which the time limit left unsettled, is {most}"
 
         return no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
+
+    def _note_run(self, solutions: list[Solution]) -> None:
+        """Where kappa is a share of a bound, certificates and one warning say so."""
+        unsettled = {k: most for k, most in enumerate(self._largest or ()) if not most.is_known}
+        if not unsettled:
+            super()._note_run(solutions)
+            return
+        told = [
+            _of_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
+            for k, solution in enumerate(solutions)
+        ]
+        self.certificate_ = certificate_of(told)
+        warned = "_remarks" in self.__dict__ or bool(unmet(told))
+        super()._note_run(told)
+        if not warned:
+            count = f" (in {len(unsettled)} of {len(told)} class problems)"
+            warnings.warn(
+                f"{type(self).__name__}: {_open(self.kappa, next(iter(unsettled.values())))}"
+                f"{count if len(told) > 1 else ''}: kappa_={self.kappa_!r}",
+                ConvergenceWarning,
+                stacklevel=users_level(),
+            )
+
+
+def _open(kappa: str, most: Largest) -> str:
+    return (
+        f"kappa={kappa!r} is a share of a lower bound, as time_limit ended the computation of "
+        f"kappa_max, which is {most}"
+    )
+
+
+def _of_bound(solution: Solution, kappa: str, most: Largest) -> Solution:
+    """A solution whose certificate says that its kappa is a share of a bound."""
+    told = solution.certificate
+    reason = f"{told.stop_reason}; {_open(kappa, most)}"
+    return replace(solution, certificate=replace(told, stop_reason=reason))
 
 
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'
@@ -159,7 +219,9 @@ _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
         if that is infinite or beyond 100, a share f means ``f / (1 - f)``. With a nonlinear kernel
         the largest kappa is that of models on 500 support vectors, chosen by the kernel alone: it
-        is exact up to 500 samples, a lower bound beyond, and independent of ``rank``.
+        is exact up to 500 samples, a lower bound beyond, and independent of ``rank``. Where
+        ``time_limit`` ends its computation, the share is one of a lower bound: a warning and the
+        certificate tell the bounds.
     bias : {'training_error', 'minimax'}
         The objective does not depend on the intercept: take the one with the least weighted
         training error, or the one at which both classes have the same worst-case margin."""

@@ -6,7 +6,7 @@ vectors.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,7 +17,7 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_weights
 from proxmargin.losses.base import Array
 
-__all__ = ["KERNEL_RANK", "checked", "with_features"]
+__all__ = ["KERNEL_RANK", "Featured", "checked", "with_features"]
 
 KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
 
@@ -51,13 +51,28 @@ class _Data(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def with_features(design: Design, deadline: float = np.inf) -> Design:
+class Featured(NamedTuple):
+    """A design with features, and whether it has all that it is to have.
+
+    Attributes
+    ----------
+    design : Design
+    is_whole : bool
+        A deadline did not end the factor of a kernel.
+    """
+
+    design: Design
+    is_whole: bool
+
+
+def with_features(design: Design, deadline: float = np.inf) -> Featured:
     """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
     A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
     of the kernel, and nu_min an upper bound.
     """
     if design.kernel_matrix is None:
-        return design
-    columns = factorise(design.kernel_matrix, rank=KERNEL_RANK, deadline=deadline).factor
-    return DenseDesign(columns if columns.size else np.zeros((design.n_samples, 1)))
+        return Featured(design, True)
+    found = factorise(design.kernel_matrix, rank=KERNEL_RANK, deadline=deadline)
+    columns = found.factor if found.rank else np.zeros((design.n_samples, 1))
+    return Featured(DenseDesign(columns), found.rank >= KERNEL_RANK or found.is_accurate)

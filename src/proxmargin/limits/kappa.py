@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
+from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
@@ -15,7 +17,7 @@ from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.losses.base import Array
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work
 
-__all__ = ["kappa_max", "largest_kappa"]
+__all__ = ["Largest", "kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
 # by one dense eigendecomposition
@@ -28,10 +30,39 @@ INFINITE_KAPPA = 1e4  # from which kappa counts as infinite
 RANGE_ACCURACIES = (1e-5, 1e-6, 1e-7, 1e-8)  # tolerances tried in turn to decide that
 LSMR_TOLERANCE = 1e-13  # relative residual of the final solutions
 LSMR_STEPS = 12000  # at most
+LSMR_LIMIT = 7  # its code for a solution that took more
 MIN_LSMR_STEPS = 4  # at least, whatever the deadline
 # balance of the two ellipsoids
 KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa
 SEARCH_STEPS = 200  # at most
+KNOWN_DIGITS = 1e-6  # relative difference of bounds up to which kappa counts as known
+
+
+class Largest(NamedTuple):
+    """The largest kappa, between bounds that are apart where a limit ended its computation.
+
+    Attributes
+    ----------
+    lower, upper : float
+    """
+
+    lower: float
+    upper: float
+
+    @property
+    def is_known(self) -> bool:
+        return self.lower == self.upper or self.upper - self.lower <= KNOWN_DIGITS * self.lower
+
+    @property
+    def value(self) -> float:
+        """The lower bound, below which there is a margin for certain, unless it is known."""
+        return self.upper if self.is_known else self.lower
+
+    def __str__(self) -> str:
+        if self.is_known:
+            return f"{self.value:.6g}"
+        most = "" if np.isinf(self.upper) else f" and at most {self.upper:.6g}"
+        return f"at least {self.lower:.6g}{most}"
 
 
 def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
@@ -56,10 +87,22 @@ def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
     ------
     ValueError
         For bad data, other than two classes, or an unknown model.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The result is a lower bound: iterations on many samples with many features did not end.
     """
     check_choice("model", model, MODELS)
     design, signs, shares = checked(X, y, sample_weight)
-    return largest_kappa(design, signs, shares, model)
+    found = largest_kappa(design, signs, shares, model)
+    if not found.is_known:
+        warnings.warn(
+            f"kappa_max is {found}, where {LSMR_STEPS} iterations of LSMR had not settled it",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found.value
 
 
 def largest_kappa(
@@ -70,7 +113,7 @@ def largest_kappa(
     *,
     infinite: float = INFINITE_KAPPA,
     deadline: float = np.inf,
-) -> float:
+) -> Largest:
     """The kappa at which the ellipsoids meet; infinite where they never do. See `kappa_max`.
 
     It is the least length, by the norm of the model, of a g with ``Z g = D``, where the columns
@@ -85,14 +128,14 @@ def largest_kappa(
     infinite : float
         Larger values count as infinite; beyond the default the result depends on rounding.
     deadline : float
-        On the clock of `proxmargin.compiled.clock`; the estimate at that time is returned, which
-        is a lower bound for data with many samples and many features.
+        On the clock of `proxmargin.compiled.clock`: bounds are what is known then.
     """
-    design = with_features(design, deadline)
+    design, is_whole = with_features(design, deadline)
     classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
-    return design.remembered(
+    found = design.remembered(
         _largest_kappa, classes, shares, model, infinite, signs=signs, deadline=deadline
     )
+    return found if is_whole else found._replace(upper=np.inf)
 
 
 def _largest_kappa(
@@ -104,36 +147,39 @@ def _largest_kappa(
     *,
     signs: Array,
     deadline: float,
-) -> float:
+) -> Largest:
     spread = Spread(standardized(design, shares), signs, shares)
     short, long = sorted((design.n_samples, design.n_features))
     work = gram_work(long, short, design.density) + eigen_work(short)
     if short <= MAX_DIRECT and affordable(work, deadline):
         whitened = _whitened(spread)
         if whitened is None:
-            return np.inf
+            return NEVER
         if model == "fda":  # the length of all of g does not ask how S+ and S- share it
-            largest = float(np.linalg.norm(whitened[1]))
+            length = float(np.linalg.norm(whitened[1]))
+            found = Largest(length, length)
         else:
-            largest = _longer_half(_direct(*whitened))
+            found = _longer_half(_direct(*whitened))
     else:
         lengths = _iterative(spread, infinite, deadline)
         if lengths is None:
-            return np.inf
-        whole = lengths(0.5)
-        largest = (
-            float(np.hypot(whole.up, whole.down))
-            if model == "fda"
-            else _longer_half(lengths, deadline)
-        )
-    return largest if largest <= infinite else np.inf
+            return NEVER
+        found = _whole(lengths) if model == "fda" else _longer_half(lengths, deadline)
+    return Largest(*(each if each <= infinite else np.inf for each in found))
+
+
+NEVER = Largest(np.inf, np.inf)
 
 
 class Halves(NamedTuple):
-    """The lengths of the two halves of a solution of ``Z g = D``."""
+    """The lengths of the two halves of a solution of ``Z g = D``.
+
+    Where iterations did not end, ``m |g+|^2 + (1 - m) |g-|^2`` is a lower bound of its minimum.
+    """
 
     up: float
     down: float
+    is_solved: bool = True
 
 
 Lengths = Callable[[float], Halves]
@@ -253,13 +299,13 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
 
     The norm of g grows from step to step: at the deadline it is a lower bound.
     """
-    started = clock()
+    started, in_range = clock(), False
     difference = spread.difference()
     shape = (spread.design.n_features, spread.up.size)
     spread.spreads(difference)
     step = clock() - started  # of two products, as LSMR's are
 
-    def solved(m: float, accuracy: float) -> Array:
+    def solved(m: float, accuracy: float) -> tuple[Array, bool]:
         weights = np.where(spread.up, 1.0 / np.sqrt(m), 1.0 / np.sqrt(1.0 - m))
         operator = LinearOperator(
             shape,
@@ -272,25 +318,35 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
         found = lsmr(
             operator, difference, atol=accuracy, btol=LSMR_TOLERANCE, conlim=0, maxiter=limit
         )
-        g: Array = weights * found[0]
-        return g
+        return weights * found[0], found[1] != LSMR_LIMIT
 
     def lengths(m: float) -> Halves:
-        g = solved(m, LSMR_TOLERANCE)
-        return Halves(*(float(np.linalg.norm(g[one])) for one in (spread.up, ~spread.up)))
+        g, is_solved = solved(m, LSMR_TOLERANCE)
+        up, down = (float(np.linalg.norm(g[one])) for one in (spread.up, ~spread.up))
+        return Halves(up, down, is_solved and in_range)
 
     for accuracy in RANGE_ACCURACIES:
-        rest = difference - spread.deviations(solved(0.5, accuracy))
-        late = clock() >= deadline
-        if late or np.linalg.norm(rest) <= RANGE_TOLERANCE * np.linalg.norm(difference):
+        g, is_solved = solved(0.5, accuracy)
+        rest = difference - spread.deviations(g)
+        in_range = bool(np.linalg.norm(rest) <= RANGE_TOLERANCE * np.linalg.norm(difference))
+        if in_range:
             return lengths
         # every w proves that no g with Z g = D is shorter than w'D / |Z'w|
         if rest @ difference > infinite * np.linalg.norm(spread.spreads(rest)):
             return None
+        if not is_solved or clock() >= deadline:
+            return lengths
     return None
 
 
-def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
+def _whole(lengths: Lengths) -> Largest:
+    """The length of both halves together."""
+    up, down, is_solved = lengths(0.5)
+    length = float(np.hypot(up, down))
+    return Largest(length, length if is_solved else np.inf)
+
+
+def _longer_half(lengths: Lengths, deadline: float = np.inf) -> Largest:
     """``min_g max(|g+|, |g-|)``: the m at which the halves are equal, or an end.
 
     For every m the longer half is an upper bound and ``sqrt(m |g+|^2 + (1 - m) |g-|^2)`` a lower
@@ -298,20 +354,22 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> float:
     log-odds of m; between two signs of it the secant is faster.
     """
     odds, low, high = 0.0, (-np.inf, 0.0), (np.inf, 0.0)
-    upper = np.inf
+    lower, upper = 0.0, np.inf
     for _ in range(SEARCH_STEPS):
         m = 1.0 / (1.0 + np.exp(-odds))
-        up, down = lengths(m)
-        upper = min(upper, max(up, down))
-        lower = float(np.sqrt(m * up**2 + (1.0 - m) * down**2))
-        if upper - lower <= KAPPA_TOLERANCE * upper or min(up, down) == 0 or clock() >= deadline:
+        up, down, is_solved = lengths(m)
+        upper = min(upper, max(up, down)) if is_solved else upper
+        lower = max(lower, float(np.sqrt(m * up**2 + (1.0 - m) * down**2)))
+        if min(up, down) == 0:  # it is for all m
+            return Largest(max(lower, up, down), upper)
+        if lower >= (1.0 - KAPPA_TOLERANCE) * upper or clock() >= deadline:
             break
         ratio = float(np.log(up / down))
         low, high = ((odds, ratio), high) if ratio > 0 else (low, (odds, ratio))
         odds = _next_odds(low, high, odds + ratio)
         if odds in (low[0], high[0]):
             break
-    return upper
+    return Largest(min(lower, upper), upper)
 
 
 def _next_odds(low: tuple[float, float], high: tuple[float, float], step: float) -> float:

@@ -89,7 +89,7 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
         Where it was not solved until the deadline.
     """
     _check_time(deadline)
-    design = with_features(design)
+    design = with_features(design).design
     if _separates(standardized(design, shares), signs, shares):
         return 0.0
     met = meeting_nu(design, signs, shares, deadline)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.paths import driver
-from proxmargin.compiled.paths.driver import Buffers, Strengths, Terms
+from proxmargin.compiled.paths import driver, state
 from proxmargin.compiled.paths.quadratic import Quadratic
 from proxmargin.compiled.paths.span import Span
+from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
 from proxmargin.compiled.paths.stores import Dense, Slots
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
@@ -104,17 +104,27 @@ class Engine:
         self._make_slots(p if holds_all else min(p, FIRST_SLOTS), min(p, FIRST_MEMBERS))
         self.of_samples = np.zeros((5, n))
         self._make_buffers(self.of_samples, np.zeros(p), np.zeros(p, np.int64))
-        self.counts = np.zeros(driver.COUNTS, np.int64)
-        self.levels = np.zeros(driver.LEVELS)
-        driver.begin(*self._parts, self.span, self.buffers, self.counts, self.levels)
+        self.counts = np.zeros(state.COUNTS, np.int64)
+        self.levels = np.zeros(state.LEVELS)
+        driver.begin(self._state)
         if holds_all:
             self.slots.feature[:] = self.slots.slot_of[:] = np.arange(p)
             self.slots.slope[:] = self.buffers.estimate
-            self.counts[driver.SLOTS] = p
+            self.counts[state.SLOTS] = p
 
     @property
-    def _parts(self) -> tuple[Any, ...]:
-        return self.store, self.phi, self.terms, self.slots
+    def _state(self) -> State:
+        return State(
+            self.store,
+            self.phi,
+            self.terms,
+            self.slots,
+            self.quadratic,
+            self.span,
+            self.buffers,
+            self.counts,
+            self.levels,
+        )
 
     def _make_slots(self, capacity: int, members: int) -> None:
         n, p = self.terms.signs.size, self.terms.norms.size
@@ -154,7 +164,7 @@ class Engine:
             before = getattr(old, name)
             getattr(self.slots, name)[: len(before)] = before
         self._make_buffers(self.of_samples, self.buffers.estimate, self.buffers.unsure)
-        self.counts[driver.MEMBERS] = self.counts[driver.KEPT] = 0
+        self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
 
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
@@ -172,22 +182,11 @@ class Engine:
         found = _blank(l1, l2, FIRST_ENTRIES * l1.size)
         first, started = 0, clock()
         while first < l1.size:
-            first, code = driver.advance(
-                *self._parts,
-                self.quadratic,
-                self.span,
-                self.buffers,
-                found,
-                first,
-                l1.size,
-                self.tol,
-                self.counts,
-                self.levels,
-            )
-            if code == driver.ROOM:
+            first, code = driver.advance(self._state, found, first, l1.size, self.tol)
+            if code == state.ROOM:
                 self._enlarge()
                 found = _enlarged(found)
-            elif code == driver.GAVE_UP:
+            elif code == state.GAVE_UP:
                 break
         seconds = (clock() - started) / max(first, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))
@@ -197,18 +196,10 @@ class Engine:
         """Continue from a solution that was found elsewhere."""
         index = np.flatnonzero(point.coef[:, 0])
         absent = np.count_nonzero(self.slots.slot_of[index] < 0)
-        while self.counts[driver.SLOTS] + absent > self.slots.feature.size:
+        while self.counts[state.SLOTS] + absent > self.slots.feature.size:
             self._enlarge()
-        driver.restart(
-            *self._parts,
-            self.buffers,
-            index,
-            point.coef[index, 0],
-            float(point.intercept[0]),
-            strength,
-            self.counts,
-            self.levels,
-        )
+        values, intercept = point.coef[index, 0], float(point.intercept[0])
+        driver.restart(self._state, index, values, intercept, strength)
 
     def _solution(self, found: Strengths, k: int, seconds: float) -> Solution:
         coef = np.zeros((self.terms.norms.size, 1))

@@ -61,7 +61,8 @@ class MarginSum(Loss):
             return None
         weights, live = self.weights[:, 0], self.weights[:, 0] > 0
         bend = 1.0 / self.phi.smoothness  # zero for the hinge
-        bends = np.divide(bend, weights, out=np.zeros_like(weights), where=live)
+        with np.errstate(over="ignore"):  # of a weight that is as good as none
+            bends = np.divide(bend, weights, out=np.zeros_like(weights), where=live)
         caps = np.where(live, weights, 0.0)
         if np.isfinite(self.phi.dual_bound):
             caps = caps * self.phi.dual_bound

@@ -1,0 +1,136 @@
+"""The quadratic model of the objective: its members and its Hessian."""
+
+from __future__ import annotations
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import stores
+from proxmargin.compiled.paths.state import (
+    INTERCEPT,
+    KEPT,
+    LARGEST,
+    MEMBERS,
+    MODELS,
+    READ,
+    SHARE,
+    SLOTS,
+    TOTAL,
+)
+
+__all__ = ["append", "form", "newcomers"]
+
+KEPT_SLOPE = 0.95  # of the rule: slots below it are left out of a new model
+FEW = 512  # features up to which models hold more
+KEPT_OF_FEW = 0.6
+LEAST_SHARE = 1e-3  # of the majoriser where the loss is flat: below it none
+
+
+@njit(cache=True, nogil=True)
+def form(state, rule, far):  # type: ignore[no-untyped-def]
+    """A new model of the slots that count; whether there is room for them.
+
+    Parameters
+    ----------
+    far : float
+        Relative violation of optimality: the most that the majoriser counts where the loss is flat.
+    """
+    slots, quadratic, buffers = state.slots, state.quadratic, state.buffers
+    counts, levels = state.counts, state.levels
+    m = _chosen(state, rule)
+    if m < 0:
+        return False
+    total = _bent(state, far)
+    levels[TOTAL] = total if state.terms.free else 0.0
+    stores.gram(
+        state.store,
+        slots,
+        buffers.members,
+        m,
+        buffers.bends,
+        levels[TOTAL],
+        state.terms.inverse,
+        quadratic.hessian,
+    )
+    levels[READ] += m * m / slots.slot_of.size
+    levels[LARGEST] = 0.0
+    for x in range(m):
+        levels[LARGEST] = max(levels[LARGEST], quadratic.hessian[x, x])
+    counts[MEMBERS] = m
+    counts[MODELS] += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _chosen(state, rule):  # type: ignore[no-untyped-def]
+    """Choose the members; their number, -1 if there is no room for them."""
+    terms, slots, members, counts = state.terms, state.slots, state.buffers.members, state.counts
+    for x in range(counts[MEMBERS]):
+        slots.place[members[x]] = -1
+    counts[MEMBERS] = counts[KEPT] = 0
+    least = rule * (KEPT_OF_FEW if terms.norms.size <= FEW else KEPT_SLOPE)
+    m = 0
+    for s in range(counts[SLOTS]):
+        if slots.coef[s] != 0.0 or abs(slots.slope[s]) >= least * terms.factor[slots.feature[s]]:
+            if m == members.size:
+                return -1
+            members[m] = s
+            m += 1
+    for x in range(m):
+        slots.place[members[x]] = x
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _bent(state, far):  # type: ignore[no-untyped-def]
+    """The curvatures of the samples in the model, and their sum."""
+    terms, buffers, levels = state.terms, state.buffers, state.levels
+    share = min(levels[SHARE], far)
+    if not terms.jumps or share < LEAST_SHARE:
+        share = 0.0
+    total = 0.0
+    for i in range(buffers.bends.size):
+        bend = buffers.curved[i]
+        if bend == 0.0 and share > 0.0 and terms.weights[i] > 0.0:
+            t = terms.signs[i] * (buffers.scores[i] + levels[INTERCEPT])
+            bend = terms.weights[i] * share * state.phi.majorant(t)
+        buffers.bends[i] = bend
+        total += bend
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _has_come(state, s, rule):  # type: ignore[no-untyped-def]
+    """Whether a slot outside of the model has come to count."""
+    slots = state.slots
+    own = rule * state.terms.factor[slots.feature[s]]
+    return slots.place[s] < 0 and (slots.coef[s] != 0.0 or abs(slots.slope[s]) >= own)
+
+
+@njit(cache=True, nogil=True)
+def newcomers(state, rule):  # type: ignore[no-untyped-def]
+    """How many slots outside of the model have come to count."""
+    count = 0
+    for s in range(state.counts[SLOTS]):
+        if _has_come(state, s, rule):
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def append(state, rule):  # type: ignore[no-untyped-def]
+    """Newcomers as further members of the model."""
+    slots, buffers, counts = state.slots, state.buffers, state.counts
+    for s in range(counts[SLOTS]):
+        if _has_come(state, s, rule):
+            m = counts[MEMBERS]
+            buffers.members[m], slots.place[s] = s, m
+            counts[MEMBERS] = m + 1
+            stores.cross(
+                state.store,
+                slots,
+                buffers.members,
+                m + 1,
+                buffers.bends,
+                state.levels[TOTAL],
+                state.terms.inverse,
+                state.quadratic.hessian,
+            )

@@ -1,0 +1,172 @@
+"""What a path under way consists of: the problem, the working arrays, the solutions so far."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["Buffers", "Goal", "State", "Strengths", "Terms"]
+
+# how a call ends
+DONE = 0
+ROOM = 1  # arrays are too small
+GAVE_UP = 2  # the tolerance was not met
+# places in the array of integers that is kept between calls
+SLOTS = 0  # features that have one
+MEMBERS = 1  # of the quadratic model
+KEPT = 2  # rows of its factor
+REFERENCES = 3  # of the span
+PASSES = 4  # over all of the data
+STEPS = 5  # of Newton's method
+MODELS = 6  # quadratic models formed
+COUNTS = 7
+# places in the same of numbers
+INTERCEPT = 0  # of the centred columns
+BEFORE = 1  # the l1 strength before this one
+TOTAL = 2  # sum of the curvatures in the quadratic model; 0 without intercept
+SHARE = 3  # weight of the majoriser where the loss is flat
+LARGEST = 4  # diagonal entry of the Hessian
+READ = 5  # passes, those over columns in shares
+LEVELS = 6
+
+
+class Terms(NamedTuple):
+    """What a problem is made of, besides its features.
+
+    Attributes
+    ----------
+    signs, weights : (n_samples,)
+    centre, inverse : (n_features,)
+        Of the features as the problem has them: ``(x_j - centre_j) inverse_j``.
+    norms, bounds : (n_features,)
+        Of the columns times ``inverse``, not centred: their Euclidean norms, rounded up; and the
+        largest entries of the features as the problem has them.
+    factor, lower, upper : (n_features,)
+        Of the penalty.
+    free : bool
+        The intercept is.
+    jumps : bool
+        The curvature of the loss is not continuous.
+    spans : bool
+        Features are proven inactive by spans; otherwise all are read at every strength.
+    """
+
+    signs: Any
+    weights: Any
+    centre: Any
+    inverse: Any
+    norms: Any
+    bounds: Any
+    factor: Any
+    lower: Any
+    upper: Any
+    free: bool
+    jumps: bool
+    spans: bool
+
+
+class Buffers(NamedTuple):
+    """Vectors over samples, features and members of the quadratic model.
+
+    Attributes
+    ----------
+    scores, theta, curved : (n_samples,)
+        Scores without intercept; the dual point and the curvatures there.
+    bends : (n_samples,)
+        The curvatures in the quadratic model.
+    moved : (n_samples,)
+        The change of the scores by the last step.
+    estimate : (n_features,)
+        Inner products with the dual point, as far as they are known.
+    unsure : (n_features,) integers
+        Features that are to be looked at.
+    members : (members,) integers
+        The slots in the quadratic model.
+    lift, slope, start, move : (members,)
+        What is added to the diagonal of the Hessian; the gradient; where the step starts; the step.
+    net : Net
+        Of the members.
+    """
+
+    scores: Any
+    theta: Any
+    curved: Any
+    bends: Any
+    moved: Any
+    estimate: Any
+    unsure: Any
+    members: Any
+    lift: Any
+    slope: Any
+    start: Any
+    move: Any
+    net: Any
+
+
+class Strengths(NamedTuple):
+    """Strengths, and what was found for each.
+
+    Attributes
+    ----------
+    l1, l2 : (n_strengths,)
+    indptr : (n_strengths + 1,), indices, values : (capacity,)
+        Coefficients, compressed by strengths.
+    intercepts, gaps, objectives, violations, passes, steps : (n_strengths,)
+    """
+
+    l1: Any
+    l2: Any
+    indptr: Any
+    indices: Any
+    values: Any
+    intercepts: Any
+    gaps: Any
+    objectives: Any
+    violations: Any
+    passes: Any
+    steps: Any
+
+
+class State(NamedTuple):
+    """A path under way.
+
+    Attributes
+    ----------
+    store : Dense or Compressed
+    phi : scalars of the loss
+    terms : Terms
+    slots : Slots
+    quadratic : Quadratic
+    span : Span
+    buffers : Buffers
+    counts : (COUNTS,) integers
+    levels : (LEVELS,)
+    """
+
+    store: Any
+    phi: Any
+    terms: Any
+    slots: Any
+    quadratic: Any
+    span: Any
+    buffers: Any
+    counts: Any
+    levels: Any
+
+
+class Goal(NamedTuple):
+    """What a strength asks for.
+
+    Attributes
+    ----------
+    l1, l2 : float
+        Strengths of the features with the largest factor.
+    rule : float
+        The slope, over its factor, from which a feature belongs to the model.
+    tol : float
+        Relative duality gap.
+    """
+
+    l1: float
+    l2: float
+    rule: float
+    tol: float

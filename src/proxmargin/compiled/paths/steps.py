@@ -1,0 +1,171 @@
+"""A step to the minimum of the quadratic model, and how much of it is taken."""
+
+from __future__ import annotations
+
+import math
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import stores
+from proxmargin.compiled.paths.model import LEAST_SHARE
+from proxmargin.compiled.paths.quadratic import quadratic_minimum
+from proxmargin.compiled.paths.state import (
+    INTERCEPT,
+    KEPT,
+    LARGEST,
+    MEMBERS,
+    SHARE,
+    STEPS,
+    TOTAL,
+)
+from proxmargin.compiled.solvers.nets import Net
+from proxmargin.compiled.solvers.newton import exact_step
+
+__all__ = ["halve", "step"]
+
+FORCING = 0.05  # of the violation: accuracy of the model's minimum
+FINE_FORCING = 1e-3  # of the tolerance, in units of the l1 strength
+DAMPING = 1e-10  # of the largest diagonal entry
+NEAR_ZERO = 1e-9  # of its move: a coefficient so near to zero is zero
+# losses whose curvature jumps
+FAR_DAMPING = 1e-4  # times the relative violation
+LONG_STEP = 0.5  # a step after which the weight of the majoriser falls
+SHORT_STEP = 0.1  # and one after which it rises
+SEARCH_TOLERANCE = 0.3
+SEARCH_STEPS = 60
+
+
+@njit(cache=True, nogil=True)
+def step(state, goal, worst, slope):  # type: ignore[no-untyped-def]
+    """Step to the minimum of the model; the change of the intercept.
+
+    Parameters
+    ----------
+    worst : float
+        The largest violation of optimality.
+    slope : float
+        Of minus the loss, in the intercept.
+    """
+    buffers, counts, levels = state.buffers, state.counts, state.levels
+    m = counts[MEMBERS]
+    _pose(state, goal, worst)
+    net = buffers.net
+    counts[KEPT] = quadratic_minimum(
+        state.quadratic,
+        buffers.lift[:m],
+        buffers.slope[:m],
+        buffers.move[:m],
+        Net(net.l1[:m], net.l2[:m], net.lower[:m], net.upper[:m]),
+        max(FORCING * worst, FINE_FORCING * goal.tol * goal.l1),
+        counts[KEPT],
+    )
+    turn = slope / levels[TOTAL] if levels[TOTAL] > 0.0 else 0.0
+    for x in range(m):
+        buffers.move[x] -= buffers.start[x]
+        if buffers.move[x] != 0.0 and levels[TOTAL] > 0.0:
+            turn -= state.slots.average[x] * buffers.move[x]
+    stores.combine(
+        state.store,
+        state.slots,
+        buffers.members,
+        m,
+        buffers.move,
+        state.terms.inverse,
+        buffers.moved,
+    )
+    counts[STEPS] += 1
+    return _taken(state, _searched(state, turn) if state.terms.jumps else 1.0, turn)
+
+
+@njit(cache=True, nogil=True)
+def _pose(state, goal, worst):  # type: ignore[no-untyped-def]
+    """The model's slope and penalties at the coefficients; a new lift makes its factor void."""
+    terms, slots, buffers, counts = state.terms, state.slots, state.buffers, state.counts
+    net = buffers.net
+    damping = DAMPING
+    if terms.jumps:
+        damping = FAR_DAMPING * min(1.0, worst / goal.l1) + 10.0 * DAMPING
+    damping *= state.levels[LARGEST]
+    for x in range(counts[MEMBERS]):
+        s = buffers.members[x]
+        j = slots.feature[s]
+        ridge = goal.l2 * terms.factor[j]
+        if buffers.lift[x] != ridge + damping:
+            counts[KEPT] = 0
+        buffers.lift[x] = ridge + damping
+        buffers.start[x] = buffers.move[x] = slots.coef[s]
+        buffers.slope[x] = ridge * slots.coef[s] - slots.slope[s]
+        net.l1[x], net.l2[x] = goal.l1 * terms.factor[j], ridge
+        net.lower[x], net.upper[x] = terms.lower[j], terms.upper[j]
+
+
+@njit(cache=True, nogil=True)
+def _taken(state, length, turn):  # type: ignore[no-untyped-def]
+    """Move coefficients, scores and intercept; the move of the latter."""
+    slots, buffers = state.slots, state.buffers
+    for x in range(state.counts[MEMBERS]):
+        if buffers.move[x] != 0.0:
+            s, move = buffers.members[x], length * buffers.move[x]
+            end = buffers.start[x] + move
+            slots.coef[s] = 0.0 if abs(end) <= NEAR_ZERO * abs(move) else end
+            buffers.move[x] = slots.coef[s] - buffers.start[x]
+    for i in range(buffers.moved.size):
+        buffers.moved[i] *= length
+        buffers.scores[i] += buffers.moved[i]
+    turn *= length
+    state.levels[INTERCEPT] += turn
+    return turn
+
+
+@njit(cache=True, nogil=True)
+def halve(state, turn):  # type: ignore[no-untyped-def]
+    """Take back half of the last step; what is left of the intercept's."""
+    slots, buffers = state.slots, state.buffers
+    for i in range(buffers.moved.size):
+        buffers.moved[i] *= 0.5
+        buffers.scores[i] -= buffers.moved[i]
+    for x in range(state.counts[MEMBERS]):
+        buffers.move[x] *= 0.5
+        if buffers.move[x] != 0.0:
+            slots.coef[buffers.members[x]] -= buffers.move[x]
+    turn *= 0.5
+    state.levels[INTERCEPT] -= turn
+    return turn
+
+
+@njit(cache=True, nogil=True)
+def _searched(state, turn):  # type: ignore[no-untyped-def]
+    """An exact line search, and the weight of the majoriser that its result suggests."""
+    terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
+    length = exact_step(
+        state.phi,
+        buffers.scores + levels[INTERCEPT],
+        buffers.moved + turn,
+        terms.signs,
+        terms.weights,
+        buffers.start[:m],
+        buffers.move[:m],
+        buffers.net.l1[:m],
+        buffers.net.l2[:m],
+        0.0,
+        0.0,
+        SEARCH_TOLERANCE,
+        SEARCH_STEPS,
+    )
+    share = levels[SHARE]
+    if length >= LONG_STEP:
+        levels[SHARE] = SEARCH_TOLERANCE * share
+    elif length < SHORT_STEP:
+        levels[SHARE] = min(1.0, 3.0 * max(share, 3.0 * LEAST_SHARE))
+    return min(length, _room(buffers, m))
+
+
+@njit(cache=True, nogil=True)
+def _room(buffers, m):  # type: ignore[no-untyped-def]
+    """How often the step can be taken between the bounds."""
+    room = math.inf
+    for x in range(m):
+        move = buffers.move[x]
+        bound = buffers.net.upper[x] if move > 0.0 else buffers.net.lower[x]
+        if move != 0.0 and abs(bound) < math.inf:
+            room = min(room, (bound - buffers.start[x]) / move)
+    return max(room, 0.0)
