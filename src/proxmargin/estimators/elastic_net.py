@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs import Design, StandardizedDesign
-from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
+from proxmargin.estimators.base import ALL, Assembly, Features, MarginEstimator, margin_sums
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,
@@ -19,10 +19,10 @@ from proxmargin.estimators.documented import (
 from proxmargin.estimators.factors import checked_bounds, checked_factors, scaled_bounds
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
-from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
+from proxmargin.problem import Point
 
 __all__ = [
     "BINARY",
@@ -125,11 +125,15 @@ class ElasticNetEstimator(MarginEstimator):
                 f"{targets.codes.size} samples"
             )
 
-    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
+    def _published(
+        self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
+    ) -> tuple[Array, Array]:
         """A change of scale may have rounded a coefficient beyond its bound."""
-        coef, intercept = super()._published(assembly, solutions)
-        bounds = checked_bounds(self.bounds, coef.shape[1])
-        return coef if bounds is None else np.clip(coef, *bounds), intercept
+        coef, intercept = super()._published(assembly, points, features)
+        bounds = checked_bounds(self.bounds, assembly.scale.size)
+        if bounds is None:
+            return coef, intercept
+        return np.clip(coef, *(side[features] for side in bounds)), intercept
 
 
 @documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)

@@ -8,13 +8,14 @@ solve to the tolerance, which is left to the caller.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.certificate import Certificate
-from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.gap import lower_bound
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths import driver, state
 from proxmargin.compiled.paths.quadratic import Quadratic
@@ -24,7 +25,8 @@ from proxmargin.compiled.paths.stores import Dense, Slots
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
-from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.outcome import Status
+from proxmargin.paths.found import Found
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 
@@ -171,7 +173,7 @@ class Engine:
         entries = self.terms.signs.size * self.terms.norms.size
         return max(1, min(strengths, ENTRIES_PER_CALL // max(entries, 1)))
 
-    def solved(self, l1: Array, l2: Array) -> list[Solution]:
+    def solved(self, l1: Array, l2: Array) -> list[Found]:
         """Solutions of falling strengths; fewer if one could not be solved.
 
         Parameters
@@ -190,7 +192,7 @@ class Engine:
                 break
         seconds = (clock() - started) / max(first, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))
-        return [self._solution(found, k, seconds) for k in range(first)]
+        return self._solutions(found, first, seconds)
 
     def go_on_from(self, point: Point, strength: float) -> None:
         """Continue from a solution that was found elsewhere."""
@@ -201,37 +203,50 @@ class Engine:
         values, intercept = point.coef[index, 0], float(point.intercept[0])
         driver.restart(self._state, index, values, intercept, strength)
 
-    def _solution(self, found: Strengths, k: int, seconds: float) -> Solution:
-        coef = np.zeros((self.terms.norms.size, 1))
-        part = slice(found.indptr[k], found.indptr[k + 1])
-        coef[found.indices[part], 0] = found.values[part]
-        point = Point(coef, found.intercepts[k : k + 1].copy())
-        gap = Gap(
-            point=point,
-            primal=float(found.objectives[k]),
-            gap=float(found.gaps[k]),
-            kkt_residual=float(found.violations[k]),
-            violations=np.zeros(0),
-            dual_point=np.zeros((0, 1)),
-            negligible=self.problem.negligible,
-            rounding=0.0,
-            is_refined=False,
-        )
-        certificate = Certificate(
-            primal=gap.primal,
-            dual=gap.dual,
-            gap=gap.gap,
-            relative_gap=gap.relative_gap,
-            kkt_residual=gap.kkt_residual,
-            converged=True,
-            stop_reason=Status.CONVERGED.value,
-            n_iter=int(found.steps[k]),
-            n_passes=float(found.passes[k]),
-            seconds=seconds,
-            solver=NAME,
-            because=BECAUSE,
-        )
-        return Solution(point, gap, Status.CONVERGED, certificate, None)
+    def _solutions(self, found: Strengths, count: int, seconds: float) -> list[Found]:
+        """Of the first strengths."""
+        primal, gap = found.objectives[:count], found.gaps[:count]
+        dual = lower_bound(primal, gap)
+        relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), self.problem.negligible)
+        numbers = (primal, dual, gap, relative, found.violations, found.steps, found.passes)
+        told = np.column_stack([each[:count] for each in numbers]).tolist()
+        ends = pairwise(found.indptr[: count + 1].tolist())
+        return [
+            Found(
+                found.indices[first:last],
+                found.values[first:last, None],
+                found.intercepts[k : k + 1],
+                told[k][0],
+                _certificate(*told[k], seconds=seconds),
+            )
+            for k, (first, last) in enumerate(ends)
+        ]
+
+
+def _certificate(
+    primal: float,
+    dual: float,
+    gap: float,
+    relative_gap: float,
+    violation: float,
+    steps: float,
+    passes: float,
+    seconds: float,
+) -> Certificate:
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative_gap,
+        kkt_residual=violation,
+        converged=True,
+        stop_reason=Status.CONVERGED.value,
+        n_iter=int(steps),
+        n_passes=passes,
+        seconds=seconds,
+        solver=NAME,
+        because=BECAUSE,
+    )
 
 
 def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
