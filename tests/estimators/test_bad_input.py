@@ -399,3 +399,10 @@ def test_weights_as_good_as_none_overflow_nothing() -> None:
         warnings.simplefilter("error", RuntimeWarning)
         model = HuberizedSVC(alpha=1e9).fit(X, y, sample_weight=weights)
     assert model.certificate_.converged
+
+
+def test_a_penalty_as_good_as_none_is_no_path_without_end() -> None:
+    X, y = np.random.default_rng(0).standard_normal((30, 6)), np.arange(30) % 2
+    with pytest.warns(ConvergenceWarning):
+        model = HuberizedSVC(alpha=1e-320).fit(X, y)
+    assert np.isfinite(model.coef_).all()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
@@ -415,6 +416,29 @@ def test_a_fit_that_ends_above_its_budget_proves_no_distance(limit: int) -> None
     assert certificate.gap == np.inf
     optimum = MulticlassSVC("l1", C=None, eta=60.0, standardize=True).fit(X, y).certificate_
     assert certificate.dual <= optimum.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_with_a_limit_of_time_a_fit_that_ends_early_is_within_its_budget(standardize) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = MulticlassSVC("l1", C=None, eta=60.0, standardize=standardize)
+    best = clone(model).fit(X, y).certificate_
+    model.set_params(max_iter=1, time_limit=600.0)
+    with pytest.warns(ConvergenceWarning, match="the budget was met by a mixture"):
+        model.fit(X, y)
+    certificate = model.certificate_
+    assert np.isfinite(certificate.gap)
+    assert certificate.primal - best.primal <= certificate.gap
+    assert certificate.dual <= best.primal * (1 + 1e-12)
+    own = losses("hinge", X @ model.coef_.T + model.intercept_, y)
+    assert own.sum() <= 60.0 * (1 + 1e-8)
+
+
+def test_with_a_limit_of_time_a_budget_below_the_least_loss_is_refused_by_a_bound() -> None:
+    X, y = load_iris(return_X_y=True)
+    y = np.random.default_rng(0).permutation(y)
+    with pytest.raises(ValueError, match=r"eta=5 is less than .* the least is at least"):
+        MulticlassSVC(C=None, eta=5.0, time_limit=60.0).fit(X, y)
 
 
 def test_a_critical_C_of_models_without_one_is_refused_in_words() -> None:

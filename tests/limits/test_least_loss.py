@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.limits.least_loss import least_loss, least_point
+from proxmargin import MulticlassSVC
+from proxmargin.limits.least_loss import enclosed_least, least_loss, least_point
 from proxmargin.losses import LevelSet, Logistic, Multinomial, PairwiseSquaredHinge, TailMean
 from proxmargin.penalties import ElasticNet, Pinned, SumToZero
 from tests.cases import binary_problem
@@ -129,3 +130,20 @@ def test_the_point_of_a_smooth_loss_attains_what_is_told(make: Any, p: int, scal
     assert point is not None
     scores = problem.design.scores(point.coef) + point.intercept
     assert loss.value(scores) <= least * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("share", [0.5, 0.97, 1.2])
+def test_smoothed_losses_enclose_the_least_hinge(free: bool, share: float, rng) -> None:
+    X, y = rng.standard_normal((60, 3)) * [1.0, 100.0, 0.01], rng.integers(0, 3, 60)
+    model = MulticlassSVC(fit_intercept=free)
+    (problem,) = model._assemble(X, y, None).problems
+    least = least_loss(problem)
+    found = enclosed_least(problem, share * least, np.inf)
+    assert found.lower <= least * (1 + 1e-9) <= found.upper * (1 + 2e-9)
+    scores = problem.design.scores(found.point.coef) + found.point.intercept
+    assert problem.loss.value(scores) == pytest.approx(found.upper, rel=1e-9)
+    if share == 0.5:
+        assert found.lower > share * least
+    if share == 1.2:
+        assert found.upper <= share * least

@@ -16,6 +16,7 @@ from proxmargin import (
     SquaredHingeSVC,
     margin_path,
 )
+from proxmargin.designs import SparseDesign
 from proxmargin.paths import engine
 from proxmargin.paths.engine import NAME, Engine
 
@@ -140,3 +141,15 @@ def test_few_passes_over_wide_data() -> None:
     y = np.where(X[:, :3].sum(axis=1) > 0, 1, -1)
     path = margin_path(SparseLogisticRegression(), X, y, n_alphas=50, eps=0.05)
     assert sum(one.n_passes for one in path.certificates) < len(path)
+
+
+def test_a_model_that_would_be_larger_than_the_data_is_left_to_single_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "FIRST_MEMBERS", 4)
+    monkeypatch.setattr(engine, "MODEL_BYTES", 1)
+    monkeypatch.setattr(SparseDesign, "nbytes", 16 * 5**2)
+    path = margin_path(SparseLogisticRegression(tol=1e-8), *wide("CSR"), n_alphas=40, eps=0.05)
+    assert path.certificates[1].solver == NAME != path.certificates[-1].solver
+    assert path.coefs[-1].astype(bool).sum() > 5
+    assert all(one.converged for one in path.certificates)

@@ -53,7 +53,8 @@ def test_alpha_max_of_a_ridge_penalty_is_infinite_and_its_path_still_has_a_grid(
 def test_features_without_any_relation_still_give_a_grid():
     X, y = np.ones((6, 2)), np.array([0, 1] * 3)
     assert alpha_max(HuberizedSVC(standardize=True), X, y) == 0.0
-    grid = alpha_grid(HuberizedSVC(standardize=True), X, y, n_alphas=2, eps=0.1)
+    with pytest.warns(UserWarning, match="no feature with a penalty is related to the labels"):
+        grid = alpha_grid(HuberizedSVC(standardize=True), X, y, n_alphas=2, eps=0.1)
     np.testing.assert_allclose(grid, [1.0, 0.1])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -416,3 +417,36 @@ def test_parameters_are_those_of_the_plain_classifier_but_for_its_strength() -> 
         assert {"alpha", "C", "l1_ratio"}.isdisjoint(kind().get_params())
         assert {"cv", "scoring", "selection", "n_jobs", "eps"} <= set(kind().get_params())
         assert "cv_scores_" in kind.__doc__
+
+
+ROWS = np.arange(60)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([], "cv makes no folds"),
+        ([(ROWS[:40], ROWS[40:] + 1)], "cv: fold 0 has row 60, but X has 60 rows"),
+        ([(ROWS[:40], ROWS[:0])], "cv: fold 0 holds out no rows to judge"),
+        ([(ROWS < 40, ROWS[:50] > 40)], "cv: fold 0 has a mask of 50 rows, but X has 60"),
+    ],
+)
+def test_folds_that_are_none_are_refused_in_words(cv: Any, message: str) -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), ROWS % 2
+    with pytest.raises(ValueError, match=message):
+        SquaredHingeSVCCV(alphas=3, cv=cv).fit(X, y)
+
+
+def test_a_fold_that_holds_out_rows_without_weight_is_refused() -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), ROWS % 2
+    with pytest.raises(ValueError, match="fold 0 holds out no rows with positive sample_weight"):
+        SquaredHingeSVCCV(alphas=3, cv=KFold(3)).fit(X, y, sample_weight=(ROWS >= 20) * 1.0)
+
+
+def test_masks_are_folds() -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), ROWS % 2
+    by_rows, by_masks = (
+        SquaredHingeSVCCV(alphas=3, cv=cv).fit(X, y)
+        for cv in ([(ROWS[20:], ROWS[:20])], [(ROWS >= 20, ROWS < 20)])
+    )
+    np.testing.assert_array_equal(by_rows.cv_scores_, by_masks.cv_scores_)

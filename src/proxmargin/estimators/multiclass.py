@@ -23,7 +23,7 @@ from proxmargin.limits.budgets import (
     budgeted,
     overspent,
 )
-from proxmargin.limits.least_loss import least_point
+from proxmargin.limits.least_loss import enclosed_least, least_point
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report
@@ -39,6 +39,7 @@ from proxmargin.losses import (
 )
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
+from proxmargin.traits import Trait
 
 __all__ = ["MulticlassSVC"]
 
@@ -78,6 +79,7 @@ LOSSES: Mapping[str, Callable[[Targets], Loss]] = {
 }
 SMOOTH = ("squared_hinge", "logistic")
 NETS = ("l1", "l2", "elasticnet")
+LEAST_TIME = 0.5  # share of a time limit, to find a point within a budget
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
@@ -259,6 +261,7 @@ class MulticlassSVC(MarginEstimator):
         if self.eta is None:
             return [solve(problem, None)]
         try:
+            known += _within_reach(problem, limits.deadline)
             return [
                 self._within_budget(
                     problem, at_sufficient_price(problem, solve, self.tol, least_known), known
@@ -266,9 +269,10 @@ class MulticlassSVC(MarginEstimator):
             ]
         except UnattainableError as error:
             least = error.least * assembly.targets.total
+            told = f"at least {least:.5g}" if error.is_bound else f"{least:.8g}"
             raise ValueError(
                 f"eta={float(self.eta):g} is less than the weighted losses can sum to: the least "
-                f"is {least:.8g}"
+                f"is {told}"
             ) from error
 
     def _within_budget(
@@ -317,6 +321,25 @@ class MulticlassSVC(MarginEstimator):
     def _halves(self) -> Array:
         """The scores of two classes for a difference of one."""
         return np.array([-1.0, 1.0]) * (1.0 if self.loss == "lee" else 0.5)
+
+
+def _within_reach(problem: Problem, deadline: float) -> list[Point]:
+    """A point within the budget of a loss that is not smooth, if the time of the fit is limited.
+
+    Without one a fit that ends before its loss meets the budget proves nothing of its penalty.
+
+    Raises
+    ------
+    UnattainableError
+        The budget is below the least loss.
+    """
+    if np.isinf(deadline) or Trait.SMOOTH in problem.level_set.loss.traits:
+        return []
+    budget, now = problem.level_set.budget, clock()
+    found = enclosed_least(problem, budget, now + LEAST_TIME * max(deadline - now, 0.0))
+    if found.lower > budget:
+        raise UnattainableError(budget, found.lower, is_bound=True)
+    return [found.point] if found.point is not None and found.upper <= budget else []
 
 
 def _partition(groups: Any, n_features: int) -> Groups:

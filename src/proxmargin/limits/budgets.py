@@ -32,11 +32,13 @@ class UnattainableError(ValueError):
     ----------
     least : float
         The least loss that was found, in units of the budget.
+    is_bound : bool
+        It is a lower bound only.
     """
 
-    def __init__(self, budget: float, least: float) -> None:
+    def __init__(self, budget: float, least: float, is_bound: bool = False) -> None:
         super().__init__(f"the budget {budget:g} is less than the least loss, {least:.8g}")
-        self.least = least
+        self.least, self.is_bound = least, is_bound
 
 
 def budgeted(problem: Problem, budget: float) -> Problem:

@@ -16,7 +16,7 @@ from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.standardized import StandardizedDesign, standardized
-from proxmargin.losses.base import Array
+from proxmargin.losses.base import Array, Loss
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
 from proxmargin.solvers.programs.hinge_program import HingeProgram
@@ -25,13 +25,14 @@ from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 from proxmargin.traits import Trait
 
-__all__ = ["Least", "least_loss", "least_point"]
+__all__ = ["Enclosure", "Least", "enclosed_least", "least_loss", "least_point"]
 
 Ids = NDArray[np.intp]
 ROW_TOLERANCE = 1e-11  # violation of a row that is not in the program, in units of the margin
 RANK_TOLERANCE = 1e-10  # of the largest eigenvalue of the Gram matrix, below which one is zero
 LBFGS_STEPS = 5000  # at most
 MAX_RELATIVE_ERROR = 3e-5  # of the loss, by |gradient| |point|; else the least loss is unknown
+WIDTHS = (0.3, 0.05, 0.01)  # of smoothed losses in turn, in units of the margin
 MAX_BASIS = 1000  # dimension of the row span up to which an orthonormal basis is computed
 MAX_RANK_SAMPLES = 5000  # up to which linear independence is checked
 
@@ -117,6 +118,53 @@ def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf)
     return Least(least, _with_intercept(replace(problem, loss=loss), coef))
 
 
+class Enclosure(NamedTuple):
+    """Bounds of the infimum of a loss, and a point that attains the upper one."""
+
+    lower: float
+    upper: float
+    point: Point | None
+
+
+def enclosed_least(problem: Problem, enough: float, deadline: float) -> Enclosure:
+    """Bounds of the infimum of a loss that can be smoothed (`Loss.smoothed`), until one decides.
+
+    By L-BFGS, the loss less and less smooth, until a point has a loss of at most ``enough``, or
+    none can have. Smooth values count as the least where their gradient is small, as in
+    `least_point`.
+    """
+    loss, shares = problem.loss.without_budget, problem.loss.shares
+    design = standardized(problem.design, shares)
+    if not problem.fits_intercept:
+        design = StandardizedDesign(problem.design, np.zeros_like(design.centre), design.scale)
+    lower, upper, best, at, unit = 0.0, np.inf, None, None, 1.0
+    for width in WIDTHS:
+        smooth = loss.smoothed(width)
+        if smooth is None or clock() >= deadline:
+            break
+        own = replace(problem, loss=smooth.loss, design=design)
+        at = None if at is None else at * (unit / smooth.unit)
+        unit = smooth.unit
+        judge = _in_units(loss, unit)
+        found = _descended(own, at, judge, enough, deadline, MAX_RELATIVE_ERROR)
+        at = found.point
+        if found.judged < upper:
+            upper, best = found.judged, unit * found.point
+        if found.is_settled:
+            lower = max(lower, unit * found.value - smooth.slack)
+        if upper <= enough or lower > enough:
+            break
+    if best is None:
+        return Enclosure(lower, upper, None)
+    coef = best[: design.n_features] / design.scale[:, None]
+    intercept = best[design.n_features :].sum(axis=0) - design.centre @ coef
+    return Enclosure(lower, upper, Point(coef, intercept))
+
+
+def _in_units(loss: Loss, unit: float) -> Callable[[Array], float]:
+    return lambda scores: loss.value(unit * scores)
+
+
 def _with_intercept(problem: Problem, coef: Array) -> Point:
     """Coefficients that the penalty allows, with their best intercept."""
     nothing = problem.null_point().intercept
@@ -164,35 +212,91 @@ class _EnoughError(Exception):
     """The loss has reached the asked value, or the deadline has passed."""
 
 
+class _SettledError(Exception):
+    """The gradient is small enough."""
+
+
 def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[float, Array | None]:
     """By L-BFGS from the null model, with its point; zero if the remaining gradient is large."""
+    found = _descended(problem, None, problem.loss.value, enough, deadline)
+    if found.judged <= enough or found.is_settled:
+        return found.judged, found.point[: problem.design.n_features]
+    return 0.0, None
+
+
+class _Descent(NamedTuple):
+    """Where L-BFGS ended.
+
+    Attributes
+    ----------
+    point : (n_features + 1, n_outputs)
+        Of all that it met the one that is judged best; without the last row where the intercept is
+        none.
+    judged, value : float
+        What it is judged, and the least loss.
+    is_settled : bool
+        The gradient there is small.
+    """
+
+    point: Array
+    judged: float
+    value: float
+    is_settled: bool
+
+
+def _descended(
+    problem: Problem,
+    start: Array | None,
+    judge: Callable[[Array], float],
+    enough: float,
+    deadline: float,
+    accuracy: float = 0.0,
+) -> _Descent:
+    """A smooth loss minimised until a point is judged ``enough``.
+
+    Or until ``|gradient| (1 + |point|)`` is within the relative accuracy of the loss.
+    """
     design, null = problem.design, problem.null_point()
-    shape = design.n_features, null.intercept.size
     free = int(problem.fits_intercept)
-    least, best = np.inf, np.zeros(shape)
+    shape = design.n_features + free, null.intercept.size
+    if start is None:
+        start = np.vstack([np.zeros((design.n_features, shape[1])), *([null.intercept] * free)])
+    best, judged, value = start, np.inf, np.inf
 
     def loss_and_gradient(flat: Array) -> tuple[float, Array]:
-        nonlocal least, best
-        point = flat.reshape(shape[0] + free, shape[1])
-        coef, intercept = point[: shape[0]], point[shape[0] :]
-        value, dual = problem.loss.value_and_gradient(design.scores(coef) + intercept.sum(axis=0))
-        if value < least:
-            least, best = value, coef.copy()
-        if least <= enough or clock() >= deadline:
+        nonlocal best, judged, value
+        point = flat.reshape(shape)
+        coef, intercept = point[: design.n_features], point[design.n_features :]
+        scores = design.scores(coef) + intercept.sum(axis=0)
+        here, dual = problem.loss.value_and_gradient(scores)
+        seen = judge(scores)
+        value = min(value, here)
+        if seen < judged:
+            judged, best = seen, point.copy()
+        if judged <= enough or clock() >= deadline:
             raise _EnoughError
         slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if free else [])]
-        return value, np.vstack(slopes).ravel()
+        slope = np.vstack(slopes).ravel()
+        if _error(slope, flat) <= accuracy * here:
+            raise _SettledError
+        return here, slope
 
-    start = np.vstack([np.zeros(shape), *([null.intercept] if free else [])])
     limits: Any = {"maxiter": LBFGS_STEPS, "maxfun": 2 * LBFGS_STEPS, "ftol": 0.0, "gtol": 1e-14}
     try:
         found = minimize(
             loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits
         )
     except _EnoughError:
-        return (least, best) if least <= enough else (0.0, None)
-    left = float(np.linalg.norm(found.jac)) * (1.0 + float(np.linalg.norm(found.x)))
-    return (least, best) if left <= MAX_RELATIVE_ERROR * least else (0.0, None)
+        return _Descent(best, judged, value, False)
+    except _SettledError:
+        return _Descent(best, judged, value, True)
+    settled = _error(found.jac, found.x) <= MAX_RELATIVE_ERROR * value
+    return _Descent(best, judged, value, settled)
+
+
+def _error(slope: Array, point: Array) -> float:
+    """By how much a smooth loss may be above its infimum, roughly."""
+    return float(np.linalg.norm(slope)) * (1.0 + float(np.linalg.norm(point)))
 
 
 def _are_independent(problem: Problem) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,17 @@ from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rounding import weighed
 from proxmargin.traits import Trait
 
-__all__ = ["Array", "Loss"]
+__all__ = ["Array", "Loss", "Smoothed"]
 
 Array = NDArray[np.float64]
+
+
+class Smoothed(NamedTuple):
+    """A smooth loss F with ``unit F(Z / unit) - slack <= L(Z) <= unit F(Z / unit)``."""
+
+    loss: Loss
+    unit: float
+    slack: float
 
 
 class Loss(ABC):
@@ -152,6 +161,10 @@ class Loss(ABC):
     def without_budget(self) -> Loss:
         """The loss itself, of a loss within a budget."""
         return self
+
+    def smoothed(self, width: float) -> Smoothed | None:
+        """A smooth loss close to this one, where one is known."""
+        return None
 
     @property
     def unshifted(self) -> Loss:

@@ -40,6 +40,7 @@ REFERENCES = 16  # dual points whose products with all features are kept
 FEW_FEATURES = 2000  # of sparse data, up to which all are read at every strength
 FIRST_SLOTS = 256  # features that may enter the model, at first
 FIRST_MEMBERS = 128  # of them in a quadratic model, at first
+MODEL_BYTES = 2**26  # that a quadratic model may take, or as much as the data
 ENTRIES_PER_CALL = 20_000_000  # of the data, times strengths: a fraction of a second
 FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
@@ -103,9 +104,11 @@ class Engine:
             rest=np.empty(n),
         )
         holds_all = dense and not self.caches
-        self._make_slots(p if holds_all else min(p, FIRST_SLOTS), min(p, FIRST_MEMBERS))
+        bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
+        self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
+        self._make_slots(p if holds_all else min(p, FIRST_SLOTS))
         self.of_samples = np.zeros((5, n))
-        self._make_buffers(self.of_samples, np.zeros(p), np.zeros(p, np.int64))
+        self._make_model(min(p, FIRST_MEMBERS), np.zeros(p), np.zeros(p, np.int64))
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
         driver.begin(self._state)
@@ -128,20 +131,28 @@ class Engine:
             self.levels,
         )
 
-    def _make_slots(self, capacity: int, members: int) -> None:
-        n, p = self.terms.signs.size, self.terms.norms.size
-        width = n if self.caches else 0
+    @property
+    def _width(self) -> int:
+        """Entries that are kept of a feature with a slot."""
+        return self.terms.signs.size if self.caches else 0
+
+    def _make_slots(self, capacity: int) -> None:
         self.slots = Slots(
             feature=np.zeros(capacity, np.int64),
-            slot_of=np.full(p, -1, np.int64),
+            slot_of=np.full(self.terms.norms.size, -1, np.int64),
             coef=np.zeros(capacity),
             slope=np.zeros(capacity),
             mean=np.zeros(capacity),
             place=np.full(capacity, -1, np.int64),
-            cache=np.empty((capacity, width)),
-            rows=np.empty((members, width)),
-            average=np.zeros(members),
+            cache=np.empty((capacity, self._width)),
+            rows=np.empty((0, self._width)),
+            average=np.zeros(0),
         )
+
+    def _make_model(self, members: int, estimate: Array, unsure: Any) -> None:
+        """Room for a quadratic model, which is formed anew."""
+        rows = np.empty((members, self._width))
+        self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
         self.quadratic = Quadratic(
             hessian=np.empty((members, members)),
             factor=np.empty((members, members)),
@@ -150,27 +161,32 @@ class Engine:
             direction=np.zeros(members),
             right=np.zeros(members),
         )
+        lift, slope, start, move, *net = np.zeros((8, members))
+        of_members = (np.zeros(members, np.int64), lift, slope, start, move, Net(*net))
+        self.buffers = Buffers(*(*self.of_samples, estimate, unsure, *of_members))
 
-    def _make_buffers(self, of_samples: Array, estimate: Array, unsure: Any) -> None:
-        """Vectors over samples and features, and new ones over members of the model."""
-        lift, slope, start, move, *net = np.zeros((8, self.slots.average.size))
-        members = np.zeros(lift.size, np.int64)
-        of_members = (members, lift, slope, start, move, Net(*net))
-        self.buffers = Buffers(*(*of_samples, estimate, unsure, *of_members))
-
-    def _enlarge(self) -> None:
-        """Room for twice as many slots and members; the quadratic model is formed anew."""
-        p, old = self.terms.norms.size, self.slots
-        self._make_slots(min(2 * old.feature.size, p), min(2 * old.average.size, p))
-        for name in ("feature", "slot_of", "coef", "slope", "mean", "cache"):
+    def _add_slots(self) -> None:
+        """Room for twice as many slots."""
+        old = self.slots
+        self._make_slots(min(2 * old.feature.size, self.terms.norms.size))
+        for name in ("feature", "slot_of", "coef", "slope", "mean", "place", "cache"):
             before = getattr(old, name)
             getattr(self.slots, name)[: len(before)] = before
-        self._make_buffers(self.of_samples, self.buffers.estimate, self.buffers.unsure)
+        self.slots = self.slots._replace(rows=old.rows, average=old.average)
+
+    def _add_members(self) -> bool:
+        """Room for twice as many members; whether so large a model may be."""
+        members = min(2 * self.slots.average.size, self.most_members)
+        if members == self.slots.average.size:
+            return False
+        self.slots.place[:] = -1
         self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
+        self._make_model(members, self.buffers.estimate, self.buffers.unsure)
+        return True
 
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
-        entries = self.terms.signs.size * self.terms.norms.size
+        entries = self.problem.design.stored.base.nbytes // 8
         return max(1, min(strengths, ENTRIES_PER_CALL // max(entries, 1)))
 
     def solved(self, l1: Array, l2: Array) -> list[Found]:
@@ -181,14 +197,16 @@ class Engine:
         l1, l2 : (n_strengths,)
             Of the features with the largest factor.
         """
-        found = _blank(l1, l2, FIRST_ENTRIES * l1.size)
+        entries = max(FIRST_ENTRIES, 2 * np.count_nonzero(self.slots.coef))
+        found = _blank(l1, l2, entries * l1.size)
         first, started = 0, clock()
         while first < l1.size:
             first, code = driver.advance(self._state, found, first, l1.size, self.tol)
-            if code == state.ROOM:
-                self._enlarge()
+            if code == state.NO_SLOT:
+                self._add_slots()
+            elif code == state.NO_ENTRY:
                 found = _enlarged(found)
-            elif code == state.GAVE_UP:
+            elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
                 break
         seconds = (clock() - started) / max(first, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))
@@ -199,7 +217,7 @@ class Engine:
         index = np.flatnonzero(point.coef[:, 0])
         absent = np.count_nonzero(self.slots.slot_of[index] < 0)
         while self.counts[state.SLOTS] + absent > self.slots.feature.size:
-            self._enlarge()
+            self._add_slots()
         values, intercept = point.coef[index, 0], float(point.intercept[0])
         driver.restart(self._state, index, values, intercept, strength)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
+from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.critical import critical_strength
@@ -113,7 +115,15 @@ def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> A
     start = critical / (share or RIDGE_L1_RATIO) if critical > 0 else 1.0
     # C = 1 / (total weight * alpha), with a ridge alone over twice as many decades
     last = eps if exact else eps**2
-    return strength.of_alpha(np.geomspace(start, last * start, count), total)
+    grid = strength.of_alpha(np.geomspace(start, last * start, count), total)
+    if critical == 0:
+        warnings.warn(
+            "no feature with a penalty is related to the labels: their coefficients are zero for "
+            f"every {strength.name}, and the grid starts at {grid[0]:g}",
+            UserWarning,
+            stacklevel=users_level(),
+        )
+    return grid
 
 
 def unfitted(estimator: Estimator) -> Estimator:

@@ -43,8 +43,11 @@ class Strength:
 
     def checked(self, values: ArrayLike) -> Array:
         """The values as an array; raises ValueError where a model could not have them."""
-        grid = np.array(values, dtype=np.float64)
         least = ">= 0" if self.falls else "> 0"
+        try:
+            grid = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            grid = np.empty(0)
         good = np.isfinite(grid) & (grid >= 0 if self.falls else grid > 0)
         if grid.ndim != 1 or grid.size == 0 or not np.all(good):
             raise ValueError(

@@ -44,7 +44,16 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.choice import CHOICES, standard_errors
-from proxmargin.selection.folds import Data, Fold, Judged, Plan, judged, kernel_models, path_models
+from proxmargin.selection.folds import (
+    Data,
+    Fold,
+    Judged,
+    Plan,
+    folds_of,
+    judged,
+    kernel_models,
+    path_models,
+)
 from proxmargin.selection.parameters import constructor
 from proxmargin.selection.scoring import Asked, judge_of
 
@@ -270,7 +279,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _folds(self, data: Data, arguments: Mapping[str, Any]) -> list[Fold]:
         splitter = check_cv(self.cv, data.labels, classifier=True)
         splits = splitter.split(data.X, data.labels, **arguments)
-        return [Fold(number, train, test) for number, (train, test) in enumerate(splits)]
+        return folds_of(splits, data)
 
     # -- metadata ---------------------------------------------------------------------------
 

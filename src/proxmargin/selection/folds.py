@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,16 @@ from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.selection.scoring import HeldOut, Judge, Models
 
-__all__ = ["Data", "Fold", "Judged", "Plan", "judged", "kernel_models", "path_models"]
+__all__ = [
+    "Data",
+    "Fold",
+    "Judged",
+    "Plan",
+    "folds_of",
+    "judged",
+    "kernel_models",
+    "path_models",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -96,6 +105,38 @@ class Data:
                 "choose fewer folds, or stratified ones"
             )
         return Targets.encode(self.labels, weights, class_weight)
+
+
+def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
+    """Those that a splitter makes, of row numbers or masks.
+
+    Raises
+    ------
+    ValueError
+        There are none; or one has rows that the data have not, or nothing to judge models by.
+    """
+    count = data.targets.codes.size
+    folds = [
+        Fold(k, *(_row_numbers(k, part, count) for part in parts)) for k, parts in enumerate(splits)
+    ]
+    if not folds:
+        raise ValueError("cv makes no folds: it is to make at least one")
+    weights = np.ones(count) if data.sample_weight is None else data.sample_weight
+    for fold in folds:
+        if not np.any(weights[fold.test]):
+            what = "with positive sample_weight " if fold.test.size else ""
+            raise ValueError(f"cv: fold {fold.number} holds out no rows {what}to judge models by")
+    return folds
+
+
+def _row_numbers(fold: int, part: Any, count: int) -> Index:
+    given = np.asarray(part)
+    rows = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.intp)
+    beyond = rows[(rows < -count) | (rows >= count)]
+    if beyond.size or (given.dtype == np.bool_ and given.size != count):
+        what = f"row {beyond[0]}" if beyond.size else f"a mask of {given.size} rows"
+        raise ValueError(f"cv: fold {fold} has {what}, but X has {count} rows")
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,10 +25,11 @@ from proxmargin.compiled.paths.state import (
     INTERCEPT,
     KEPT,
     MEMBERS,
+    NO_ENTRY,
+    NO_SLOT,
     PASSES,
     READ,
     REFERENCES,
-    ROOM,
     SHARE,
     SLOTS,
     STEPS,
@@ -130,7 +131,7 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
     asked, steps, reads = tol, counts[STEPS], levels[READ]
     for _ in range(MAX_ROUNDS):
         if counts[SLOTS] + wanted > state.slots.feature.size:
-            return ROOM
+            return NO_SLOT
         for x in range(wanted):
             _enter(state, state.buffers.unsure[x])
         goal = Goal(l1, l2, rule, asked)
@@ -183,7 +184,7 @@ def _written(state, strengths, at):  # type: ignore[no-untyped-def]
     for s in range(state.counts[SLOTS]):
         if slots.coef[s] != 0.0:
             if place == strengths.indices.size:
-                return ROOM
+                return NO_ENTRY
             j = slots.feature[s]
             strengths.indices[place], strengths.values[place] = j, slots.coef[s]
             intercept += (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * slots.coef[s]

@@ -13,7 +13,7 @@ from proxmargin.compiled.paths import model, stores
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths.certified import feature_term, scale_into_domain
 from proxmargin.compiled.paths.passes import lost, settled
-from proxmargin.compiled.paths.state import DONE, INTERCEPT, MEMBERS, READ, ROOM, SLOTS
+from proxmargin.compiled.paths.state import DONE, INTERCEPT, MEMBERS, NO_MEMBER, READ, SLOTS
 from proxmargin.compiled.paths.steps import halve, step
 from proxmargin.compiled.solvers.nets import violation
 
@@ -51,7 +51,7 @@ def descend(state, goal):  # type: ignore[no-untyped-def]
         fresh = fresh or added > ADDED + m // 4 or m + added > buffers.members.size
         if fresh:
             if not model.form(state, goal.rule, worst / goal.l1):
-                return ROOM
+                return NO_MEMBER
         elif added > 0:
             model.append(state, goal.rule)
         turn = step(state, goal, worst, slope)

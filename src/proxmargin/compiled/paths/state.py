@@ -8,8 +8,10 @@ __all__ = ["Buffers", "Goal", "State", "Strengths", "Terms"]
 
 # how a call ends
 DONE = 0
-ROOM = 1  # arrays are too small
-GAVE_UP = 2  # the tolerance was not met
+NO_SLOT = 1  # for a feature that enters
+NO_MEMBER = 2  # a place in the quadratic model, for a slot
+NO_ENTRY = 3  # a place for a coefficient that was found
+GAVE_UP = 4  # the tolerance was not met
 # places in the array of integers that is kept between calls
 SLOTS = 0  # features that have one
 MEMBERS = 1  # of the quadratic model

@@ -8,9 +8,10 @@ import numpy as np
 
 from proxmargin.compiled.losses import class_flows
 from proxmargin.compiled.losses import crammer_singer as compiled
-from proxmargin.losses.base import Array
+from proxmargin.losses.base import Array, Smoothed
 from proxmargin.losses.classes.comparison import compare_pessimistically
 from proxmargin.losses.classes.labelled import LabelledLoss
+from proxmargin.losses.classes.multinomial import Multinomial
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
@@ -66,6 +67,12 @@ class CrammerSinger(LabelledLoss):
 
     def curvature_bound(self, row_weights: Array) -> float:
         return np.inf
+
+    def smoothed(self, width: float) -> Smoothed:
+        """The largest of K numbers is at most ``log K`` below the logarithm of the sum of their
+        exponentials."""
+        smooth = Multinomial(self.codes, self.shares, self.count, self.total, margin=1.0 / width)
+        return Smoothed(smooth, width, width * float(np.log(self.count)))
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         return float(compiled.fenchel_young_sum(scores, self.codes, self.shares, dual))

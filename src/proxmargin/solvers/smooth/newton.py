@@ -43,6 +43,7 @@ EXACT_VIOLATION = 1e-9  # of the l1 strength, with all features: more steps gain
 # homotopy in the l1 strength, for a cold start far from lambda_max (the least l1 strength at which
 # all coefficients are zero)
 FAR_RATIO = 300.0  # lambda_max / l1 beyond which it is used
+FARTHEST_RATIO = 1e100  # and beyond which that path would be too long
 PATH_RATIO = 0.3  # from one strength of the path to the next
 PATH_GAP = 1e-2  # relative gap at which a strength is left
 PATH_STEPS = 100  # iterations on one strength, at most
@@ -137,7 +138,8 @@ class ProximalNewton(Solver[Pursuit]):
         state = self._begun(problem, start, stop)
         loss = problem.margins
         pieces = not loss.phi.is_strictly_convex
-        far = 0.0 < FAR_RATIO * problem.level < state.violation
+        level = problem.level
+        far = 0.0 < FAR_RATIO * level < state.violation < FARTHEST_RATIO * level
         if start.coef.any() or not pieces or not far:
             return state
         steps, point = self._from_stronger(problem, state, stop)
