@@ -7,6 +7,7 @@ solve to the tolerance, which is left to the caller.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -197,7 +198,7 @@ class Engine:
         l1, l2 : (n_strengths,)
             Of the features with the largest factor.
         """
-        entries = max(FIRST_ENTRIES, 2 * np.count_nonzero(self.slots.coef))
+        entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
         first, started = 0, clock()
         while first < l1.size:
@@ -235,22 +236,15 @@ class Engine:
                 found.values[first:last, None],
                 found.intercepts[k : k + 1],
                 told[k][0],
-                _certificate(*told[k], seconds=seconds),
+                _certificate(told[k], seconds),
             )
             for k, (first, last) in enumerate(ends)
         ]
 
 
-def _certificate(
-    primal: float,
-    dual: float,
-    gap: float,
-    relative_gap: float,
-    violation: float,
-    steps: float,
-    passes: float,
-    seconds: float,
-) -> Certificate:
+def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
+    """Of a strength, from what `Engine._solutions` lists of it."""
+    primal, dual, gap, relative_gap, violation, steps, passes = numbers
     return Certificate(
         primal=primal,
         dual=dual,
