@@ -18,7 +18,7 @@ from proxmargin import (
     MulticlassSVC,
     SparseLogisticRegression,
 )
-from proxmargin.designs import as_design
+from proxmargin.designs import as_design, standardized
 from proxmargin.solvers.classes.block import DenseBlock, Live, Pairs
 
 # times the size of the data
@@ -81,6 +81,21 @@ def test_a_fit_allocates_little_beside_its_data(model: Any, form: str, dtype: An
         model.fit(X[:400], y[:400])  # compiles
         peak = peak_of(lambda: model.fit(X, y))
     assert peak <= MOST * size_of(X) + ROOM, peak / size_of(X)
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array]
+)
+def test_narrowed_data_are_some_columns_in_the_form_of_all(form: Any) -> None:
+    rng = np.random.default_rng(3)
+    X, index = rng.standard_normal((9, 6)) * (rng.random((9, 6)) < 0.7), np.array([4, 0, 3])
+    plain = as_design(form(X))
+    for design in (plain, standardized(plain, np.full(9, 1 / 9))):
+        part, expected = design.narrowed(index), design.columns(index)
+        np.testing.assert_allclose(part.scores(np.eye(3)), expected.scores(np.eye(3)), atol=1e-15)
+        assert design.narrowed(index) is part
+        if sparse.issparse(form(X)):
+            assert part.stored.base.matrix.format == form(X).format
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

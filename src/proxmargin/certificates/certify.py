@@ -10,7 +10,7 @@ computed in closed form: the difference of a primal and a dual value would suffe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from proxmargin.rounding import UNIT, Enclosed, gamma, weighed
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled, unshrunk_columns
 
-__all__ = ["certify", "safe_multiple"]
+__all__ = ["certify", "certify_together", "safe_multiple"]
 
 FEATURE_BLOCK = 1 << 14  # coefficients of a block, so that temporaries stay in the cache
 RELEASED_SLOPE = 1e-9  # of a feature without a penalty, per unit: a larger one is not rounding
@@ -67,25 +67,76 @@ def certify(
     tol : float >= 0
         The relative gap to be proved. By default products are not compensated.
     """
-    coef, design, loss = point.coef, problem.design, problem.loss
-    scores = design.scores(coef) if scores is None else scores - point.intercept
+    scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
+    found = _certifiable(problem, point, scores, dual)
+    return _proved(problem, _gap(problem, *found, _pulled), found.scores, dual, tol)
+
+
+def certify_together(
+    problems: Sequence[Problem], points: Sequence[Point], duals: Sequence[Array], tol: float
+) -> list[Gap]:
+    """`certify` for several problems on one design, by one product with it and one with its
+    transpose.
+
+    Parameters
+    ----------
+    points : coefficients and intercepts, one of each problem; of one output
+    duals : (n_samples, 1) each
+        Dual points to certify with.
+    """
+    design = problems[0].design
+    # by columns: those of one problem are contiguous
+    scores = np.asfortranarray(design.scores(np.column_stack([point.coef for point in points])))
+    each = list(zip(problems, points, np.hsplit(scores, len(points)), duals, strict=True))
+    found = [_certifiable(*one) for one in each]
+    proofs = np.column_stack([one.face.dual for one in found])
+    back = np.asfortranarray(design.adjoint(proofs))
+
+    def known(k: int) -> Callable[[Design, Array], _Pulled]:
+        return lambda _, dual: _pulled_to(design, dual, back[:, k : k + 1])
+
+    gaps = [_gap(one[0], *found[k], known(k)) for k, one in enumerate(each)]
+    return [
+        _proved(problem, gap, one.scores, dual, tol)
+        for problem, gap, one, dual in zip(problems, gaps, found, duals, strict=True)
+    ]
+
+
+def _proved(problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, tol: float) -> Gap:
+    """The gap, by compensated products where those may prove a relative gap of ``tol``."""
+    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores):
+        return gap
+    refined = _refined(problem, gap, dual)
+    return refined if refined.gap < gap.gap else gap
+
+
+class _Certifiable(NamedTuple):
+    """A point with its best intercept, and of a homogeneous loss its best multiple."""
+
+    point: Point
+    scores: Enclosed
+    face: _LossFace
+
+
+def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | None) -> _Certifiable:
+    """What is to be certified, of a point and its scores without the intercept.
+
+    The scores are written into.
+    """
+    coef, loss = point.coef, problem.loss
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
     point = Point(coef, intercept)
     if problem.unshrunk.size:
         point, scores = settled(problem, point, scores)
         coef, intercept = point.coef, point.intercept
-    enclosed = design.enclosed(coef, intercept, scores)
+    enclosed = problem.design.enclosed(coef, intercept, scores)
     face = _loss_face(problem, enclosed, dual)
-    if loss.is_homogeneous:
-        multiple = problem.best_multiple(point, face.value)
-        point = Point(multiple * coef, multiple * intercept)
-        enclosed, face = enclosed.times(multiple), face.times(multiple)
-    gap = _gap(problem, point, enclosed, face, _pulled)
-    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, point, enclosed, gap):
-        return gap
-    refined = _refined(problem, gap, dual)
-    return refined if refined.gap < gap.gap else gap
+    if not loss.is_homogeneous:
+        return _Certifiable(point, enclosed, face)
+    multiple = problem.best_multiple(point, face.value)
+    point = Point(multiple * coef, multiple * intercept)
+    return _Certifiable(point, enclosed.times(multiple), face.times(multiple))
 
 
 class _LossFace(NamedTuple):
@@ -131,9 +182,14 @@ class _Pulled(NamedTuple):
 
 def _pulled(design: Design, dual: Array) -> _Pulled:
     """By plain products, with bounds on their rounding."""
+    return _pulled_to(design, dual, design.adjoint(dual))
+
+
+def _pulled_to(design: Design, dual: Array, back: Array) -> _Pulled:
+    """The product is known: ``back``, which may be written into."""
     sizes = np.abs(dual).sum(axis=0)
-    back = Enclosed(design.adjoint(dual), design.adjoint_error(sizes), sizes)
-    return _Pulled(back, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
+    features = Enclosed(back, design.adjoint_error(sizes), sizes)
+    return _Pulled(features, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
 
 
 def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
@@ -256,11 +312,11 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     return 2.0 * problem.penalty.largest_product(error, level) if error.any() else 0.0
 
 
-def _can_be_refined(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> bool:
+def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed) -> bool:
     """Whether rounding, of products or of margins at kinks, is a substantial part of the gap."""
     if gap.rounding >= REFINED_FRACTION * gap.gap:
         return True
-    _, gain = safe_multiple(problem, point, scores)
+    _, gain = safe_multiple(problem, gap.point, scores)
     return gain >= REFINED_FRACTION * gap.gap
 
 

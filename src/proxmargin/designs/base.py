@@ -248,6 +248,17 @@ class Design(Remembers, ABC):
     def _columns(self, index: Index) -> Design:
         """What `columns` returns when asked for the first time."""
 
+    def narrowed(self, index: Index) -> Design:
+        """The design of some of the features, kept as these data are: for what reads all of it.
+
+        The last answer is remembered.
+        """
+        return self.remembered(_some_narrowed, index)
+
+    def _narrowed(self, index: Index) -> Design:
+        """What `narrowed` returns when asked for the first time."""
+        return self._columns(index)
+
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
         """Some of the features as a new matrix (n_samples, size of ``index``), float64.
 
@@ -293,6 +304,10 @@ def _gram_of_rows(design: Design) -> Array:
 
 def _some_rows(design: Design, index: Index) -> Design:
     return design._rows(index)
+
+
+def _some_narrowed(design: Design, index: Index) -> Design:
+    return design._narrowed(index)
 
 
 def _some_columns(design: Design, index: Index) -> Design:

@@ -159,6 +159,12 @@ class SparseDesign(Design):
         picked = self.matrix[:, index].tocsc()
         return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
 
+    def _narrowed(self, index: Index) -> SparseDesign:
+        if not self._by_rows:
+            return self._columns(index)
+        picked = self.matrix[:, index]
+        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
+
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
         picked = self.matrix[:, index]
         self.ledger.charge(self.share * _share(picked, self.matrix))

@@ -177,6 +177,9 @@ class StandardizedDesign(Design):
     def _columns(self, index: Index) -> Design:
         return StandardizedDesign(self.base.columns(index), self.centre[index], self.scale[index])
 
+    def _narrowed(self, index: Index) -> Design:
+        return StandardizedDesign(self.base.narrowed(index), self.centre[index], self.scale[index])
+
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
         columns = self.base.dense_columns(index, order)
         columns -= self.centre[index]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.wrapped import Wrapped
 from proxmargin.penalties.base import Penalty
 from proxmargin.rounding import weighed
 from proxmargin.traits import Trait
@@ -28,7 +28,7 @@ PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of the
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSet(Loss):
+class LevelSet(Wrapped):
     """``F(Z) = price max(0, L(Z) - budget)``.
 
     For a price at least as large as the multiplier of the constraint ``L(Z) <= budget``,
@@ -52,7 +52,6 @@ class LevelSet(Loss):
     two terms that are not negative: any nu proves a gap, and the best one is searched for.
     """
 
-    loss: Loss
     budget: float
     price: float
 
@@ -74,22 +73,6 @@ class LevelSet(Loss):
     @property
     def compares_classes(self) -> bool:  # type: ignore[override]
         return self.loss.compares_classes
-
-    @property
-    def n_outputs(self) -> int:
-        return self.loss.n_outputs
-
-    @property
-    def sample_count(self) -> float:
-        return self.loss.sample_count
-
-    @property
-    def shares(self) -> Array:
-        return self.loss.shares
-
-    @property
-    def dual_support(self) -> NDArray[np.bool_]:
-        return self.loss.dual_support
 
     def excess(self, scores: Array) -> float:
         """How far the loss is above the budget; negative below, zero where that is rounding."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.box import Box
 from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.wrapped import Wrapped
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rounding import UNIT, weighed
@@ -20,7 +20,7 @@ __all__ = ["Shifted"]
 
 
 @dataclass(frozen=True, eq=False)
-class Shifted(Loss):
+class Shifted(Wrapped):
     """``loss(Z + shift)``: the shift enters with a coefficient fixed at one.
 
     Its gradient is that of the loss at ``Z + shift``, its conjugate the conjugate less
@@ -32,7 +32,6 @@ class Shifted(Loss):
     shift : (n_samples, n_outputs)
     """
 
-    loss: Loss
     shift: Array
 
     @property
@@ -51,18 +50,6 @@ class Shifted(Loss):
     def box(self) -> Box | None:
         box = self.loss.box
         return None if box is None else box._replace(goal=box.goal - box.signs * self.shift[:, 0])
-
-    @property
-    def n_outputs(self) -> int:
-        return self.loss.n_outputs
-
-    @property
-    def sample_count(self) -> float:
-        return self.loss.sample_count
-
-    @property
-    def shares(self) -> Array:
-        return self.loss.shares
 
     def value(self, scores: Array) -> float:
         return self.loss.value(scores + self.shift)
@@ -116,10 +103,6 @@ class Shifted(Loss):
 
     def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
         return self.loss.conjugate_prox_jacobian(dual + step * self.shift, step)
-
-    @property
-    def dual_support(self) -> NDArray[np.bool_]:
-        return self.loss.dual_support
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
         form = self.loss.dual_form(intercept, floor)

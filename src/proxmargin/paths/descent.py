@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
 from proxmargin.paths.found import Found
+from proxmargin.paths.inner_products import InnerProducts
 from proxmargin.paths.strength import ALPHA, strength_of
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import UNRECORDED
@@ -21,6 +22,8 @@ from proxmargin.runtime.interrupts import interrupts
 __all__ = ["descended"]
 
 Array = NDArray[np.float64]
+# (template, assembly, grid, k) -> the solutions of problem k
+Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
 def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
@@ -33,8 +36,12 @@ def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Ite
     grid : (n_strengths,)
         From the strongest penalty: each solution is the start of the next.
     """
-    if _is_free(template, assembly) and all(map(Engine.takes, _at(template, assembly, grid[-1]))):
-        return _compiled(template, assembly, grid)
+    if _is_free(template, assembly):
+        last = _at(template, assembly, grid[-1])
+        if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
+            return _together(_walk, template, assembly, grid)
+        if all(map(InnerProducts.takes, last)):
+            return _together(_reduced, template, assembly, grid)
     return _one_by_one(template, assembly, grid)
 
 
@@ -49,7 +56,7 @@ def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
         template.stopping != "gap",
         template.tol == 0,
     )
-    return not any(asked) and strength_of(template) is ALPHA and assembly.journal is UNRECORDED
+    return not any(asked) and assembly.journal is UNRECORDED
 
 
 def _at(template: MarginEstimator, assembly: Assembly, strength: float) -> tuple[Problem, ...]:
@@ -84,15 +91,17 @@ def _one_by_one(
         yield [Found.of(solution) for solution in solutions]
 
 
-def _compiled(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
-    """By the compiled engine, each problem on its own."""
-    walks = [_walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
+def _together(
+    walk: Walk, template: MarginEstimator, assembly: Assembly, grid: Array
+) -> Iterator[list[Found]]:
+    """All strengths of a problem together, each problem on its own."""
+    walks = [walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
     for model in zip(*walks, strict=False):
         yield list(model)
 
 
 def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
-    """The solutions of problem k; a strength that the engine cannot solve is a single fit."""
+    """By the compiled engine; a strength that it cannot solve is a single fit."""
     first = _at(template, assembly, grid[0])[k]
     engine = Engine(first, template.tol)
     l1, l2 = (float(each.max()) / grid[0] * grid for each in (first.net.l1, first.net.l2))
@@ -109,3 +118,32 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
             found = [Found.of(fitted[0])]
         yield from found
         last, at = partial(found[-1].point, first.design.n_features), at + len(found)
+
+
+def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+    """By inner products of the samples; a strength that these do not solve is a single fit."""
+    path = InnerProducts(assembly.problems[k], template.tol)
+    point, at = assembly.problems[k].null_point(), 0
+    while at < grid.size and not interrupts.pending:
+        part = grid[at : at + path.chunk(grid.size - at)]
+        problems = [_at(template, assembly, strength)[k] for strength in part]
+        found = path.solved(problems)
+        if found:
+            found = [_stated(template, *one) for one in zip(part, problems, found, strict=False)]
+        else:
+            problem = _at(template, assembly, grid[at])[k]
+            found = _fitted(template, assembly, (problem,), [point])
+            if not found:
+                return
+            path.go_on_from(problem, found[0].point)
+        yield from map(Found.of, found)
+        point, at = found[-1].point, at + len(found)
+
+
+def _stated(
+    template: MarginEstimator, strength: float, problem: Problem, solution: Solution
+) -> Solution:
+    """The solution with the certificate of the model as it is stated, as single fits have it."""
+    setattr(template, strength_of(template).name, float(strength))
+    certificate = solution.certificate.scaled(template._objective_scale(problem))
+    return replace(solution, certificate=certificate)

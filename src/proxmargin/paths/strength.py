@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -68,12 +70,19 @@ def strength_of(estimator: Any) -> Strength:
     TypeError
         It has none: neither ``alpha`` with ``l1_ratio`` nor ``C``.
     """
-    parameters = set(estimator.get_params(deep=False))
+    strength = _of_kind(type(estimator))  # type: ignore[arg-type]  # classes are hashable
+    if strength is None:
+        raise TypeError(
+            f"paths need an estimator with alpha and l1_ratio, such as HuberizedSVC, or with C, "
+            f"such as SVC; {type(estimator).__name__} has none"
+        )
+    return strength
+
+
+@cache
+def _of_kind(kind: type) -> Strength | None:
+    """That of all estimators of a class; signatures take long to read."""
+    parameters = set(signature(kind).parameters)
     if {"alpha", "l1_ratio"} <= parameters:
         return ALPHA
-    if "C" in parameters:
-        return WEIGHT
-    raise TypeError(
-        f"paths need an estimator with alpha and l1_ratio, such as HuberizedSVC, or with C, such "
-        f"as SVC; {type(estimator).__name__} has none"
-    )
+    return WEIGHT if "C" in parameters else None

@@ -173,7 +173,7 @@ class OverSamples(HingeSystem):
         weights = 1.0 / self.curved.diagonal
         weights[keep] = 0.0
         dropped = np.flatnonzero(weights)
-        part = self.curved.design.columns(dropped).inner_products(weights[dropped])
+        part = self.curved.design.narrowed(dropped).inner_products(weights[dropped])
         return np.subtract(self.matrix, part, out=part)
 
 
@@ -189,7 +189,7 @@ class MatrixFree(HingeSystem):
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         curved = self.curved
         whole = keep.size == curved.diagonal.size
-        design = curved.design if whole else curved.design.columns(keep)
+        design = curved.design if whole else curved.design.narrowed(keep)
         fits = curved.intercept_curvature is not None
         own = 0.0 if curved.intercept_curvature is None else curved.intercept_curvature
         diagonal = np.append(curved.diagonal[keep], own)

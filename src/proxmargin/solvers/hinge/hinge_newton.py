@@ -303,7 +303,7 @@ def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
     """The features of the working set; a copy where they are few, since they are read often."""
     if design.is_dense and design.n_samples * members.size <= COPIED_ENTRIES:
         return design.remembered(_plain_columns, members)
-    return design if members.size == design.n_features else design.columns(members)
+    return design if members.size == design.n_features else design.narrowed(members)
 
 
 def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:

@@ -59,7 +59,7 @@ class NewtonRows(ABC):
                 return DenseDesign(matrix)
         every = columns.size == self.design.n_features
         part = self.design if rows.size == self.design.n_samples else self.design.rows(rows)
-        return part if every else part.columns(columns)
+        return part if every else part.narrowed(columns)
 
     def _gathered(self, rows: Index, columns: Index) -> Array | None:
         """A copy of the part in C order; None if this kind of data has no fast way to make it."""
