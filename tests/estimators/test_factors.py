@@ -458,3 +458,28 @@ def test_factors_too_small_to_certify_are_refused(least: float) -> None:
         HuberizedSVC(alpha=0.1, penalty_factor=[least, 1.0, 1.0]).fit(X, y)
     model = HuberizedSVC(alpha=0.1, penalty_factor=[1e-15, 1.0, 1.0]).fit(X, y)
     assert model.certificate_.converged
+
+
+@pytest.mark.parametrize("constant", [1.0, 1e9, -1e-9])
+@pytest.mark.parametrize("kind", [HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression])
+def test_a_constant_feature_without_a_penalty_is_the_intercept(kind, constant, rng) -> None:
+    X, y = two_classes(rng)
+    X[:, :2] = constant, 2.0 * constant
+    factors = np.r_[0.0, 0.0, np.ones(X.shape[1] - 2)]
+    model = kind(0.02, penalty_factor=factors, tol=1e-9).fit(X, y)
+    alone = kind(0.02, tol=1e-9).fit(X[:, 2:], y)
+    assert model.certificate_.converged
+    np.testing.assert_array_equal(model.coef_[0, :2], 0.0)
+    assert model.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=2e-9)
+    np.testing.assert_allclose(model.coef_[0, 2:], alone.coef_[0], atol=1e-5)
+
+
+def test_features_that_bounds_fix_are_not_free(rng) -> None:
+    X, y = two_classes(rng)
+    X, y = X[:4], np.arange(4) % 2
+    fixed = np.where(np.arange(X.shape[1]) < X.shape[1] - 1, 0.0, np.inf)
+    factors = np.isinf(fixed) * 1.0
+    model = SquaredHingeSVC(0.02, penalty_factor=factors, bounds=(-fixed, fixed)).fit(X, y)
+    assert model.certificate_.converged
+    hinge = ElasticNetSVC(0.02, penalty_factor=factors, bounds=(-fixed, fixed)).fit(X, y)
+    assert hinge.certificate_.converged

@@ -16,7 +16,12 @@ from proxmargin.estimators.documented import (
     SPARSE_PARAMETERS,
     documented,
 )
-from proxmargin.estimators.factors import checked_bounds, checked_factors, scaled_bounds
+from proxmargin.estimators.factors import (
+    checked_bounds,
+    checked_factors,
+    scaled_bounds,
+    unbounded,
+)
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
 from proxmargin.loop.report import Report
@@ -87,16 +92,30 @@ class ElasticNetEstimator(MarginEstimator):
         bounds = checked_bounds(self.bounds, design.n_features)
         if factors is None and bounds is None:
             return net
-        self._check_factors(factors, bounds, targets)
-        lower, upper = (-np.inf, np.inf) if bounds is None else bounds
+        lower, upper = unbounded(design.n_features) if bounds is None else bounds
         if bounds is not None and isinstance(design, StandardizedDesign):
             lower, upper = scaled_bounds(bounds, design.scale)
+        joint = targets.classes.size > 2 and self.multi_class == "joint"
+        unpenalised = np.empty(0, np.intp) if factors is None else np.flatnonzero(factors == 0)
+        if not joint:
+            lower, upper = self._without_constants(design, unpenalised, lower, upper)
+            unpenalised = unpenalised[lower[unpenalised] < upper[unpenalised]]
+        self._check_factors(unpenalised.size, bounds, targets, joint)
         return WeightedElasticNet(net, 1.0 if factors is None else factors, lower, upper)
 
-    def _check_factors(self, factors: Array | None, bounds: Any, targets: Targets) -> None:
-        """Raise where the model has no place for these factors and bounds."""
-        joint = targets.classes.size > 2 and self.multi_class == "joint"
-        free = 0 if factors is None else int(np.count_nonzero(factors == 0))
+    def _without_constants(
+        self, design: Design, unpenalised: NDArray[np.intp], lower: Array, upper: Array
+    ) -> tuple[Array, Array]:
+        """The bounds, zero for constant features without a penalty: a free intercept is one."""
+        if not (unpenalised.size and self.fit_intercept and self._intercept_strength() == 0):
+            return lower, upper
+        lower, upper = lower.copy(), upper.copy()
+        constant = unpenalised[design.remembered(_constant, unpenalised)]
+        lower[constant] = upper[constant] = 0.0
+        return lower, upper
+
+    def _check_factors(self, free: int, bounds: Any, targets: Targets, joint: bool) -> None:
+        """Raise where the model has no place for ``free`` features without a penalty, or bounds."""
         if joint and bounds is not None and self._sums_to_zero:
             raise ValueError(
                 "bounds are of no use to classes that are fitted together with coefficients that "
@@ -134,6 +153,13 @@ class ElasticNetEstimator(MarginEstimator):
         if bounds is None:
             return coef, intercept
         return np.clip(coef, *(side[features] for side in bounds)), intercept
+
+
+def _constant(design: Design, index: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which of some features have the same value in all samples."""
+    columns = design.dense_columns(index)
+    found: NDArray[np.bool_] = np.all(columns == columns[:1], axis=0)
+    return found
 
 
 @documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)

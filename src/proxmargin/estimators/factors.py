@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["checked_bounds", "checked_factors", "scaled_bounds"]
+__all__ = ["checked_bounds", "checked_factors", "scaled_bounds", "unbounded"]
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
@@ -71,6 +71,11 @@ def checked_bounds(bounds: Any, n_features: int) -> Bounds | None:
     if not np.all(upper >= 0):
         raise ValueError(f"bounds: upper must be >= 0, got {_first(upper, ~(upper >= 0))}")
     return lower, upper
+
+
+def unbounded(n_features: int) -> Bounds:
+    """The bounds of features without any."""
+    return np.full(n_features, -np.inf), np.full(n_features, np.inf)
 
 
 def scaled_bounds(bounds: Bounds, scale: Array) -> Bounds:
