@@ -58,8 +58,13 @@ class Span(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def rounding(terms):  # type: ignore[no-untyped-def]
-    """gamma_n with a few operations more."""
-    return (terms + FURTHER_TERMS) * UNIT / (1.0 - (terms + FURTHER_TERMS) * UNIT)
+    """gamma_n, twice, with a few operations more.
+
+    Once for an inner product itself; and columns are read from other points than the features are
+    measured from, whose distance is multiplied by the sum of a dual point, zero but for as much.
+    """
+    operations = 2.0 * terms + FURTHER_TERMS
+    return operations * UNIT / (1.0 - operations * UNIT)
 
 
 @njit(cache=True, nogil=True)
