@@ -26,7 +26,7 @@ from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import descended
 from proxmargin.paths.found import Found, published
 from proxmargin.paths.grid import default_grid, unfitted
-from proxmargin.paths.saturation import Saturation
+from proxmargin.paths.saturation import Ending, Saturation
 from proxmargin.paths.strength import Strength, strength_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
@@ -64,6 +64,9 @@ class Path:
         Standard deviations of the features where they are standardised, else ones.
     template : estimator
         With the parameters that all models share; `model` fills it in.
+    ended : str
+        Why there are no further strengths: 'complete', 'interrupted', or, where ``stop_at`` was
+        given, 'explained' or 'flat'.
     """
 
     strengths: Array
@@ -73,6 +76,7 @@ class Path:
     classes: NDArray[Any]
     scale: Array
     template: MarginEstimator = field(repr=False)
+    ended: str = Ending.COMPLETE.value
 
     def __len__(self) -> int:
         return self.strengths.size
@@ -233,8 +237,9 @@ def margin_path(
     eps : float in (0, 1]
     stop_at : float in (0, 1], optional
         Ends the path at the first strength where this fraction of the null model's loss is
-        explained, or where, after five, the fraction has risen by less than 1e-5 of itself: as
-        glmnet does, with 0.999. By default every strength is fitted.
+        explained, or where, after five, the fraction has risen by less than 1e-5 of itself while
+        the penalty became weaker by 5 %: as glmnet does on its own grids, with 0.999. By default
+        every strength is fitted.
 
     Returns
     -------
@@ -302,8 +307,11 @@ def walked(
     for strength, model in zip(grid.tolist(), descended(quiet, assembly, grid), strict=False):
         models.append(model)
         tell()
-        if saturation.reached(strength, model):
+        ended = saturation.ending(strength, model)
+        if ended is not None:
             break
+    else:
+        ended = Ending.COMPLETE if len(models) == grid.size else Ending.INTERRUPTED
     stacked, intercepts = published(template, assembly, models)
     return Path(
         strengths=grid[: len(models)],
@@ -313,6 +321,7 @@ def walked(
         classes=assembly.targets.classes,
         scale=assembly.scale,
         template=template,
+        ended=ended.value,
     )
 
 
