@@ -209,9 +209,12 @@ def test_a_path_ends_where_the_loss_no_longer_falls():
     path = margin_path(model, X[:, :1], y, alphas=falling, stop_at=1.0)
     assert path.ended == "flat"
     loss = [log_loss(y, path.model(i).predict_proba(X[:, :1])) for i in range(len(path))]
-    assert loss[-2] - loss[-1] < 2e-5 < loss[-4] - loss[-3]
+    explained = 1 - np.array(loss) / loss[0]
+    flat = np.diff(explained) < 1e-5 * explained[1:]
+    np.testing.assert_array_equal(flat, np.arange(1, len(path)) == len(path) - 1)
     whole = margin_path(model, X[:, :1], y, alphas=falling)
-    assert len(whole) == 60 and whole.ended == "complete"
+    assert len(whole) == 60
+    assert whole.ended == "complete"
 
 
 @pytest.mark.parametrize("model", [SparseLogisticRegression, HuberizedSVC, ElasticNetSVC])
@@ -223,10 +226,12 @@ def test_neither_dense_grids_nor_null_models_are_flat(model):
     assert coarse.ended == "explained"
     dense = start * np.geomspace(1, 0.2, 400)
     path = margin_path(estimator, X, y, alphas=dense, stop_at=0.3)
-    assert path.ended == "explained" and path.alphas[-1] <= 1.1 * coarse.alphas[-2]
+    assert path.ended == "explained"
+    assert path.alphas[-1] <= 1.1 * coarse.alphas[-2]
     empty = np.r_[start * np.linspace(3, 1.01, 12), coarse.alphas]
     path = margin_path(estimator, X, y, alphas=empty, stop_at=0.3)
-    assert path.ended == "explained" and path.alphas[-1] == coarse.alphas[-1]
+    assert path.ended == "explained"
+    assert path.alphas[-1] == coarse.alphas[-1]
 
 
 def test_an_interrupted_path_keeps_the_strengths_that_are_complete():

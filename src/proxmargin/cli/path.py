@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         _draw(path, table, arguments.plot)
     if arguments.json:
-        print_json({"data": table.describe(), "model": arguments.model, "ended": path.ended, "path": rows})
+        told = {"data": table.describe(), "model": arguments.model}
+        print_json({**told, "ended": path.ended, "path": rows})
     else:
         print(f"{arguments.model} on {table.source}: {table.X.shape[1]} features\n")
         print_listing(_listing(name, rows))
