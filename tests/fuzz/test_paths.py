@@ -90,10 +90,9 @@ def faults(one: Case, rng: np.random.Generator) -> tuple[str, list[str]]:
     value = problem.value(assembly.points(found.coef_, found.intercept_)[0])
     exact, room = single.certificate_, ROUNDING * abs(value)
     # scores are sums of terms that may be larger than they are
-    reach = float(
-        np.abs(found.coef_) @ np.abs(X).max(axis=0).reshape(-1) + abs(found.intercept_[0])
-    )
-    room += 64 * np.finfo(float).eps * (reach + abs(value))
+    dense = X.toarray() if sparse.issparse(X) else X
+    reach = np.abs(found.coef_) @ np.abs(dense).max(axis=0) + np.abs(found.intercept_)
+    room += 64 * np.finfo(float).eps * (float(reach[0]) + abs(value))
     wrong = {
         "the objective is another": abs(value - claimed.primal) > room,
         "the gap is too small": value - exact.primal > claimed.gap + room,
