@@ -205,6 +205,31 @@ def test_held_out_rows_have_no_part_in_their_fold() -> None:
         np.testing.assert_array_equal(found[0, :, test[0]], honest[0, :, test[0]])
 
 
+@pytest.mark.parametrize("shape", [(60, 150), (90, 12)])
+@pytest.mark.parametrize("storage", ["C", "F", "CSR"])
+def test_giants_in_held_out_rows_do_not_change_a_bit(shape, storage) -> None:
+    """Neither standardisation nor screening, nor bounds, nor Gram matrices read them."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal(shape) * (rng.random(shape) < 0.6)
+    y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(shape[0]) > 0, 1, 0)
+    train, test = next(StratifiedKFold(5).split(X, y))
+    poisoned = X.copy()
+    poisoned[test[1:]] = rng.choice([-1e60, 1e60], (test.size - 1, shape[1]))
+    stored = sparse.csr_array if storage == "CSR" else lambda A: np.array(A, order=storage)
+    for kind in (SparseLogisticRegressionCV, SquaredHingeSVCCV, HuberizedSVCCV):
+        model = kind(
+            alphas=[0.1, 0.03, 0.01],
+            l1_ratios=(1.0, 0.5),
+            cv=[(train, test)],
+            standardize=True,
+            keep_scores=True,
+            refit=False,
+        )
+        honest = clone(model).fit(stored(X), y).oof_scores_[:, :, test[0]]
+        found = clone(model).fit(stored(poisoned), y).oof_scores_[:, :, test[0]]
+        np.testing.assert_array_equal(found, honest)
+
+
 @pytest.mark.slow
 def test_labels_without_a_relation_are_predicted_by_chance() -> None:
     rng = np.random.default_rng(0)
