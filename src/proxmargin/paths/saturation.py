@@ -7,7 +7,7 @@ from copy import copy
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.inputs.validation import check_number
-from proxmargin.loop.outcome import Solution
+from proxmargin.paths.found import Found
 from proxmargin.paths.strength import strength_of
 from proxmargin.problem import Problem
 
@@ -39,26 +39,26 @@ class Saturation:
         self.explained, self.count = 0.0, 0
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
 
-    def reached(self, strength: float, solutions: Sequence[Solution]) -> bool:
-        """Whether the path ends with these solutions."""
+    def reached(self, strength: float, model: Sequence[Found]) -> bool:
+        """Whether the path ends with this model."""
         if self.stop_at is None:
             return False
-        before, self.explained = self.explained, 1.0 - self._loss(strength, solutions) / self.null
+        before, self.explained = self.explained, 1.0 - self._loss(strength, model) / self.null
         self.count += 1
         rise = self.explained - before
         flat = self.count >= FEWEST and rise < LEAST_RISE * self.explained
         return flat or self.explained >= self.stop_at
 
-    def _loss(self, strength: float, solutions: Sequence[Solution]) -> float:
+    def _loss(self, strength: float, model: Sequence[Found]) -> float:
         setattr(self.template, strength_of(self.template).name, strength)
         design = self.assembly.problems[0].design
         penalty = self.template._penalty(self.assembly.targets, design)
         return sum(
-            one.gap.primal
-            - problem.penalty.value(one.point.coef)
-            - problem.intercept.value(one.point.intercept[None, :])
+            one.primal
+            - problem.penalty.value(one.point(design.n_features).coef)
+            - problem.intercept.value(one.intercept[None, :])
             for problem, one in zip(
-                self.assembly.with_penalty(penalty).problems, solutions, strict=True
+                self.assembly.with_penalty(penalty).problems, model, strict=True
             )
         )
 

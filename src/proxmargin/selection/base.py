@@ -169,7 +169,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kept = [name for name in ("feature_names_in_",) if hasattr(template, name)]
         names = {name: template.__dict__.pop(name) for name in kept}
         templates = self._templates(template)
-        assembly = templates[0]._assembled(data.X, data.targets) if self._is_linear else None
+        assembly = templates[0]._assembled(data.design, data.targets) if self._is_linear else None
         grids = np.stack([self._grid(each, assembly) for each in templates])
         last = 1 if assembly is None else grids.shape[1]
         fits = grids.size * len(folds) + self.refit * last

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.designs import Design, as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.paths.path import walked
@@ -63,6 +65,11 @@ class Data:
     sample_weight: Array | None
     arguments: Mapping[str, Any]
     pairwise: bool = False
+
+    @cached_property
+    def design(self) -> Design:
+        """The data of linear models: the one that all folds read, and the fit to all rows."""
+        return as_design(self.X)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -151,10 +158,11 @@ class Plan:
 def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
     """The paths of linear models, one for each l1_ratio.
 
-    The held-out rows have no weight: neither standardisation nor any bound knows of them.
+    The held-out rows have no weight: neither standardisation nor any bound knows of them. They
+    are not removed from the data either, which are not copied.
     """
     targets = data.training(fold, plan.templates[0].class_weight)
-    assembly = plan.templates[0]._assembled(data.X, targets)
+    assembly = plan.templates[0]._assembled(data.design, targets)
     for template, grid in zip(plan.templates, plan.grids, strict=True):
         yield walked(template, template._reassembled(assembly), grid, tell=tell)
 

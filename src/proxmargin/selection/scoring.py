@@ -87,8 +87,8 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
 
 def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:
     """The mean loss of the model, over rows weighted as in the fit, negated."""
-    loss = models.template._loss_of_scores(rows.targets, as_design(rows.X))
-    return -np.array([loss(each if each.ndim == 2 else each[:, None]) for each in scores])
+    each = scores if scores.ndim == 3 else scores[:, :, None]
+    return -models.template._losses_of_scores(each, rows.targets, as_design(rows.X))
 
 
 def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
