@@ -13,6 +13,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -475,3 +476,12 @@ def test_masks_are_folds() -> None:
         for cv in ([(ROWS[20:], ROWS[:20])], [(ROWS >= 20, ROWS < 20)])
     )
     np.testing.assert_array_equal(by_rows.cv_scores_, by_masks.cv_scores_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_all_fits_that_end_early_are_told_of_once(kernel: str) -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), ROWS % 2
+    with pytest.warns(ConvergenceWarning, match="fits of SVCCV stopped before") as caught:
+        model = SVCCV(Cs=[10.0], kernel=kernel, max_iter=1, tol=1e-12).fit(X, y)
+    assert len(caught) == 1
+    assert not model.best_estimator_.certificate_.converged
