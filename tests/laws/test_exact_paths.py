@@ -26,15 +26,26 @@ LOSSES = {
     SquaredHingeSVC: objective.SquaredHinge(),
     SparseLogisticRegression: objective.Logistic(),
 }
-every_kind = pytest.mark.parametrize("kind", KINDS)
+RIDGES = ("hinge, ridge", "squared hinge, ridge", "logistic, ridge")
+every_kind = pytest.mark.parametrize("kind", [*KINDS, *RIDGES])
+
+
+def data_of(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Random data; for a ridge alone with more features than samples."""
+    X, codes = random_data(rng, 2)
+    if kind in RIDGES:
+        more = X[:, :1].std() * rng.standard_normal((len(X), 16))
+        X = np.hstack([X, more])
+    return X, codes
 
 
 def violation(kind: str, seed: int) -> str | None:
     """What is wrong with the certificates of one random path; None if nothing is."""
     rng, case = np.random.default_rng(seed), CASES[kind]
-    X, codes = random_data(rng, 2)
+    X, codes = data_of(kind, rng)
+    mixed = {} if kind in RIDGES else {"l1_ratio": float(rng.choice([1.0, 0.5]))}
     settings: dict[str, Any] = {
-        "l1_ratio": float(rng.choice([1.0, 0.5])),
+        **mixed,
         "standardize": bool(rng.random() < 0.4),
         "fit_intercept": bool(rng.random() < 0.8),
     }
@@ -45,7 +56,8 @@ def violation(kind: str, seed: int) -> str | None:
         path = margin_path(model, form(X), codes, n_alphas=5, eps=0.1)
         fine = case.make(tol=1e-10, time_limit=0.5, **settings)
         for k, certificate in enumerate(path.certificates):
-            single = fine.set_params(alpha=float(path.alphas[k])).fit(X, codes)
+            strength = {path.strength.name: float(path.strengths[k])}
+            single = fine.set_params(**strength).fit(X, codes)
             value, other = (case.objective(each, X, codes) for each in (path.model(k), single))
             best, room = min(value, other), ROOM + abs(value) * Decimal("4e-16")
             if not np.isfinite(certificate.gap):

@@ -13,6 +13,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -203,6 +204,31 @@ def test_held_out_rows_have_no_part_in_their_fold() -> None:
         found = clone(model).fit(poisoned, labels).oof_scores_
         assert np.isnan(honest[0, :, train]).all()
         np.testing.assert_array_equal(found[0, :, test[0]], honest[0, :, test[0]])
+
+
+@pytest.mark.parametrize("shape", [(60, 150), (90, 12)])
+@pytest.mark.parametrize("storage", ["C", "F", "CSR"])
+def test_giants_in_held_out_rows_do_not_change_a_bit(shape, storage) -> None:
+    """Neither standardisation nor screening, nor bounds, nor Gram matrices read them."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal(shape) * (rng.random(shape) < 0.6)
+    y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(shape[0]) > 0, 1, 0)
+    train, test = next(StratifiedKFold(5).split(X, y))
+    poisoned = X.copy()
+    poisoned[test[1:]] = rng.choice([-1e60, 1e60], (test.size - 1, shape[1]))
+    stored = sparse.csr_array if storage == "CSR" else lambda A: np.array(A, order=storage)
+    for kind in (SparseLogisticRegressionCV, SquaredHingeSVCCV, HuberizedSVCCV):
+        model = kind(
+            alphas=[0.1, 0.03, 0.01],
+            l1_ratios=(1.0, 0.5),
+            cv=[(train, test)],
+            standardize=True,
+            keep_scores=True,
+            refit=False,
+        )
+        honest = clone(model).fit(stored(X), y).oof_scores_[:, :, test[0]]
+        found = clone(model).fit(stored(poisoned), y).oof_scores_[:, :, test[0]]
+        np.testing.assert_array_equal(found, honest)
 
 
 @pytest.mark.slow
@@ -450,3 +476,12 @@ def test_masks_are_folds() -> None:
         for cv in ([(ROWS[20:], ROWS[:20])], [(ROWS >= 20, ROWS < 20)])
     )
     np.testing.assert_array_equal(by_rows.cv_scores_, by_masks.cv_scores_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_all_fits_that_end_early_are_told_of_once(kernel: str) -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), ROWS % 2
+    with pytest.warns(ConvergenceWarning, match="fits of SVCCV stopped before") as caught:
+        model = SVCCV(Cs=[10.0], kernel=kernel, max_iter=1, tol=1e-12).fit(X, y)
+    assert len(caught) == 1
+    assert not model.best_estimator_.certificate_.converged

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +108,8 @@ class Engine:
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
         self._make_slots(p if holds_all else min(p, FIRST_SLOTS))
         self.of_samples = np.zeros((5, n))
-        self._make_model(min(p, FIRST_MEMBERS), np.zeros(p), np.zeros(p, np.int64))
+        self.of_features = np.zeros(p), np.zeros(p, np.int64), np.zeros(p, np.int64)
+        self._make_model(min(p, FIRST_MEMBERS))
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
         driver.begin(self._state)
@@ -140,6 +140,7 @@ class Engine:
     def _make_slots(self, capacity: int) -> None:
         self.slots = Slots(
             feature=np.zeros(capacity, np.int64),
+            every=np.arange(capacity),
             slot_of=np.full(self.terms.norms.size, -1, np.int64),
             coef=np.zeros(capacity),
             slope=np.zeros(capacity),
@@ -150,7 +151,7 @@ class Engine:
             average=np.zeros(0),
         )
 
-    def _make_model(self, members: int, estimate: Array, unsure: Any) -> None:
+    def _make_model(self, members: int) -> None:
         """Room for a quadratic model, which is formed anew."""
         rows = np.empty((members, self._width))
         self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
@@ -164,7 +165,7 @@ class Engine:
         )
         lift, slope, start, move, *net = np.zeros((8, members))
         of_members = (np.zeros(members, np.int64), lift, slope, start, move, Net(*net))
-        self.buffers = Buffers(*(*self.of_samples, estimate, unsure, *of_members))
+        self.buffers = Buffers(*(*self.of_samples, *self.of_features, *of_members))
 
     def _add_slots(self) -> None:
         """Room for twice as many slots."""
@@ -182,7 +183,7 @@ class Engine:
             return False
         self.slots.place[:] = -1
         self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
-        self._make_model(members, self.buffers.estimate, self.buffers.unsure)
+        self._make_model(members)
         return True
 
     def chunk(self, strengths: int) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from inspect import signature
 from numbers import Integral
@@ -203,8 +204,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return judged(fitted, rows, judge, plan.grids.shape, self.keep_scores)
 
         threads = min(effective_n_jobs(self.n_jobs), len(folds))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of all fits together, at the end
+        with _of_all_together():
             if threads == 1:
                 return [one(fold) for fold in folds]
             with ThreadPoolExecutor(threads) as pool:
@@ -223,13 +223,16 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
-            return chosen.fit(data.X, data.labels, sample_weight=data.sample_weight), []
+            with _of_all_together():
+                chosen.fit(data.X, data.labels, sample_weight=data.sample_weight)
+            return chosen, [chosen.certificate_]
         path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
         _stop_if_interrupted(progress)
         best = path.model(column)
-        refitted(best, assembly)
-        return best, path.certificates
+        with _of_all_together():
+            refitted(best, assembly)
+        return best, [*path.certificates, best.certificate_]
 
     # -- what is fitted ---------------------------------------------------------------------
 
@@ -392,6 +395,14 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags = self._template().__sklearn_tags__().input_tags
         return tags
+
+
+@contextmanager
+def _of_all_together() -> Iterator[None]:
+    """No warning of a single fit: there is one of all at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _stop_if_interrupted(progress: Progress) -> None:
