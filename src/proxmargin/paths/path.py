@@ -238,7 +238,7 @@ def margin_path(
     stop_at : float in (0, 1], optional
         Ends the path at the first strength where this fraction of the null model's loss is
         explained, or where, after five, the fraction has risen by less than 1e-5 of itself while
-        the penalty became weaker by 5 %: as glmnet does on its own grids, with 0.999. By default
+        the penalty became weaker by a quarter; glmnet does much the same, with 0.999. By default
         every strength is fitted.
 
     Returns

@@ -14,9 +14,10 @@ from proxmargin.problem import Problem
 
 __all__ = ["Ending", "Saturation"]
 
-# as glmnet's fdev and mnlam, but between strengths that differ by a factor, however dense the grid
+# glmnet's fdev and mnlam. It compares neighbours; a hinge's paths are flat between jumps, and those
+# of dense grids everywhere, so that here the strengths differ by a factor.
 LEAST_RISE = 1e-5  # relative rise of the explained fraction while the penalty weakens so much
-WEAKER = 1.05  # ratio of strengths between which the rise is taken; glmnet's own grids: 1.1, 1.05
+WEAKER = 1.25  # ratio of the strengths
 FEWEST = 5  # strengths
 
 
