@@ -91,13 +91,16 @@ class Data:
     def training(self, fold: Fold, class_weight: Any) -> Targets:
         """The targets of all rows, without weight where they are held out.
 
+        A row that the training part repeats, as bootstraps do, has the weight of all its copies.
+
         Raises
         ------
         ValueError
             The training rows lack a class.
         """
         weights = np.zeros(self.targets.codes.size)
-        weights[fold.train] = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
+        given = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
+        np.add.at(weights, fold.train, given)
         missing = np.setdiff1d(self.targets.classes, np.unique(self.labels[weights > 0]))
         if missing.size:
             raise ValueError(
@@ -131,6 +134,10 @@ def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
 
 def _row_numbers(fold: int, part: Any, count: int) -> Index:
     given = np.asarray(part)
+    if given.size and given.dtype.kind not in "biu":
+        raise ValueError(
+            f"cv: fold {fold} has rows of type {given.dtype}: give row numbers, or a mask"
+        )
     rows = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.intp)
     beyond = rows[(rows < -count) | (rows >= count)]
     if beyond.size or (given.dtype == np.bool_ and given.size != count):

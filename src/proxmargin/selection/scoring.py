@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 
 from proxmargin.designs import as_design
 from proxmargin.estimators.base import MarginEstimator
@@ -82,6 +82,11 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
         return lambda models, scores, rows: factor * _log_likelihoods(models, scores, rows)
     if isinstance(scoring, str) and scoring == "accuracy":
         return _accuracy
+    if not callable(scoring) and not (isinstance(scoring, str) and scoring in get_scorer_names()):
+        raise ValueError(
+            "scoring must be None, 'deviance', a name that sklearn.metrics.get_scorer_names() "
+            f"lists, or a callable, got {scoring!r}"
+        )
     return Asked(check_scoring(plain, scoring))
 
 
