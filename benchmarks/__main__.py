@@ -20,6 +20,7 @@ from benchmarks import (
     multiclass,
     paths,
     projections,
+    ridges,
     rules,
     sharing,
     strategies,
@@ -46,6 +47,7 @@ COMMANDS = {
     "drsvm": drsvm,
     "rules": rules,
     "sharing": sharing,
+    "ridges": ridges,
     "limits": limits,
 }
 

@@ -44,10 +44,10 @@ def main(arguments: argparse.Namespace) -> int:
         """The same folds and strengths for all; held-out losses and the choice are in the time.
   Every model of every fold is certified on the rows that it was fitted to, and the path of all rows
   too.""",
-        """cv.glmnet keeps no coefficients of folds: the same calls are made once more, untimed, and
-  have to predict what it predicted. adelie's own cross-validation takes neither folds nor
-  strengths: here is its loop over those given. The C of scikit-learn is that of sums: its strengths
-  are those of the first fold, and in folds of another size those that this C states.""",
+        """cv.glmnet and our own class keep no coefficients of folds: the same paths are made once
+  more, untimed, and have to predict what was predicted. adelie's own cross-validation takes neither
+  folds nor strengths: here is its loop over those given. The C of scikit-learn is that of sums: its
+  strengths are those of the first fold, and in folds of another size those that this C states.""",
         f"†: {marks}.",
     ]
     title = f"Cross-validation: {arguments.folds} folds of {arguments.alphas} strengths"

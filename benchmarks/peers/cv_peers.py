@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Design
 from benchmarks.objective import Floats
-from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, absent
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent
 from benchmarks.peers.own import OwnPeer, estimator
 from benchmarks.peers.path_peers import FittedPath, OwnPath, PathProblem
 from benchmarks.peers.remote import PACKAGES
 from benchmarks.peers.sklearn_peers import SEED, LiblinearLogisticPeer, SagaPeer
+
+AGREEMENT = 10.0  # scores of two paths apart, in roots of their relative gaps
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,55 @@ def _training_size(problem: CvProblem) -> int:
 
 
 @dataclass(frozen=True)
+class OwnCv(CvPeer):
+    """`SparseLogisticRegressionCV` as a user calls it.
+
+    It keeps no coefficients of folds: the path of each is made once more, outside the clock, with
+    zeros for the weights of the rows that were held out, and has to score what was scored.
+    """
+
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        from sklearn.model_selection import PredefinedSplit
+
+        import proxmargin
+
+        clock, alphas = Stopwatch(), np.array(problem.alphas)
+        model = proxmargin.SparseLogisticRegressionCV(
+            alphas=alphas,
+            l1_ratios=(problem.l1_ratio,),
+            fit_intercept=problem.fit_intercept,
+            tol=setting,
+            cv=PredefinedSplit(problem.fold),
+        )
+        with clock.running():
+            model.fit(problem.design, problem.labels)
+        plain = estimator(problem.at(alphas[0]), tol=setting)
+        paths = []
+        for k in range(problem.n_folds):
+            held = problem.fold == k
+            weights = np.where(held, 0.0, 1.0)
+            path = proxmargin.margin_path(
+                plain, problem.design, problem.labels, alphas=alphas, sample_weight=weights
+            )
+            margins = problem.labels[held] * path.scores(problem.design[held])
+            scores = -np.logaddexp(0.0, -margins).mean(axis=1)
+            # two paths of this accuracy are as far apart as the root of it
+            apart = float(np.abs(scores - model.cv_scores_[0, :, k]).max())
+            if apart > AGREEMENT * setting**0.5:
+                raise RuntimeError(f"the path of fold {k} scores {apart:.1e} off its scores")
+            paths.append(path)
+        folds = tuple(map(_fitted_path, paths))
+        told = [one.n_passes for path in (*paths, model.path_) for one in path.certificates]
+        whole = _fitted_path(model.path_)
+        return FittedCv(folds, whole, passes=float(sum(told)), clocked=clock.times)
+
+
+def _fitted_path(path: Any) -> FittedPath:
+    intercepts = path.intercepts[:, 0] if path.template.fit_intercept else np.zeros(len(path))
+    return FittedPath(path.stacked, intercepts)
+
+
+@dataclass(frozen=True)
 class GridSearch(CvPeer):
     """`GridSearchCV` over our estimator, then `margin_path` of all rows."""
 
@@ -198,6 +249,7 @@ class Record:
 
 
 CV_PEERS: tuple[Any, ...] = (
+    OwnCv(OwnPeer("proxmargin auto", "auto")),
     GridSearch(replace(OwnPeer("proxmargin auto", "auto"), name="GridSearchCV")),
     SklearnCv(SagaPeer(), mark="no path of all rows"),
     SklearnCv(LiblinearLogisticPeer(), mark="no path of all rows", solver="liblinear"),

@@ -16,7 +16,13 @@ from benchmarks.peers.path_peers import FittedPath
 from benchmarks import cv
 
 DATA = "synthetic:63,20,5,0.3"
-SETTING = {"GridSearchCV": 1e-8, "glmnet": 1e-16, "glmnet-modified": 1e-18, "adelie": 1e-16}
+SETTING = {
+    "proxmargin auto": 1e-8,
+    "GridSearchCV": 1e-8,
+    "glmnet": 1e-16,
+    "glmnet-modified": 1e-18,
+    "adelie": 1e-16,
+}
 
 
 def stated(name: str) -> CvProblem:

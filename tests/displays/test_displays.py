@@ -85,3 +85,40 @@ def test_names_are_moved_apart_in_their_order():
     assert np.all(np.diff(np.sort(moved)) >= APART - 1e-5)
     assert moved[2] > moved[0]
     assert moved[3] == 0.9
+
+
+def test_a_class_of_two_is_drawn_and_an_unknown_one_is_refused(model):
+    first, second = (PathDisplay(model.path_).plot(figure().subplots(), label=k) for k in (0, 1))
+    for one, other in zip(first.lines_, second.lines_, strict=True):
+        np.testing.assert_array_equal(one.get_ydata(), -np.asarray(other.get_ydata()))
+    assert "class 0" in first.ax_.get_ylabel()
+    wine = load_wine(return_X_y=True)
+    for path in (model.path_, margin_path(SquaredHingeSVC(), *wine, alphas=[0.1])):
+        with pytest.raises(ValueError, match=r"label must be one of the classes \[0, 1.*got 'zzz'"):
+            PathDisplay(path).plot(figure().subplots(), label="zzz")
+
+
+def test_a_model_without_a_penalty_has_no_place_on_a_logarithmic_axis():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, estimator = X[:, :3], SquaredHingeSVC(standardize=True)
+    ax = figure().subplots()
+    display = PathDisplay.from_estimator(estimator, X, y, alphas=[0.0, 0.01, 0.1], ax=ax)
+    assert all(len(line.get_xdata()) == 2 for line in display.lines_)
+    assert display.ax_.get_xlim() == pytest.approx((0.1, 0.01))
+    low, high = display.ax_.get_ylim()
+    ends = [(line.get_ydata()[-1] - low) / (high - low) for line in display.lines_]
+    heights = [text.xy[1] for text in display.ax_.texts]
+    np.testing.assert_array_equal(np.argsort(ends), np.argsort(heights))
+    with pytest.raises(ValueError, match="alpha=0 has no place on a logarithmic axis"):
+        PathDisplay.from_estimator(estimator, X, y, alphas=[0.0], ax=ax)
+
+
+def test_unusable_requests_for_a_path_are_refused_in_words(model):
+    with pytest.raises(ValueError, match="n_names must be an integer >= 0, got -1"):
+        PathDisplay(model.path_).plot(figure().subplots(), n_names=-1)
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.raises(NotFittedError):
+        PathDisplay.from_estimator(SparseLogisticRegressionCV(), X, y, ax=figure().subplots())
+    chosen = SparseLogisticRegressionCV(alphas=2, cv=2, refit=False).fit(X, y)
+    with pytest.raises(ValueError, match="has no path of all rows: it was fitted with refit=False"):
+        PathDisplay.from_estimator(chosen, ax=figure().subplots())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
@@ -204,11 +204,34 @@ def test_a_path_ends_where_the_loss_is_explained():
 
 def test_a_path_ends_where_the_loss_no_longer_falls():
     X, y = load_breast_cancer(return_X_y=True)
-    model = SparseLogisticRegression(standardize=True, l1_ratio=1.0)
-    start = alpha_max(model, X, y)
-    nearly_equal = 0.1 * start * (1 - 1e-9 * np.arange(9))
-    assert len(margin_path(model, X, y, alphas=nearly_equal, stop_at=1.0)) == 5
-    assert len(margin_path(model, X, y, alphas=nearly_equal)) == 9
+    model = SparseLogisticRegression(standardize=True, l1_ratio=1.0, tol=1e-8)
+    falling = alpha_max(model, X[:, :1], y) * np.geomspace(1.0, 1e-9, 60)
+    path = margin_path(model, X[:, :1], y, alphas=falling, stop_at=1.0)
+    assert path.ended == "flat"
+    loss = [log_loss(y, path.model(i).predict_proba(X[:, :1])) for i in range(len(path))]
+    explained = 1 - np.array(loss) / loss[0]
+    assert explained[-1] - explained[-2] < 1e-5 * explained[-1]  # neighbours: a factor of 1.42
+    assert explained[-3] - explained[-4] > 1e-5 * explained[-1]
+    whole = margin_path(model, X[:, :1], y, alphas=falling)
+    assert len(whole) == 60
+    assert whole.ended == "complete"
+
+
+@pytest.mark.parametrize("model", [SparseLogisticRegression, HuberizedSVC, ElasticNetSVC])
+def test_neither_dense_grids_nor_null_models_are_flat(model):
+    X, y = make_classification(60, 200, n_informative=8, random_state=0)
+    estimator = model(l1_ratio=0.9)
+    start = alpha_max(estimator, X, y)
+    coarse = margin_path(estimator, X, y, alphas=start * np.geomspace(1, 0.2, 20), stop_at=0.3)
+    assert coarse.ended == "explained"
+    dense = start * np.geomspace(1, 0.2, 400)
+    path = margin_path(estimator, X, y, alphas=dense, stop_at=0.3)
+    assert path.ended == "explained"
+    assert path.alphas[-1] <= 1.1 * coarse.alphas[-2]
+    empty = np.r_[start * np.linspace(3, 1.01, 12), coarse.alphas]
+    path = margin_path(estimator, X, y, alphas=empty, stop_at=0.3)
+    assert path.ended == "explained"
+    assert path.alphas[-1] == coarse.alphas[-1]
 
 
 def test_an_interrupted_path_keeps_the_strengths_that_are_complete():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -205,6 +207,31 @@ def test_held_out_rows_have_no_part_in_their_fold() -> None:
         np.testing.assert_array_equal(found[0, :, test[0]], honest[0, :, test[0]])
 
 
+@pytest.mark.parametrize("shape", [(60, 150), (90, 12)])
+@pytest.mark.parametrize("storage", ["C", "F", "CSR"])
+def test_giants_in_held_out_rows_do_not_change_a_bit(shape, storage) -> None:
+    """Neither standardisation nor screening, nor bounds, nor Gram matrices read them."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal(shape) * (rng.random(shape) < 0.6)
+    y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(shape[0]) > 0, 1, 0)
+    train, test = next(StratifiedKFold(5).split(X, y))
+    poisoned = X.copy()
+    poisoned[test[1:]] = rng.choice([-1e60, 1e60], (test.size - 1, shape[1]))
+    stored = sparse.csr_array if storage == "CSR" else lambda A: np.array(A, order=storage)
+    for kind in (SparseLogisticRegressionCV, SquaredHingeSVCCV, HuberizedSVCCV):
+        model = kind(
+            alphas=[0.1, 0.03, 0.01],
+            l1_ratios=(1.0, 0.5),
+            cv=[(train, test)],
+            standardize=True,
+            keep_scores=True,
+            refit=False,
+        )
+        honest = clone(model).fit(stored(X), y).oof_scores_[:, :, test[0]]
+        found = clone(model).fit(stored(poisoned), y).oof_scores_[:, :, test[0]]
+        np.testing.assert_array_equal(found, honest)
+
+
 @pytest.mark.slow
 def test_labels_without_a_relation_are_predicted_by_chance() -> None:
     rng = np.random.default_rng(0)
@@ -250,6 +277,10 @@ def test_the_results_are_a_frame_with_a_row_for_each_strength(data) -> None:
     np.testing.assert_array_equal(frame.alpha, model.alphas_.ravel())
     np.testing.assert_array_equal(frame.l1_ratio.unique(), [1.0, 0.5])
     assert frame.rank_test_score[model.best_index_] == 1
+    assert frame.rank_test_score.dtype == np.int32
+    np.testing.assert_array_equal(
+        frame.rank_test_score, frame.mean_test_score.rank(ascending=False, method="min")
+    )
     assert frame.alpha[model.best_index_] == model.alpha_
     folds = frame[[f"split{k}_test_score" for k in range(3)]].to_numpy()
     np.testing.assert_array_equal(folds, model.cv_scores_.reshape(6, 3))
@@ -321,6 +352,7 @@ def test_a_fold_without_a_class_is_refused() -> None:
         {"eps": 0.0},
         {"keep_scores": "yes"},
         {"n_jobs": 1.5},
+        {"n_jobs": 0},
         {"delta": -1.0},
         {"scoring": "no_such"},
     ],
@@ -428,6 +460,7 @@ ROWS = np.arange(60)
         ([], "cv makes no folds"),
         ([(ROWS[:40], ROWS[40:] + 1)], "cv: fold 0 has row 60, but X has 60 rows"),
         ([(ROWS[:40], ROWS[:0])], "cv: fold 0 holds out no rows to judge"),
+        ([(ROWS[:40] + 0.7, ROWS[40:])], "cv: fold 0 has rows of type float64: give row numbers"),
         ([(ROWS < 40, ROWS[:50] > 40)], "cv: fold 0 has a mask of 50 rows, but X has 60"),
     ],
 )
@@ -450,3 +483,73 @@ def test_masks_are_folds() -> None:
         for cv in ([(ROWS[20:], ROWS[:20])], [(ROWS >= 20, ROWS < 20)])
     )
     np.testing.assert_array_equal(by_rows.cv_scores_, by_masks.cv_scores_)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_all_fits_that_end_early_are_told_of_once(kernel: str) -> None:
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), ROWS % 2
+    with pytest.warns(ConvergenceWarning, match="fits of SVCCV stopped before") as caught:
+        model = SVCCV(Cs=[10.0], kernel=kernel, max_iter=1, tol=1e-12).fit(X, y)
+    assert len(caught) == 1
+    assert not model.best_estimator_.certificate_.converged
+
+
+def test_a_search_interrupted_with_scores_to_keep_ends_in_the_same_words(data) -> None:
+    calls = []
+
+    def scorer(model, X, y):
+        calls.append(model)
+        if len(calls) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return model.score(X, y)
+
+    settings = {"alphas": [0.1, 0.03, 0.01], "l1_ratios": (1.0, 0.5), "cv": 4}
+    model = HuberizedSVCCV(**settings, scoring=scorer, keep_scores=True)
+    with pytest.raises(KeyboardInterrupt, match="cv_scores_ holds what is complete"):
+        model.fit(*data)
+    assert np.isfinite(model.cv_scores_[:, :, 0]).all()
+    assert np.isnan(model.cv_scores_[:, :, 2:]).all()
+    assert not hasattr(model, "oof_scores_")
+
+
+def test_rows_that_a_splitter_repeats_count_as_often(sets) -> None:
+    X, y = sets
+    rng = np.random.default_rng(5)
+    draws = [rng.integers(0, y.size, y.size) for _ in range(3)]
+    cv = [(np.sort(rows), np.setdiff1d(np.arange(y.size), rows)) for rows in draws]
+    for kind, settings in MODELS:
+        if settings.get("penalty") == "l2":
+            continue  # nothing that the others lack
+        model = kind(**settings, **EXACT, cv=cv, class_weight="balanced", scoring="accuracy")
+        model.fit(X, y)
+        search = GridSearchCV(plain_of(model), grid_of(model), scoring="accuracy", cv=cv)
+        search.fit(X, y)
+        for fold in range(3):
+            expected = search.cv_results_[f"split{fold}_test_score"]
+            np.testing.assert_allclose(model.cv_scores_[0, :, fold], expected, atol=1e-6)
+
+
+def test_a_scorer_that_fails_leaves_no_old_model_behind(data) -> None:
+    model = HuberizedSVCCV(alphas=[0.1], cv=3).fit(*data)
+
+    def fails(model, X, y):
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        model.set_params(scoring=fails).fit(*data)
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "cv_scores_")
+
+
+def test_results_without_pandas_say_what_to_install(data, monkeypatch) -> None:
+    model = HuberizedSVCCV(alphas=[0.1], cv=3).fit(*data)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="data frame and needs pandas: "):
+        _ = model.cv_results_
+
+
+def test_an_unknown_scoring_is_refused_in_a_sentence(data) -> None:
+    for wrong in ("no_such", ["accuracy", "f1"], {"a": "accuracy"}, 3):
+        with pytest.raises(ValueError, match="scoring must be None, 'deviance', a name") as caught:
+            HuberizedSVCCV(scoring=wrong).fit(*data)
+        assert len(str(caught.value)) < 160

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point
 
-__all__ = ["Gap"]
+__all__ = ["Gap", "lower_bound"]
 
+Number = TypeVar("Number", float, Array)
 NEGATIVE_TOLERANCE = 1e-10  # of the negligible objective: rounding of an objective that is zero
 ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
+SUBTRACTION = 16 * float(np.finfo(float).eps)  # relative, of rounding, with room
+
+
+def lower_bound(primal: Number, gap: Number) -> Number:
+    """``primal - gap``, less a bound on the rounding of that subtraction."""
+    return primal - gap - SUBTRACTION * (abs(primal) + abs(gap))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +58,8 @@ class Gap:
 
     @property
     def dual(self) -> float:
-        """``primal - gap``, less a bound on the rounding of that subtraction."""
-        error = 16 * float(np.finfo(float).eps) * (abs(self.primal) + abs(self.gap))
-        return self.primal - self.gap - error
+        """The `lower_bound` of the optimum."""
+        return lower_bound(self.primal, self.gap)
 
     @property
     def is_finite(self) -> bool:

@@ -41,6 +41,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from proxmargin.paths import margin_path
+    from proxmargin.paths.saturation import Ending
 
     check_plot(arguments.plot)
     estimator = estimator_of(arguments)
@@ -58,11 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         _draw(path, table, arguments.plot)
     if arguments.json:
-        print_json({"data": table.describe(), "model": arguments.model, "path": rows})
+        told = {"data": table.describe(), "model": arguments.model}
+        print_json({**told, "ended": path.ended, "path": rows})
     else:
         print(f"{arguments.model} on {table.source}: {table.X.shape[1]} features\n")
         print_listing(_listing(name, rows))
-    if len(rows) < arguments.n_alphas and arguments.stop_at is None:
+    if path.ended == Ending.INTERRUPTED:
         return failures.interrupted()
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
 

@@ -41,8 +41,14 @@ logger = logging.getLogger("proxmargin")
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
-    """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package."""
+    """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package.
+
+    A kernel with ``allocates=False`` makes no arrays, only views of those that it is given, and
+    counts no references to them: counting is atomic and takes, where arrays come in tuples, longer
+    than the work of a small kernel, and half of the time of its compilation.
+    """
     kept = options.pop("cache", False)
+    options["_nrt"] = options.pop("allocates", True)
 
     def compiled(function: Any) -> Any:
         if folders.config.DISABLE_JIT:

@@ -3,6 +3,7 @@
 from proxmargin.designs.base import Design, Ledger
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.row_view import RowView
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import (
     StandardizedDesign,
@@ -16,6 +17,7 @@ __all__ = [
     "DenseDesign",
     "Design",
     "Ledger",
+    "RowView",
     "SparseDesign",
     "StandardizedDesign",
     "as_design",

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 CONSTANT_VARIANCE = 1e-24  # of the squared mean: a smaller variance is the rounding of a constant
 FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
+NORM_ROUNDING = 1e-12  # relative, of norms of features: they are rounded up
 OUTER_BLOCK = 1 << 17  # entries of an outer product held at a time: 1 MB
 
 
@@ -111,6 +112,15 @@ class Design(Remembers, ABC):
         """The data before any centring and scaling."""
         return Stored(self, np.zeros(self.n_features), np.ones(self.n_features))
 
+    @property
+    def whole(self) -> Design:
+        """The design whose samples these are: itself, where it is no view of a part of them."""
+        return self
+
+    def spread_out(self, values: Array) -> Array:
+        """``values``, one a sample, with a zero for each other sample of `whole`."""
+        return values
+
     @abstractmethod
     def row_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_j weights_j (x_ij - centre_j)^2`` for each sample, (n_samples,)."""
@@ -122,6 +132,10 @@ class Design(Remembers, ABC):
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
+
+    def column_norms(self) -> Array:
+        """``|x_j|`` for each feature, (n_features,), rounded up; computed once."""
+        return self.remembered(_column_norms)
 
     def spread(self, shares: Array) -> float:
         """Root mean square distance of the samples from their mean.
@@ -273,6 +287,11 @@ class Design(Remembers, ABC):
 
 def _row_norms(design: Design) -> Array:
     return design.row_squares(np.ones(design.n_features), np.zeros(design.n_features))
+
+
+def _column_norms(design: Design) -> Array:
+    ones, zero = np.ones(design.n_samples), np.zeros(design.n_features)
+    return np.sqrt(design.column_squares(ones, zero)) * (1.0 + NORM_ROUNDING)
 
 
 def _column_bounds(design: Design) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["axes_for", "count_features", "figure", "show_strengths"]
+__all__ = ["axes_for", "count_features", "drawable", "figure", "show_strengths"]
 
 Array = NDArray[np.float64]
 
@@ -34,6 +34,20 @@ def axes_for(ax: Any) -> Any:
     return _matplotlib("pyplot").subplots(figsize=(7.5, 4.8), layout="constrained")[1]
 
 
+def drawable(strengths: Array) -> NDArray[np.bool_]:
+    """Which strengths have a place on a logarithmic axis: all but alpha=0.
+
+    Raises
+    ------
+    ValueError
+        None has.
+    """
+    shown = strengths > 0
+    if not shown.any():
+        raise ValueError("alpha=0 has no place on a logarithmic axis, and there is no other alpha")
+    return np.asarray(shown)
+
+
 def show_strengths(ax: Any, name: str, falls: bool) -> None:
     """A logarithmic axis of strengths, the strongest penalty at the left."""
     ax.set_xscale("log")
@@ -42,11 +56,13 @@ def show_strengths(ax: Any, name: str, falls: bool) -> None:
     ax.set_xlabel(f"{name} (the penalty weakens to the right)")
 
 
-def count_features(ax: Any, strengths: Array, counts: NDArray[np.intp]) -> None:
+def count_features(
+    ax: Any, strengths: Array, counts: NDArray[np.intp], label: str = "features"
+) -> None:
     """Write the number of features above some of the strengths."""
     shown = np.unique(np.linspace(0, strengths.size - 1, COUNTS).round().astype(int))
     top = ax.secondary_xaxis("top")
     top.set_xticks(strengths[shown], [str(count) for count in counts[shown]], minor=False)
     top.set_xticks([], minor=True)
     top.tick_params(length=3)
-    top.set_xlabel("features")
+    top.set_xlabel(label)

@@ -6,9 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.displays.axes import axes_for, count_features, show_strengths
+from proxmargin.displays.axes import axes_for, count_features, drawable, show_strengths
+from proxmargin.inputs.validation import check_number
 from proxmargin.paths import Path, margin_path
+from proxmargin.selection.base import CrossValidated
 
 __all__ = ["PathDisplay"]
 
@@ -20,6 +23,8 @@ APART = 0.045  # least distance of two names, in heights of the picture
 
 class PathDisplay:
     """Coefficients against the strength of the penalty, with the number of features above.
+
+    The axis of strengths is logarithmic: a model with ``alpha=0`` is not drawn.
 
     Parameters
     ----------
@@ -67,8 +72,8 @@ class PathDisplay:
         **options
             Others of `margin_path`.
         """
-        found = getattr(estimator, "path_", None)
-        path = margin_path(estimator, X, y, **options) if found is None else found
+        searched = isinstance(estimator, CrossValidated)
+        path = _path_of(estimator) if searched else margin_path(estimator, X, y, **options)
         return cls(path).plot(ax, label=label, n_names=n_names)
 
     def plot(self, ax: Any = None, *, label: Any = None, n_names: int = 6) -> Self:
@@ -78,14 +83,21 @@ class PathDisplay:
         ----------
         ax : matplotlib Axes, optional
         label : a class, optional
-            Of more than two classes the one whose coefficients are drawn; by default the Euclidean
-            norm of those of all classes.
+            The one whose coefficients are drawn. By default of two classes the second (those of
+            the first are their negatives), of more the Euclidean norm of those of all.
         n_names : int
             Of the features with the largest coefficients, which are drawn in colour.
+
+        Raises
+        ------
+        ValueError
+            There is no such class; ``n_names`` is no count; all strengths are zero.
         """
-        ax = axes_for(ax)
-        path = self.path.picked(self.path.strength.order(self.path.strengths))
+        check_number("n_names", n_names, low=0, integer=True)
+        order = self.path.strength.order(self.path.strengths)
+        path = self.path.picked(order[drawable(self.path.strengths[order])])
         values = self._values(path, label)
+        ax = axes_for(ax)
         used = np.flatnonzero(values.any(axis=0))
         largest = used[np.argsort(-np.abs(values[:, used]).max(axis=0), kind="stable")][:n_names]
         others = np.setdiff1d(used, largest)
@@ -109,17 +121,31 @@ class PathDisplay:
         """What is drawn, (n_strengths, n_features)."""
         coefs = path.coefs * np.where(np.isfinite(path.scale), path.scale, 0.0)
         if coefs.shape[1] == 1:
-            return coefs[:, 0]
+            coefs = np.concatenate([-coefs, coefs], axis=1)
+            label = path.classes[1] if label is None else label
         if label is None:
             return np.asarray(np.linalg.norm(coefs, axis=1))
-        (row,) = np.flatnonzero(path.classes == label)
-        return np.asarray(coefs[:, row])
+        classes = path.classes.tolist()
+        if label not in classes:
+            raise ValueError(f"label must be one of the classes {classes}, got {label!r}")
+        return np.asarray(coefs[:, classes.index(label)])
 
     def _meaning(self, path: Path, label: Any) -> str:
         several = path.intercepts.shape[1] > 1
         what = "norm over the classes" if several else "coefficient"
         what = what if label is None else f"coefficient of class {label}"
         return f"{what}, per standard deviation" if path.template.standardize else what
+
+
+def _path_of(model: CrossValidated) -> Path:
+    check_is_fitted(model, "cv_scores_")
+    if not hasattr(model, "path_"):
+        raise ValueError(
+            f"this {type(model).__name__} has no path of all rows: it was fitted with refit=False, "
+            "with a nonlinear kernel, or was interrupted"
+        )
+    path: Path = model.path_
+    return path
 
 
 def _name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,14 @@ from proxmargin.callbacks import History, Progress
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import Design, StandardizedDesign, as_design, standardized, uncentred
+from proxmargin.designs import (
+    Design,
+    RowView,
+    StandardizedDesign,
+    as_design,
+    standardized,
+    uncentred,
+)
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -57,7 +64,9 @@ from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
 
 __all__ = [
+    "ALL",
     "Assembly",
+    "Features",
     "MarginEstimator",
     "certificate_of",
     "each_class",
@@ -68,6 +77,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Features = slice | NDArray[np.integer]
+ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +109,15 @@ class Assembly:
         problems = tuple(replace(p, penalty=joined(penalty, p.loss)) for p in self.problems)
         return replace(self, problems=problems)
 
-    def published(self, points: Sequence[Point]) -> tuple[Array, Array]:
-        """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data."""
+    def published(self, points: Sequence[Point], features: Features = ALL) -> tuple[Array, Array]:
+        """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data.
+
+        Of ``features`` alone, if the points have no others.
+        """
         coef = np.vstack([point.coef.T for point in points])
-        coef /= self.scale
+        coef /= self.scale[features]
         intercept = np.concatenate([point.intercept for point in points])
-        return coef, uncentred(intercept, coef.T, self.centre)
+        return coef, uncentred(intercept, coef.T, self.centre[features])
 
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
@@ -116,7 +130,14 @@ class Assembly:
         ]
 
 
-def certificate_of(solutions: Sequence[Solution]) -> Certificate | CertificateList:
+class Certified(Protocol):
+    """A solution of one problem."""
+
+    @property
+    def certificate(self) -> Certificate: ...
+
+
+def certificate_of(solutions: Sequence[Certified]) -> Certificate | CertificateList:
     """The certificate of a model: of its one problem, or of all that make it up."""
     certificates = [solution.certificate for solution in solutions]
     return certificates[0] if len(certificates) == 1 else CertificateList(certificates)
@@ -343,8 +364,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._picked(X, live), targets.picked(live), live
 
     def _picked(self, X: Any, index: Index) -> Any:
-        """Some of the training samples."""
-        return X[index]
+        """Some of the training samples; of a design, which others use as well, a view."""
+        return RowView(X, index) if isinstance(X, Design) else X[index]
 
     def _reassembled(self, assembly: Assembly) -> Assembly:
         """The same data for other parameters of the loss and the penalty."""
@@ -361,18 +382,21 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             losses = [Shifted(loss, targets.offset[:, None]) for loss in losses]
         return tuple(Problem(loss, joined(penalty, loss), design, intercept) for loss in losses)
 
-    def _loss_of_scores(self, targets: Targets, design: Design) -> Callable[[Array], float]:
-        """The loss of scores (n_samples, n_rows) as `decision_function` has them, summed over the
-        problems; ``design`` holds the samples."""
+    def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
+        """The losses of many models, (n_models,), each summed over the problems.
+
+        Parameters
+        ----------
+        scores : (n_models, n_samples, n_rows)
+            As `decision_function` has them.
+        design : Design
+            The samples.
+        """
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         losses = self._losses(targets, design, joint)
-        ends = np.cumsum([loss.n_outputs for loss in losses])[:-1]
-
-        def value(scores: Array) -> float:
-            parts = map(np.ascontiguousarray, np.split(scores, ends, axis=1))
-            return sum(loss.value(part) for loss, part in zip(losses, parts, strict=True))
-
-        return value
+        parts = np.split(scores, np.cumsum([loss.n_outputs for loss in losses])[:-1], axis=2)
+        pairs = zip(losses, parts, strict=True)
+        return np.sum([loss.values(part) for loss, part in pairs], axis=0)
 
     def _check_parameters(self) -> None:
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
@@ -504,13 +528,16 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         self.classes_ = assembly.targets.classes
-        self.coef_, self.intercept_ = self._published(assembly, solutions)
+        points = [solution.point for solution in solutions]
+        self.coef_, self.intercept_ = self._published(assembly, points)
         self.certificate_ = certificate_of(solutions)
         self._note_run(solutions)
 
-    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
-        """Coefficients and intercepts in the units of the data."""
-        return assembly.published([solution.point for solution in solutions])
+    def _published(
+        self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
+    ) -> tuple[Array, Array]:
+        """Coefficients and intercepts in the units of the data, as `Assembly.published`."""
+        return assembly.published(points, features)
 
     def _note_run(self, solutions: list[Solution]) -> None:
         """Set the attributes of the run; raise or warn if it ended early."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs import Design, StandardizedDesign
-from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
+from proxmargin.estimators.base import ALL, Assembly, Features, MarginEstimator, margin_sums
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,
@@ -24,10 +24,10 @@ from proxmargin.estimators.factors import (
 )
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
-from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
+from proxmargin.problem import Point
 
 __all__ = [
     "BINARY",
@@ -144,11 +144,15 @@ class ElasticNetEstimator(MarginEstimator):
                 f"{targets.codes.size} samples"
             )
 
-    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
+    def _published(
+        self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
+    ) -> tuple[Array, Array]:
         """A change of scale may have rounded a coefficient beyond its bound."""
-        coef, intercept = super()._published(assembly, solutions)
-        bounds = checked_bounds(self.bounds, coef.shape[1])
-        return coef if bounds is None else np.clip(coef, *bounds), intercept
+        coef, intercept = super()._published(assembly, points, features)
+        bounds = checked_bounds(self.bounds, assembly.scale.size)
+        if bounds is None:
+            return coef, intercept
+        return np.clip(coef, *(side[features] for side in bounds)), intercept
 
 
 def _constant(design: Design, index: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -405,7 +405,7 @@ class KernelMachine(MarginEstimator):
 
     def _picked(self, X: Any, index: Index) -> Any:
         """Some of the training samples; of a kernel computed beforehand their columns too."""
-        return X[np.ix_(index, index)] if self._is_precomputed else X[index]
+        return X[np.ix_(index, index)] if self._is_precomputed else super()._picked(X, index)
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
         self.__dict__.pop("coef_", None)  # of an earlier, linear fit

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
-from proxmargin.estimators.base import Assembly, MarginEstimator, joined
+from proxmargin.estimators.base import ALL, Assembly, Features, MarginEstimator, joined
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice, check_number
@@ -294,16 +294,16 @@ class MulticlassSVC(MarginEstimator):
             solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
         )
 
-    def _published(self, assembly: Assembly, solutions: Sequence[Solution]) -> tuple[Array, Array]:
+    def _published(
+        self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
+    ) -> tuple[Array, Array]:
         if assembly.targets.classes.size == 2:
-            solutions = [replace(s, point=self._difference(s.point)) for s in solutions]
-        return super()._published(assembly, solutions)
+            points = [self._difference(point) for point in points]
+        return super()._published(assembly, points, features)
 
-    def _loss_of_scores(self, targets: Targets, design: Design) -> Callable[[Array], float]:
-        value = super()._loss_of_scores(targets, design)
-        if targets.classes.size > 2:
-            return value
-        return lambda scores: value(scores * self._halves)
+    def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
+        both = scores if targets.classes.size > 2 else scores * self._halves
+        return super()._losses_of_scores(both, targets, design)
 
     def _difference(self, point: Point) -> Point:
         """Of two classes, what decides between them: its margin is one where the loss is zero."""

@@ -62,6 +62,10 @@ class Loss(ABC):
     def value(self, scores: Array) -> float:
         """L(scores)."""
 
+    def values(self, scores: Array) -> Array:
+        """`value` of many scores, (n,) for (n, n_samples, n_outputs)."""
+        return np.array([self.value(np.ascontiguousarray(each)) for each in scores])
+
     @abstractmethod
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         """L and its gradient, (n_samples, n_outputs), in one pass."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
+from proxmargin.paths.found import Found
 from proxmargin.paths.inner_products import InnerProducts
 from proxmargin.paths.strength import ALPHA, strength_of
 from proxmargin.problem import Point, Problem
@@ -21,13 +23,11 @@ __all__ = ["descended"]
 
 Array = NDArray[np.float64]
 # (template, assembly, grid, k) -> the solutions of problem k
-Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Solution]]
+Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
-def descended(
-    template: MarginEstimator, assembly: Assembly, grid: Array
-) -> Iterator[list[Solution]]:
-    """The solutions at each strength, one for each problem; ends early if interrupted.
+def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
+    """What is found at each strength for each problem; ends early if interrupted.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _fitted(
 
 def _one_by_one(
     template: MarginEstimator, assembly: Assembly, grid: Array
-) -> Iterator[list[Solution]]:
+) -> Iterator[list[Found]]:
     """By single fits with warm starts."""
     starts = [problem.null_point() for problem in assembly.problems]
     for strength in grid.tolist():
@@ -88,40 +88,39 @@ def _one_by_one(
         if not solutions:
             return
         starts = [solution.point for solution in solutions]
-        yield solutions
+        yield [Found.of(solution) for solution in solutions]
 
 
 def _together(
     walk: Walk, template: MarginEstimator, assembly: Assembly, grid: Array
-) -> Iterator[list[Solution]]:
+) -> Iterator[list[Found]]:
     """All strengths of a problem together, each problem on its own."""
     walks = [walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
-    for solutions in zip(*walks, strict=False):
-        yield list(solutions)
+    for model in zip(*walks, strict=False):
+        yield list(model)
 
 
-def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Solution]:
+def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
     """By the compiled engine; a strength that it cannot solve is a single fit."""
     first = _at(template, assembly, grid[0])[k]
     engine = Engine(first, template.tol)
     l1, l2 = (float(each.max()) / grid[0] * grid for each in (first.net.l1, first.net.l2))
-    point, at = first.null_point(), 0
+    last, at = first.null_point, 0
     while at < grid.size and not interrupts.pending:
         part = slice(at, at + engine.chunk(grid.size - at))
         found = engine.solved(l1[part], l2[part])
         if not found:
             problem = _at(template, assembly, grid[at])[k]
-            found = _fitted(template, assembly, (problem,), [point])
-            if not found:
+            fitted = _fitted(template, assembly, (problem,), [last()])
+            if not fitted:
                 return
-            engine.go_on_from(found[0].point, float(l1[at]))
+            engine.go_on_from(fitted[0].point, float(l1[at]))
+            found = [Found.of(fitted[0])]
         yield from found
-        point, at = found[-1].point, at + len(found)
+        last, at = partial(found[-1].point, first.design.n_features), at + len(found)
 
 
-def _reduced(
-    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
-) -> Iterator[Solution]:
+def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
     """By inner products of the samples; a strength that these do not solve is a single fit."""
     path = InnerProducts(assembly.problems[k], template.tol)
     point, at = assembly.problems[k].null_point(), 0
@@ -137,7 +136,7 @@ def _reduced(
             if not found:
                 return
             path.go_on_from(problem, found[0].point)
-        yield from found
+        yield from map(Found.of, found)
         point, at = found[-1].point, at + len(found)
 
 

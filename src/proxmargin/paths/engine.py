@@ -7,14 +7,15 @@ solve to the tolerance, which is left to the caller.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.certificate import Certificate
-from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.gap import lower_bound
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths import driver, state
 from proxmargin.compiled.paths.quadratic import Quadratic
@@ -24,7 +25,8 @@ from proxmargin.compiled.paths.stores import Dense, Slots
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
-from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.outcome import Status
+from proxmargin.paths.found import Found
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 
@@ -41,7 +43,6 @@ FIRST_MEMBERS = 128  # of them in a quadratic model, at first
 MODEL_BYTES = 2**26  # that a quadratic model may take, or as much as the data
 ENTRIES_PER_CALL = 20_000_000  # of the data, times strengths: a fraction of a second
 FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
-NORM_ROUNDING = 1e-12  # relative, of norms of columns: they are rounded up
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
@@ -68,24 +69,24 @@ class Engine:
         if not np.all(problem.net.l1 > 0):
             return False  # what nothing shrinks is no part of these certificates
         plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
-        return plain and _is_readable(problem.design.stored.base)
+        return plain and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         problem = self.problem
         design, margins, net = problem.design, problem.margins, problem.net
-        n, p = design.n_samples, design.n_features
         base, centre, scale = design.stored
+        # samples of others than these are read with zeros for weights
+        n, p = base.whole.n_samples, design.n_features
         inverse = 1.0 / scale
-        self.phi, self.store = margins.phi.scalars, _store(base)
+        self.phi, self.store = margins.phi.scalars, _store(base.whole)
         dense = isinstance(self.store, Dense)
         self.caches = isinstance(self.store, Dense) and self.store.caches
-        norms = np.sqrt(base.column_squares(np.ones(n), np.zeros(p)))
         self.terms = Terms(
-            signs=margins.signs[:, 0].copy(),
-            weights=margins.weights[:, 0].copy(),
+            signs=base.spread_out(margins.signs[:, 0]).copy(),
+            weights=base.spread_out(margins.weights[:, 0]).copy(),
             centre=centre.copy(),
             inverse=inverse,
-            norms=norms * inverse * (1.0 + NORM_ROUNDING),
+            norms=base.column_norms() * inverse,
             bounds=design.column_bounds().copy(),
             factor=net.l1 / net.l1.max(),
             lower=net.lower.copy(),
@@ -107,7 +108,8 @@ class Engine:
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
         self._make_slots(p if holds_all else min(p, FIRST_SLOTS))
         self.of_samples = np.zeros((5, n))
-        self._make_model(min(p, FIRST_MEMBERS), np.zeros(p), np.zeros(p, np.int64))
+        self.of_features = np.zeros(p), np.zeros(p, np.int64), np.zeros(p, np.int64)
+        self._make_model(min(p, FIRST_MEMBERS))
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
         driver.begin(self._state)
@@ -138,6 +140,7 @@ class Engine:
     def _make_slots(self, capacity: int) -> None:
         self.slots = Slots(
             feature=np.zeros(capacity, np.int64),
+            every=np.arange(capacity),
             slot_of=np.full(self.terms.norms.size, -1, np.int64),
             coef=np.zeros(capacity),
             slope=np.zeros(capacity),
@@ -148,7 +151,7 @@ class Engine:
             average=np.zeros(0),
         )
 
-    def _make_model(self, members: int, estimate: Array, unsure: Any) -> None:
+    def _make_model(self, members: int) -> None:
         """Room for a quadratic model, which is formed anew."""
         rows = np.empty((members, self._width))
         self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
@@ -162,7 +165,7 @@ class Engine:
         )
         lift, slope, start, move, *net = np.zeros((8, members))
         of_members = (np.zeros(members, np.int64), lift, slope, start, move, Net(*net))
-        self.buffers = Buffers(*(*self.of_samples, estimate, unsure, *of_members))
+        self.buffers = Buffers(*(*self.of_samples, *self.of_features, *of_members))
 
     def _add_slots(self) -> None:
         """Room for twice as many slots."""
@@ -180,7 +183,7 @@ class Engine:
             return False
         self.slots.place[:] = -1
         self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
-        self._make_model(members, self.buffers.estimate, self.buffers.unsure)
+        self._make_model(members)
         return True
 
     def chunk(self, strengths: int) -> int:
@@ -188,7 +191,7 @@ class Engine:
         entries = self.problem.design.stored.base.nbytes // 8
         return max(1, min(strengths, ENTRIES_PER_CALL // max(entries, 1)))
 
-    def solved(self, l1: Array, l2: Array) -> list[Solution]:
+    def solved(self, l1: Array, l2: Array) -> list[Found]:
         """Solutions of falling strengths; fewer if one could not be solved.
 
         Parameters
@@ -209,7 +212,7 @@ class Engine:
                 break
         seconds = (clock() - started) / max(first, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))
-        return [self._solution(found, k, seconds) for k in range(first)]
+        return self._solutions(found, first, seconds)
 
     def go_on_from(self, point: Point, strength: float) -> None:
         """Continue from a solution that was found elsewhere."""
@@ -220,37 +223,43 @@ class Engine:
         values, intercept = point.coef[index, 0], float(point.intercept[0])
         driver.restart(self._state, index, values, intercept, strength)
 
-    def _solution(self, found: Strengths, k: int, seconds: float) -> Solution:
-        coef = np.zeros((self.terms.norms.size, 1))
-        part = slice(found.indptr[k], found.indptr[k + 1])
-        coef[found.indices[part], 0] = found.values[part]
-        point = Point(coef, found.intercepts[k : k + 1].copy())
-        gap = Gap(
-            point=point,
-            primal=float(found.objectives[k]),
-            gap=float(found.gaps[k]),
-            kkt_residual=float(found.violations[k]),
-            violations=np.zeros(0),
-            dual_point=np.zeros((0, 1)),
-            negligible=self.problem.negligible,
-            rounding=0.0,
-            is_refined=False,
-        )
-        certificate = Certificate(
-            primal=gap.primal,
-            dual=gap.dual,
-            gap=gap.gap,
-            relative_gap=gap.relative_gap,
-            kkt_residual=gap.kkt_residual,
-            converged=True,
-            stop_reason=Status.CONVERGED.value,
-            n_iter=int(found.steps[k]),
-            n_passes=float(found.passes[k]),
-            seconds=seconds,
-            solver=NAME,
-            because=BECAUSE,
-        )
-        return Solution(point, gap, Status.CONVERGED, certificate, None)
+    def _solutions(self, found: Strengths, count: int, seconds: float) -> list[Found]:
+        """Of the first strengths."""
+        primal, gap = found.objectives[:count], found.gaps[:count]
+        dual = lower_bound(primal, gap)
+        relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), self.problem.negligible)
+        numbers = (primal, dual, gap, relative, found.violations, found.steps, found.passes)
+        told = np.column_stack([each[:count] for each in numbers]).tolist()
+        ends = pairwise(found.indptr[: count + 1].tolist())
+        return [
+            Found(
+                found.indices[first:last],
+                found.values[first:last, None],
+                found.intercepts[k : k + 1],
+                told[k][0],
+                _certificate(told[k], seconds),
+            )
+            for k, (first, last) in enumerate(ends)
+        ]
+
+
+def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
+    """Of a strength, from what `Engine._solutions` lists of it."""
+    primal, dual, gap, relative_gap, violation, steps, passes = numbers
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative_gap,
+        kkt_residual=violation,
+        converged=True,
+        stop_reason=Status.CONVERGED.value,
+        n_iter=int(steps),
+        n_passes=passes,
+        seconds=seconds,
+        solver=NAME,
+        because=BECAUSE,
+    )
 
 
 def _blank(l1: Array, l2: Array, entries: int) -> Strengths:

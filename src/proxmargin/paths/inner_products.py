@@ -22,6 +22,7 @@ from proxmargin.paths.active_set import ActiveSet
 from proxmargin.paths.dual_newton import DualNewton
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work
+from proxmargin.runtime.threads import quiet_threads
 from proxmargin.traits import Trait
 
 __all__ = ["InnerProducts"]
@@ -78,6 +79,21 @@ class InnerProducts:
     def solved(self, problems: Sequence[Problem]) -> list[Solution]:
         """Solutions for falling ridges; fewer if one could not be solved."""
         started, passes = clock(), self.design.ledger.passes
+        # overflow and NaN are detected by checks, not by warnings
+        silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        with quiet_threads(self.design.nbytes), silent:
+            gaps, steps = self._proved(problems)
+        met = [gap.relative_gap <= self.tol for gap in gaps]
+        count = met.index(False) if False in met else len(met)
+        seconds = (clock() - started) / max(len(gaps), 1)
+        read = (self.design.ledger.passes - passes) / max(len(gaps), 1)
+        return [
+            _solution(gap, self.way.name, each, read, seconds)
+            for gap, each in zip(gaps[:count], steps[:count], strict=True)
+        ]
+
+    def _proved(self, problems: Sequence[Problem]) -> tuple[list[Gap], list[int]]:
+        """The gaps of the strengths up to one that could not be solved, and their steps."""
         duals, steps = [], []
         for problem in problems:
             found = self.way.solved(problem, self.tol)
@@ -85,15 +101,7 @@ class InnerProducts:
                 break
             duals.append(found.dual)
             steps.append(found.steps)
-        gaps = self._certified(problems[: len(duals)], duals) if duals else []
-        met = [gap.relative_gap <= self.tol for gap in gaps]
-        count = met.index(False) if False in met else len(met)
-        seconds = (clock() - started) / max(len(gaps), 1)
-        read = (self.design.ledger.passes - passes) / max(len(gaps), 1)
-        return [
-            _solution(gap, self.way.name, each, read, seconds)
-            for gap, each in zip(gaps[:count], steps, strict=False)
-        ]
+        return self._certified(problems[: len(duals)], duals) if duals else [], steps
 
     def _certified(self, problems: Sequence[Problem], duals: Sequence[Array]) -> list[Gap]:
         """The gaps of the coefficients of these dual points, on the data themselves."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,15 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
-from proxmargin.designs import as_design
+from proxmargin.designs import Design, as_design
 from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import descended
+from proxmargin.paths.found import Found, published
 from proxmargin.paths.grid import default_grid, unfitted
-from proxmargin.paths.saturation import Saturation
+from proxmargin.paths.saturation import Ending, Saturation
 from proxmargin.paths.strength import Strength, strength_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
@@ -63,6 +64,9 @@ class Path:
         Standard deviations of the features where they are standardised, else ones.
     template : estimator
         With the parameters that all models share; `model` fills it in.
+    ended : str
+        Why there are no further strengths: 'complete', 'interrupted', or, where ``stop_at`` was
+        given, 'explained' or 'flat'.
     """
 
     strengths: Array
@@ -72,6 +76,7 @@ class Path:
     classes: NDArray[Any]
     scale: Array
     template: MarginEstimator = field(repr=False)
+    ended: str = Ending.COMPLETE.value
 
     def __len__(self) -> int:
         return self.strengths.size
@@ -152,16 +157,19 @@ class Path:
         """
         X = validated_features(self.template, X)
         offset = self.template._checked_offset(offset, X, self.classes)
-        design, stacked = as_design(X), self.stacked
+        scores = self.scores_of(as_design(X))
+        return scores if offset is None else scores + offset
+
+    def scores_of(self, design: Design) -> Array:
+        """The same for the samples of a design, without offset."""
+        stacked = self.stacked
         used = np.unique(stacked.indices).astype(np.intp)
         if used.size < design.n_features:
             design, stacked = design.columns(used), stacked[:, used]
         flat = design.scores(np.ascontiguousarray(stacked.toarray().T))
         count, rows = self.intercepts.shape
         scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
-        if rows > 1:
-            return scores
-        return scores[:, :, 0] if offset is None else scores[:, :, 0] + offset
+        return scores if rows > 1 else scores[:, :, 0]
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score by every model, (n_strengths, n_samples)."""
@@ -229,8 +237,9 @@ def margin_path(
     eps : float in (0, 1]
     stop_at : float in (0, 1], optional
         Ends the path at the first strength where this fraction of the null model's loss is
-        explained, or where, after five, the fraction has risen by less than 1e-5 of itself: as
-        glmnet does, with 0.999. By default every strength is fitted.
+        explained, or where, after five, the fraction has risen by less than 1e-5 of itself while
+        the penalty became weaker by a quarter; glmnet does much the same, with 0.999. By default
+        every strength is fitted.
 
     Returns
     -------
@@ -294,46 +303,26 @@ def walked(
     saturation = Saturation(template, assembly, stop_at)
     quiet = copy(template)
     quiet.verbose = 0
-    coefs, intercepts, certificates = [], [], []
-    for strength, solutions in zip(grid.tolist(), descended(quiet, assembly, grid), strict=False):
-        coef, intercept = template._published(assembly, solutions)
-        coefs.append(_Entries.of(coef))
-        intercepts.append(intercept)
-        certificates.append(certificate_of(solutions))
+    models: list[Sequence[Found]] = []
+    for strength, model in zip(grid.tolist(), descended(quiet, assembly, grid), strict=False):
+        models.append(model)
         tell()
-        if saturation.reached(strength, solutions):
+        ended = saturation.ending(strength, model)
+        if ended is not None:
             break
+    else:
+        ended = Ending.COMPLETE if len(models) == grid.size else Ending.INTERRUPTED
+    stacked, intercepts = published(template, assembly, models)
     return Path(
-        strengths=grid[: len(coefs)],
-        stacked=_stacked(coefs, assembly.scale.size),
-        intercepts=np.array(intercepts),
-        certificates=certificates,
+        strengths=grid[: len(models)],
+        stacked=stacked,
+        intercepts=intercepts,
+        certificates=[certificate_of(model) for model in models],
         classes=assembly.targets.classes,
         scale=assembly.scale,
         template=template,
+        ended=ended.value,
     )
-
-
-class _Entries(NamedTuple):
-    """The nonzero entries of a matrix, row by row."""
-
-    values: Array
-    columns: NDArray[np.intp]
-    counts: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, matrix: Array) -> _Entries:
-        rows, columns = np.nonzero(matrix)
-        return cls(matrix[rows, columns], columns, np.bincount(rows, minlength=len(matrix)))
-
-
-def _stacked(parts: Sequence[_Entries], n_features: int) -> sparse.csr_array:
-    """The matrices below each other; made at once, as small sparse arrays take long to make."""
-    if not parts:
-        return sparse.csr_array((0, n_features))
-    values, columns, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return sparse.csr_array((values, columns, starts), shape=(counts.size, n_features))
 
 
 def warn_of_unmet(

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from enum import StrEnum
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.inputs.validation import check_number
-from proxmargin.loop.outcome import Solution
+from proxmargin.paths.found import Found
 from proxmargin.paths.strength import strength_of
 from proxmargin.problem import Problem
 
-__all__ = ["Saturation"]
+__all__ = ["Ending", "Saturation"]
 
-# as glmnet's fdev and mnlam
-LEAST_RISE = 1e-5  # relative rise of the explained fraction from one strength to the next
+# glmnet's fdev and mnlam. It compares neighbours; a hinge's paths are flat between jumps, and those
+# of dense grids everywhere, so that here the strengths differ by a factor.
+LEAST_RISE = 1e-5  # relative rise of the explained fraction while the penalty weakens so much
+WEAKER = 1.25  # ratio of the strengths
 FEWEST = 5  # strengths
+
+
+class Ending(StrEnum):
+    """Why a path has no further strengths."""
+
+    COMPLETE = "complete"
+    EXPLAINED = "explained"
+    FLAT = "flat"
+    INTERRUPTED = "interrupted"
 
 
 class Saturation:
@@ -36,29 +48,44 @@ class Saturation:
     ) -> None:
         check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
         self.template, self.assembly, self.stop_at = copy(template), assembly, stop_at
-        self.explained, self.count = 0.0, 0
+        self.count = 0
+        self.marked: tuple[float, float] | None = None  # a strength and what it explained
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
 
-    def reached(self, strength: float, solutions: Sequence[Solution]) -> bool:
-        """Whether the path ends with these solutions."""
+    def ending(self, strength: float, model: Sequence[Found]) -> Ending | None:
+        """Why the path ends with this model, to be asked at each strength in turn; None if not."""
         if self.stop_at is None:
-            return False
-        before, self.explained = self.explained, 1.0 - self._loss(strength, solutions) / self.null
+            return None
+        explained = 1.0 - self._loss(strength, model) / self.null
         self.count += 1
-        rise = self.explained - before
-        flat = self.count >= FEWEST and rise < LEAST_RISE * self.explained
-        return flat or self.explained >= self.stop_at
+        if explained >= self.stop_at:
+            return Ending.EXPLAINED
+        resolved = sum(one.certificate.relative_gap * abs(one.primal) for one in model) / self.null
+        return Ending.FLAT if self._is_flat(strength, explained, resolved) else None
 
-    def _loss(self, strength: float, solutions: Sequence[Solution]) -> float:
+    def _is_flat(self, strength: float, explained: float, resolved: float) -> bool:
+        """Whether the fraction has stopped to rise; what the gaps do not resolve is no fraction."""
+        if explained <= resolved:
+            return False
+        if self.marked is None:
+            self.marked = strength, explained
+            return False
+        before, risen_from = self.marked
+        if max(before, strength) < WEAKER * min(before, strength):
+            return False
+        self.marked = strength, explained
+        return self.count >= FEWEST and explained - risen_from < LEAST_RISE * explained
+
+    def _loss(self, strength: float, model: Sequence[Found]) -> float:
         setattr(self.template, strength_of(self.template).name, strength)
         design = self.assembly.problems[0].design
         penalty = self.template._penalty(self.assembly.targets, design)
         return sum(
-            one.gap.primal
-            - problem.penalty.value(one.point.coef)
-            - problem.intercept.value(one.point.intercept[None, :])
+            one.primal
+            - problem.penalty.value(one.point(design.n_features).coef)
+            - problem.intercept.value(one.intercept[None, :])
             for problem, one in zip(
-                self.assembly.with_penalty(penalty).problems, solutions, strict=True
+                self.assembly.with_penalty(penalty).problems, model, strict=True
             )
         )
 

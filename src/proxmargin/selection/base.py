@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from inspect import signature
 from numbers import Integral
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
@@ -28,6 +30,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.files.extras import how_to_install
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -168,18 +171,20 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kept = [name for name in ("feature_names_in_",) if hasattr(template, name)]
         names = {name: template.__dict__.pop(name) for name in kept}
         templates = self._templates(template)
-        assembly = templates[0]._assembled(data.X, data.targets) if self._is_linear else None
+        assembly = templates[0]._assembled(data.design, data.targets) if self._is_linear else None
         grids = np.stack([self._grid(each, assembly) for each in templates])
         last = 1 if assembly is None else grids.shape[1]
         fits = grids.size * len(folds) + self.refit * last
         label = f"{type(self).__name__}: fits"
         progress = Progress(label, fits, shown=bool(self.verbose))
+        self._forget()
+        self.__dict__.update(names, n_features_in_=template.n_features_in_)
         with progress, quiet_threads(0):  # with more threads of BLAS, sums are other bits
             results = self._judged(Plan(templates, grids), data, folds, progress.advance)
-            self._forget()
-            self.__dict__.update(names, n_features_in_=template.n_features_in_)
-            self._publish_scores(data, folds, grids, results)
+            self._publish_scores(data, grids, results)
             _stop_if_interrupted(progress)
+            if self.keep_scores:
+                self.oof_scores_ = _out_of_fold(data, folds, grids.shape, results)
             row, column = CHOICES[self.selection](self.cv_scores_)
             self._publish_choice(row, column)
             certificates = [certificate for one in results for certificate in one.certificates]
@@ -203,8 +208,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return judged(fitted, rows, judge, plan.grids.shape, self.keep_scores)
 
         threads = min(effective_n_jobs(self.n_jobs), len(folds))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of all fits together, at the end
+        with _of_all_together():
             if threads == 1:
                 return [one(fold) for fold in folds]
             with ThreadPoolExecutor(threads) as pool:
@@ -223,13 +227,16 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
-            return chosen.fit(data.X, data.labels, sample_weight=data.sample_weight), []
+            with _of_all_together():
+                chosen.fit(data.X, data.labels, sample_weight=data.sample_weight)
+            return chosen, [chosen.certificate_]
         path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
         _stop_if_interrupted(progress)
         best = path.model(column)
-        refitted(best, assembly)
-        return best, path.certificates
+        with _of_all_together():
+            refitted(best, assembly)
+        return best, [*path.certificates, best.certificate_]
 
     # -- what is fitted ---------------------------------------------------------------------
 
@@ -239,6 +246,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_flag("refit", self.refit)
         check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
         check_number("n_jobs", self.n_jobs, low=-np.inf, integer=True, optional=True)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")
         ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
         if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
             raise ValueError(f"l1_ratios must be numbers in [0, 1], got {self.l1_ratios!r}")
@@ -313,14 +322,10 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _publish_scores(
-        self, data: Data, folds: list[Fold], grids: Array, results: list[Judged]
-    ) -> None:
+    def _publish_scores(self, data: Data, grids: Array, results: list[Judged]) -> None:
         self.classes_ = data.targets.classes
         setattr(self, f"{self.strength.name}s_", grids)
         self.cv_scores_ = np.stack([result.scores for result in results], axis=2)
-        if self.keep_scores:
-            self.oof_scores_ = _out_of_fold(data, folds, grids.shape, results)
 
     def _publish_choice(self, row: int, column: int) -> None:
         grid = getattr(self, f"{self.strength.name}s_")
@@ -344,14 +349,26 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def cv_results_(self) -> pd.DataFrame:
         """One row for each l1_ratio and strength: means, errors and ranks of the scores, and those
-        of each fold; names as in scikit-learn's searches."""
-        import pandas as pd
+        of each fold; names as in scikit-learn's searches.
 
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
         check_is_fitted(self, "cv_scores_")
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                f"cv_results_ is a data frame and needs pandas: {how_to_install()}. The scores are "
+                "in cv_scores_"
+            ) from error
         name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
         grid = getattr(self, f"{name}s_")
         ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).repeat(grid.shape[1])
-        means = pd.Series(flat.mean(axis=1))
+        means = flat.mean(axis=1)
+        ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
         return pd.DataFrame(
             {
                 **({"l1_ratio": ratios} if hasattr(self, "l1_ratios") else {}),
@@ -359,7 +376,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "mean_test_score": means,
                 "std_test_score": flat.std(axis=1),
                 "standard_error": standard_errors(self.cv_scores_).ravel(),
-                "rank_test_score": means.rank(ascending=False, method="min"),
+                "rank_test_score": ranks.astype(np.int32),
                 **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
             }
         )
@@ -392,6 +409,14 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags = self._template().__sklearn_tags__().input_tags
         return tags
+
+
+@contextmanager
+def _of_all_together() -> Iterator[None]:
+    """No warning of a single fit: there is one of all at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _stop_if_interrupted(progress: Progress) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.designs import Design, as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.paths.path import walked
@@ -64,6 +66,11 @@ class Data:
     arguments: Mapping[str, Any]
     pairwise: bool = False
 
+    @cached_property
+    def design(self) -> Design:
+        """The data of linear models: the one that all folds read, and the fit to all rows."""
+        return as_design(self.X)
+
     @property
     def labels(self) -> NDArray[Any]:
         return np.asarray(self.targets.classes[self.targets.codes])
@@ -84,13 +91,16 @@ class Data:
     def training(self, fold: Fold, class_weight: Any) -> Targets:
         """The targets of all rows, without weight where they are held out.
 
+        A row that the training part repeats, as bootstraps do, has the weight of all its copies.
+
         Raises
         ------
         ValueError
             The training rows lack a class.
         """
         weights = np.zeros(self.targets.codes.size)
-        weights[fold.train] = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
+        given = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
+        np.add.at(weights, fold.train, given)
         missing = np.setdiff1d(self.targets.classes, np.unique(self.labels[weights > 0]))
         if missing.size:
             raise ValueError(
@@ -124,6 +134,10 @@ def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
 
 def _row_numbers(fold: int, part: Any, count: int) -> Index:
     given = np.asarray(part)
+    if given.size and given.dtype.kind not in "biu":
+        raise ValueError(
+            f"cv: fold {fold} has rows of type {given.dtype}: give row numbers, or a mask"
+        )
     rows = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.intp)
     beyond = rows[(rows < -count) | (rows >= count)]
     if beyond.size or (given.dtype == np.bool_ and given.size != count):
@@ -151,10 +165,11 @@ class Plan:
 def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
     """The paths of linear models, one for each l1_ratio.
 
-    The held-out rows have no weight: neither standardisation nor any bound knows of them.
+    The held-out rows have no weight: neither standardisation nor any bound knows of them. They
+    are not removed from the data either, which are not copied.
     """
     targets = data.training(fold, plan.templates[0].class_weight)
-    assembly = plan.templates[0]._assembled(data.X, targets)
+    assembly = plan.templates[0]._assembled(data.design, targets)
     for template, grid in zip(plan.templates, plan.grids, strict=True):
         yield walked(template, template._reassembled(assembly), grid, tell=tell)
 

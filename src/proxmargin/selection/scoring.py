@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 
 from proxmargin.designs import as_design
 from proxmargin.estimators.base import MarginEstimator
@@ -82,13 +82,18 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
         return lambda models, scores, rows: factor * _log_likelihoods(models, scores, rows)
     if isinstance(scoring, str) and scoring == "accuracy":
         return _accuracy
+    if not callable(scoring) and not (isinstance(scoring, str) and scoring in get_scorer_names()):
+        raise ValueError(
+            "scoring must be None, 'deviance', a name that sklearn.metrics.get_scorer_names() "
+            f"lists, or a callable, got {scoring!r}"
+        )
     return Asked(check_scoring(plain, scoring))
 
 
 def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:
     """The mean loss of the model, over rows weighted as in the fit, negated."""
-    loss = models.template._loss_of_scores(rows.targets, as_design(rows.X))
-    return -np.array([loss(each if each.ndim == 2 else each[:, None]) for each in scores])
+    each = scores if scores.ndim == 3 else scores[:, :, None]
+    return -models.template._losses_of_scores(each, rows.targets, as_design(rows.X))
 
 
 def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:

@@ -25,6 +25,8 @@ from typing import Any, TypeVar
 from numba.core import types
 from numba.extending import overload_method
 
+from proxmargin.compiled.losses.evaluation import evaluated
+
 __all__ = ["REQUIRED", "Defaults", "scalars"]
 
 # names of their arguments
@@ -51,6 +53,20 @@ class Defaults:
         ``near_share`` is ``share log_excess(1 / share - 1)``, the same for all samples.
         """
         return self.value(t), self.fenchel_young(t, share * self.descent(t))
+
+    def evaluated(
+        self: Any, scores: Any, shift: float, signs: Any, weights: Any, theta: Any, curvature: Any
+    ) -> Any:
+        """A pass over the samples, see `proxmargin.compiled.losses.evaluation.evaluated`."""
+        return evaluated(self, scores, shift, signs, weights, theta, curvature)
+
+    def shrunk_bound(self: Any, a: float, curvature: float) -> float:
+        """A number B for a bound of `fenchel_young` against shares of the own dual coordinate.
+
+        For ``a = descent(t)``, ``curvature = phi''(t)`` and all ``0 < share <= 1``,
+        ``fenchel_young(t, share a) <= (1 - share)^2 B / (2 share)``. Infinite if none is known.
+        """
+        return math.inf
 
     def zone(self: Any) -> float:
         """Width of the curved zone below a margin of 1, beyond which phi is linear."""

@@ -7,14 +7,16 @@ import math
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.passes import lost
 from proxmargin.compiled.paths.span import rounding
+from proxmargin.compiled.paths.state import INTERCEPT, LOSS, SLOTS
+from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import gap_term
 
-__all__ = ["certified_gap", "scale_into_domain"]
+__all__ = ["certified_gap", "feature_term", "scale_into_domain"]
 
 UNIT = 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
     """The scale of the dual point, less if the feature's constraint ``|v| <= l1`` asks for it."""
     reach = abs(slope) + error
@@ -25,7 +27,7 @@ def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignor
     return min(scale, l1 / reach) if rises or falls else scale
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
     """The largest Fenchel-Young term for inner products in ``slope +- error``: it is convex."""
     if coef == 0.0 and abs(slope) + error <= l1:
@@ -40,95 +42,80 @@ def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-u
     )
 
 
-@njit(cache=True, nogil=True)
-def certified_gap(  # type: ignore[no-untyped-def]
-    phi,
-    scores,
-    intercept,
-    theta,
-    up,
-    down,
-    terms,
-    slots,
-    k,
-    unsure,
-    count,
-    estimate,
-    relative,
-    l1,
-    l2,
-    loss,
-):
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
     """Gap and objective; features that are neither in slots nor unsure are proven inactive.
 
     Parameters
     ----------
-    theta : (n_samples,)
-        Balanced by the factors ``up`` and ``down``.
-    unsure : (n_features,) integers, of which ``count`` are used
-        Features without a slot whose inner products, in ``estimate``, count.
-    relative : float
-        Rounding of inner products with theta, in norms of features.
+    count : int
+        Of ``state.buffers.unsure``: features without a slot whose inner products, in
+        ``state.buffers.estimate``, count.
     """
-    scale = 1.0
-    for s in range(k):
-        j = slots.feature[s]
-        scale = scale_into_domain(
-            scale,
-            slots.slope[s],
-            relative * terms.norms[j],
-            l1 * terms.factor[j],
-            l2 * terms.factor[j],
-            terms.lower[j],
-            terms.upper[j],
-        )
+    terms, buffers, levels = state.terms, state.buffers, state.levels
+    k, n, intercept = state.counts[SLOTS], buffers.theta.size, abs(levels[INTERCEPT])
+    # of inner products with the dual point, in norms of features
+    relative = rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
+    scale = _scale(state, goal, count, relative)
+    gap, penalty, sizes, live = _of_slots(state, goal, scale, relative)
     for x in range(count):
-        j = unsure[x]
+        gap += _term(state, goal, buffers.unsure[x], 0.0, scale, relative)
+    objective = levels[LOSS] + penalty
+    error = 2.0 * rounding(live) * sizes + 8.0 * UNIT * intercept
+    total, mass = 0.0, 0.0
+    for i in range(n):
+        total += buffers.theta[i]
+        mass += abs(buffers.theta[i])
+    gap += 2.0 * error * mass + 0.5 * state.phi.smoothness * error * error
+    if terms.free:
+        gap += (2.0 * intercept + sizes) * (abs(total) + rounding(n) * mass)
+    gap += rounding(n + k) * objective
+    return gap + lost(state, scale, goal.tol * objective - gap), objective
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
+    """What brings the dual point into the domain of the penalty's conjugate."""
+    terms, slots, buffers = state.terms, state.slots, state.buffers
+    scale = 1.0
+    for x in range(-state.counts[SLOTS], count):
+        j = slots.feature[-x - 1] if x < 0 else buffers.unsure[x]
         scale = scale_into_domain(
             scale,
-            estimate[j],
+            buffers.estimate[j],
             relative * terms.norms[j],
-            l1 * terms.factor[j],
-            l2 * terms.factor[j],
+            goal.l1 * terms.factor[j],
+            goal.l2 * terms.factor[j],
             terms.lower[j],
             terms.upper[j],
         )
+    return scale
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _of_slots(state, goal, scale, relative):  # type: ignore[no-untyped-def]
+    """Terms of the gap, the penalty, scores at most in absolute value, and how many are nonzero."""
+    terms, slots = state.terms, state.slots
     gap, penalty, sizes, live = 0.0, 0.0, 0.0, 0
-    for s in range(k):
+    for s in range(state.counts[SLOTS]):
         j, w = slots.feature[s], slots.coef[s]
-        own, ridge = l1 * terms.factor[j], l2 * terms.factor[j]
-        gap += feature_term(
-            scale * slots.slope[s],
-            scale * relative * terms.norms[j],
-            w,
-            own,
-            ridge,
-            terms.lower[j],
-            terms.upper[j],
-        )
+        gap += _term(state, goal, j, w, scale, relative)
         if w != 0.0:
-            penalty += own * abs(w) + 0.5 * ridge * w * w
+            penalty += terms.factor[j] * (goal.l1 * abs(w) + 0.5 * goal.l2 * w * w)
             sizes += abs(w) * terms.bounds[j]
             live += 1
-    for x in range(count):
-        j = unsure[x]
-        gap += feature_term(
-            scale * estimate[j],
-            scale * relative * terms.norms[j],
-            0.0,
-            l1 * terms.factor[j],
-            l2 * terms.factor[j],
-            terms.lower[j],
-            terms.upper[j],
-        )
-    gap += lost(phi, scores, intercept, terms.signs, terms.weights, scale * up, scale * down)
-    objective = loss + penalty
-    error = 2.0 * rounding(live) * sizes + 8.0 * UNIT * abs(intercept)
-    total, mass = 0.0, 0.0
-    for i in range(theta.size):
-        total += theta[i]
-        mass += abs(theta[i])
-    gap += 2.0 * error * mass + 0.5 * phi.smoothness * error * error
-    if terms.free:
-        gap += (2.0 * abs(intercept) + sizes) * (abs(total) + rounding(theta.size) * mass)
-    return gap + rounding(theta.size + k) * objective, objective
+    return gap, penalty, sizes, live
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _term(state, goal, j, coef, scale, relative):  # type: ignore[no-untyped-def]
+    terms = state.terms
+    return feature_term(
+        scale * state.buffers.estimate[j],
+        scale * relative * terms.norms[j],
+        coef,
+        goal.l1 * terms.factor[j],
+        goal.l2 * terms.factor[j],
+        terms.lower[j],
+        terms.upper[j],
+    )

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.newton import descend
-from proxmargin.compiled.paths.passes import settled
+from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
+from proxmargin.compiled.paths.standing import rescored
 from proxmargin.compiled.paths.state import (
     BEFORE,
     DONE,
     GAVE_UP,
     INTERCEPT,
     KEPT,
+    LOW,
     MEMBERS,
+    NEAR,
     NO_ENTRY,
     NO_SLOT,
     PASSES,
@@ -44,12 +45,12 @@ TIGHTER = 0.3  # factor on the gap asked for where the certificate was not enoug
 LEAST_RULE = 0.5  # strong rule, in units of the l1 strength
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def begin(state):  # type: ignore[no-untyped-def]
     """The null model and the inner products of all features there."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     buffers.scores[:] = 0.0
-    _settle(state, 0.0)
+    settle(state, 0.0, 0.0)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
     counts[PASSES] += 1
@@ -64,9 +65,10 @@ def begin(state):  # type: ignore[no-untyped-def]
             largest = max(largest, abs(buffers.estimate[j]) / terms.factor[j])
     levels[BEFORE] = largest
     levels[SHARE] = 0.0
+    levels[LOW] = math.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def restart(state, index, values, intercept, strength):  # type: ignore[no-untyped-def]
     """Continue from a solution: of the features in ``index`` the coefficients are ``values``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
@@ -80,38 +82,21 @@ def restart(state, index, values, intercept, strength):  # type: ignore[no-untyp
         s = slots.slot_of[j]
         slots.coef[s] = values[x]
         intercept -= (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * values[x]
-    k = counts[SLOTS]
-    stores.combine(state.store, slots, np.arange(k), k, slots.coef, terms.inverse, buffers.scores)
-    _settle(state, intercept)
+    rescored(state)
+    levels[INTERCEPT] = intercept
+    settle(state, 0.0, 0.0)
     stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
     counts[PASSES] += 1
     levels[READ] += 1.0
-    for s in range(k):
+    for s in range(counts[SLOTS]):
         slots.slope[s] = buffers.estimate[slots.feature[s]]
         slots.place[s] = -1
     counts[MEMBERS] = counts[KEPT] = 0
     levels[BEFORE] = strength
+    levels[LOW] = math.inf
 
 
-@njit(cache=True, nogil=True)
-def _settle(state, intercept):  # type: ignore[no-untyped-def]
-    """The best intercept and the dual point at the scores."""
-    terms, buffers = state.terms, state.buffers
-    state.levels[INTERCEPT], _, _, _, _, _ = settled(
-        state.phi,
-        buffers.scores,
-        intercept,
-        terms.signs,
-        terms.weights,
-        buffers.theta,
-        buffers.curved,
-        terms.free,
-        0.0,
-        0.0,
-    )
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def advance(state, strengths, first, last, tol):  # type: ignore[no-untyped-def]
     """Solve the strengths from ``first`` on; the first that is not, and why not."""
     for at in range(first, last):
@@ -121,12 +106,13 @@ def advance(state, strengths, first, last, tol):  # type: ignore[no-untyped-def]
     return last, DONE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
     """One strength: rounds of Newton's method on the slots and certificates of all features."""
     counts, levels = state.counts, state.levels
     l1, l2, before = strengths.l1[at], strengths.l2[at], levels[BEFORE]
-    rule = max(2.0 * l1 - before, LEAST_RULE * l1) if l1 < before else l1
+    rule = _strong_rule(l1, before)
+    low = _strong_rule(strengths.l1[min(at + 1, strengths.l1.size - 1)], l1)
     wanted = _entering(state, rule)
     asked, steps, reads = tol, counts[STEPS], levels[READ]
     for _ in range(MAX_ROUNDS):
@@ -134,11 +120,10 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
             return NO_SLOT
         for x in range(wanted):
             _enter(state, state.buffers.unsure[x])
-        goal = Goal(l1, l2, rule, asked)
-        code = descend(state, goal)
+        code = descend(state, Goal(l1, l2, rule, low, asked))
         if code != DONE:
             return code
-        gap, objective, worst, wanted = price(state, Goal(l1, l2, rule, tol))
+        gap, objective, worst, wanted = price(state, Goal(l1, l2, rule, low, tol))
         if gap <= tol * objective:
             strengths.gaps[at], strengths.objectives[at] = gap, objective
             strengths.violations[at] = worst
@@ -152,12 +137,20 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
     return GAVE_UP
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
+def _strong_rule(l1, before):  # type: ignore[no-untyped-def]
+    """The slope, over its factor, from which features enter, after the strength ``before``."""
+    return max(2.0 * l1 - before, LEAST_RULE * l1) if l1 < before else l1
+
+
+@njit(cache=True, nogil=True, allocates=False)
 def _entering(state, rule):  # type: ignore[no-untyped-def]
     """Features without a slot whose estimated slope is above the rule, into ``unsure``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
+    known = rule >= state.levels[LOW]
     count = 0
-    for j in range(buffers.estimate.size):
+    for x in range(state.counts[NEAR] if known else buffers.estimate.size):
+        j = buffers.near[x] if known else x
         size = abs(buffers.estimate[j])
         may = slots.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
         if may and size >= rule * terms.factor[j]:
@@ -166,17 +159,18 @@ def _entering(state, rule):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _enter(state, j):  # type: ignore[no-untyped-def]
     """Take feature j into the next slot."""
     slots, terms, s = state.slots, state.terms, state.counts[SLOTS]
     slots.feature[s], slots.slot_of[j] = j, s
-    slots.coef[s], slots.slope[s], slots.place[s] = 0.0, state.buffers.estimate[j], -1
+    slots.coef[s], slots.place[s] = 0.0, -1
+    slots.slope[s] = terms.inverse[j] * stores.one(state.store, j, state.buffers.theta)
     stores.load(state.store, slots, s, j, terms.weights, terms.inverse, terms.free)
     state.counts[SLOTS] = s + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _written(state, strengths, at):  # type: ignore[no-untyped-def]
     """Keep what was found, in the coordinates of the problem."""
     terms, slots = state.terms, state.slots

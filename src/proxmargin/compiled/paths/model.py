@@ -24,7 +24,7 @@ KEPT_OF_FEW = 0.6
 LEAST_SHARE = 1e-3  # of the majoriser where the loss is flat: below it none
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def form(state, rule, far):  # type: ignore[no-untyped-def]
     """A new model of the slots that count; whether there is room for them.
 
@@ -59,7 +59,7 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _chosen(state, rule):  # type: ignore[no-untyped-def]
     """Choose the members; their number, -1 if there is no room for them."""
     terms, slots, members, counts = state.terms, state.slots, state.buffers.members, state.counts
@@ -79,7 +79,7 @@ def _chosen(state, rule):  # type: ignore[no-untyped-def]
     return m
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _bent(state, far):  # type: ignore[no-untyped-def]
     """The curvatures of the samples in the model, and their sum."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
@@ -97,30 +97,30 @@ def _bent(state, far):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
-def _has_come(state, s, rule):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, allocates=False)
+def _has_come(slots, s, factor, rule):  # type: ignore[no-untyped-def]
     """Whether a slot outside of the model has come to count."""
-    slots = state.slots
-    own = rule * state.terms.factor[slots.feature[s]]
-    return slots.place[s] < 0 and (slots.coef[s] != 0.0 or abs(slots.slope[s]) >= own)
+    if slots.place[s] >= 0:
+        return False
+    return slots.coef[s] != 0.0 or abs(slots.slope[s]) >= rule * factor[slots.feature[s]]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def newcomers(state, rule):  # type: ignore[no-untyped-def]
     """How many slots outside of the model have come to count."""
-    count = 0
+    slots, factor, count = state.slots, state.terms.factor, 0
     for s in range(state.counts[SLOTS]):
-        if _has_come(state, s, rule):
+        if _has_come(slots, s, factor, rule):
             count += 1
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def append(state, rule):  # type: ignore[no-untyped-def]
     """Newcomers as further members of the model."""
     slots, buffers, counts = state.slots, state.buffers, state.counts
     for s in range(counts[SLOTS]):
-        if _has_come(state, s, rule):
+        if _has_come(slots, s, state.terms.factor, rule):
             m = counts[MEMBERS]
             buffers.members[m], slots.place[s] = s, m
             counts[MEMBERS] = m + 1

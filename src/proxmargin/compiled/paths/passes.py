@@ -6,103 +6,100 @@ import math
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.margins import best_shift
+from proxmargin.compiled.paths.state import DOWN, INTERCEPT, LOSS, SLOPE, UP
 
-__all__ = ["evaluated", "lost", "settled"]
+__all__ = ["lost", "settle"]
 
 SETTLED = 1e-2  # slope in the intercept, of the dual's sum, over the relative violation
 FURTHEST = 0.05  # relative violation beyond which that is as loose as it gets
 FINE = 1e-3  # of the tolerance: a slope that counts as zero
 LONGEST_SHIFT = 2.0  # of the intercept in one Newton step, in units of the margin
 MAX_SHIFTS = 4  # then the safeguarded method
+SHARE_ROUNDING = 2.0**-49  # of dual coordinates, relative: 16 ulps
 
 
-@njit(cache=True, nogil=True)
-def evaluated(phi, scores, shift, signs, weights, theta, curvature):  # type: ignore[no-untyped-def]
-    """The dual point (minus the gradient) and the curvatures at ``scores + shift``.
-
-    Returns
-    -------
-    slope : float
-        Sum of the dual point.
-    positive : float
-        Sum of its entries for positive signs.
-    bend : float
-        Sum of the curvatures.
-    loss : float
-    """
-    slope, positive, bend, loss = 0.0, 0.0, 0.0, 0.0
-    for i in range(scores.size):
-        weight = weights[i]
-        if weight == 0.0:
-            theta[i] = 0.0
-            curvature[i] = 0.0
-            continue
-        t = signs[i] * (scores[i] + shift)
-        force, curved = phi.descent_and_curvature(t)
-        force *= weight
-        curved *= weight
-        theta[i] = signs[i] * force
-        curvature[i] = curved
-        slope += theta[i]
-        bend += curved
-        loss += weight * phi.value(t)
-        if signs[i] > 0.0:
-            positive += force
-    return slope, positive, bend, loss
-
-
-@njit(cache=True, nogil=True)
-def settled(phi, scores, intercept, signs, weights, theta, curvature, free, far, tol):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, allocates=False)
+def settle(state, far, tol):  # type: ignore[no-untyped-def]
     """Evaluate at an intercept that is as good as the violation of the coefficients asks for.
 
-    Then the dual point is balanced: its heavier class is shrunk until the sum is zero.
+    Then the dual point is balanced: its heavier class is shrunk until the sum is zero. What is
+    found is in the buffers and levels of ``state``.
 
     Parameters
     ----------
     far : float
         Relative violation of optimality.
-
-    Returns
-    -------
-    intercept, slope, bend, loss
-    up, down : float
-        Factors that balanced the dual coordinates of positive and of negative signs.
     """
-    slope, positive, bend, loss = evaluated(
-        phi, scores, intercept, signs, weights, theta, curvature
-    )
-    if not free:
-        return intercept, 0.0, bend, loss, 1.0, 1.0
+    phi, terms, buffers, levels = state.phi, state.terms, state.buffers, state.levels
+    scores, theta, curved = buffers.scores, buffers.theta, buffers.curved
+    signs, weights, intercept = terms.signs, terms.weights, levels[INTERCEPT]
+    slope, positive, bend, loss = phi.evaluated(scores, intercept, signs, weights, theta, curved)
+    levels[LOSS], levels[SLOPE], levels[UP], levels[DOWN] = loss, 0.0, 1.0, 1.0
+    if not terms.free:
+        return
     enough = max(SETTLED * min(far, FURTHEST), FINE * tol)
     for _ in range(MAX_SHIFTS):
         if abs(slope) <= enough * (2.0 * positive - slope):
             break
         step = -slope / bend if bend > 0.0 else math.copysign(LONGEST_SHIFT, -slope)
         intercept -= min(max(step, -LONGEST_SHIFT), LONGEST_SHIFT)
-        slope, positive, bend, loss = evaluated(
-            phi, scores, intercept, signs, weights, theta, curvature
+        slope, positive, bend, loss = phi.evaluated(
+            scores, intercept, signs, weights, theta, curved
         )
     if abs(slope) > enough * (2.0 * positive - slope):
-        intercept += best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, theta)
-        slope, positive, bend, loss = evaluated(
-            phi, scores, intercept, signs, weights, theta, curvature
+        intercept = _safeguarded(phi, scores, intercept, signs, weights, theta)
+        slope, positive, bend, loss = phi.evaluated(
+            scores, intercept, signs, weights, theta, curved
         )
+    levels[INTERCEPT], levels[LOSS], levels[SLOPE] = intercept, loss, slope
     negative = positive - slope
-    up = down = 1.0
     if positive > 0.0 and negative > 0.0:
         up, down = min(1.0, negative / positive), min(1.0, positive / negative)
+        levels[UP], levels[DOWN] = up, down
         for i in range(theta.size):
             theta[i] *= up if signs[i] > 0.0 else down
-    return intercept, slope, bend, loss, up, down
 
 
 @njit(cache=True, nogil=True)
-def lost(phi, scores, intercept, signs, weights, up, down):  # type: ignore[no-untyped-def]
-    """Fenchel-Young sum of the scores against shares of their own dual coordinates."""
+def _safeguarded(phi, scores, intercept, signs, weights, theta):  # type: ignore[no-untyped-def]
+    return intercept + best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, theta)
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def lost(state, scale, enough):  # type: ignore[no-untyped-def]
+    """Fenchel-Young sum of the scores against ``scale`` times the dual point.
+
+    Or a bound of it, where that is not above ``enough``.
+    """
+    levels = state.levels
+    up, down = scale * levels[UP], scale * levels[DOWN]
+    bound = _bound(state, up, down)
+    return bound if bound <= enough or enough < 0.0 else _lost(state, up, down)
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _bound(state, up, down):  # type: ignore[no-untyped-def]
+    """The bound by the curvature of the conjugate, which `shrunk_bound` of the loss states."""
+    terms, buffers, levels = state.terms, state.buffers, state.levels
+    above, below = 0.0, 0.0
+    for i in range(buffers.theta.size):
+        one = state.phi.shrunk_bound(abs(buffers.theta[i]), buffers.curved[i])
+        above += one if terms.signs[i] > 0.0 else 0.0
+        below += one if terms.signs[i] < 0.0 else 0.0
+    total = 0.0
+    for share, factor, sums in ((up, levels[UP], above), (down, levels[DOWN], below)):
+        if share != 1.0:
+            total += (1.0 - share + SHARE_ROUNDING) ** 2 / (2.0 * share * factor * factor) * sums
+    return total
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _lost(state, up, down):  # type: ignore[no-untyped-def]
+    terms, scores, intercept = state.terms, state.buffers.scores, state.levels[INTERCEPT]
     total = 0.0
     for i in range(scores.size):
-        share = up if signs[i] > 0.0 else down
-        if weights[i] != 0.0 and share != 1.0:
-            t = signs[i] * (scores[i] + intercept)
-            total += weights[i] * phi.fenchel_young(t, share * phi.descent(t))
+        share = up if terms.signs[i] > 0.0 else down
+        if terms.weights[i] != 0.0 and share != 1.0:
+            t = terms.signs[i] * (scores[i] + intercept)
+            total += terms.weights[i] * state.phi.fenchel_young(t, share * state.phi.descent(t))
     return total

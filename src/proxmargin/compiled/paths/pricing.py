@@ -4,76 +4,46 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.certified import certified_gap
-from proxmargin.compiled.paths.passes import settled
-from proxmargin.compiled.paths.state import INTERCEPT, PASSES, READ, REFERENCES, SLOTS
+from proxmargin.compiled.paths.standing import evaluate, rescored
+from proxmargin.compiled.paths.state import LOOKED, LOW, NEAR, PASSES, READ, REFERENCES, SLOTS
 from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import violation
 
 __all__ = ["price"]
 
-# a pass over the data for a new reference, rather than so many inner products of single features
-MANY_UNSURE = 12  # number of features over this
+# a pass over the data for a new reference, rather than further inner products of single features,
+# when there were so many of them since the last one
+MANY_UNSURE = 6  # number of features over this
+BLOCK = 32  # features that are looked at together
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def price(state, goal):  # type: ignore[no-untyped-def]
     """The certified gap, the objective, the violation, and how many features have to enter.
 
     These are the first ones in ``state.buffers.unsure``.
     """
-    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
-    k = state.counts[SLOTS]
-    stores.combine(  # afresh
-        state.store, slots, np.arange(k), k, slots.coef, terms.inverse, buffers.scores
-    )
-    b, _, _, loss, up, down = settled(
-        state.phi,
-        buffers.scores,
-        levels[INTERCEPT],
-        terms.signs,
-        terms.weights,
-        buffers.theta,
-        buffers.curved,
-        terms.free,
-        0.0,
-        goal.tol,
-    )
-    levels[INTERCEPT] = b
+    slots, buffers = state.slots, state.buffers
+    if state.terms.jumps:  # the scores are sums of steps
+        rescored(state)
+        evaluate(state, 0.0, goal.tol)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     relative = spans.rounding(buffers.theta.size) * size
-    count = _unsure(state, goal.l1, relative) if k < slots.slot_of.size else 0
-    stores.pull(state.store, slots, k, buffers.theta, terms.inverse)
+    k, count = state.counts[SLOTS], 0
+    if k < slots.slot_of.size:
+        count = _unsure(state, goal, relative)
     for s in range(k):
         buffers.estimate[slots.feature[s]] = slots.slope[s]
-    gap, objective = certified_gap(
-        state.phi,
-        buffers.scores,
-        b,
-        buffers.theta,
-        up,
-        down,
-        terms,
-        slots,
-        k,
-        buffers.unsure,
-        count,
-        buffers.estimate,
-        relative,
-        goal.l1,
-        goal.l2,
-        loss,
-    )
+    gap, objective = certified_gap(state, goal, count)
     worst, wanted = _violators(state, goal, count)
     return gap, objective, worst, wanted
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _violators(state, goal, count):  # type: ignore[no-untyped-def]
     """The largest violation; those of the unsure features that have one come first, counted."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
@@ -93,8 +63,8 @@ def _violators(state, goal, count):  # type: ignore[no-untyped-def]
     return worst, wanted
 
 
-@njit(cache=True, nogil=True)
-def _unsure(state, l1, relative):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
     """Features without a slot that are not proven inactive; their inner products are computed."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     p = buffers.estimate.size
@@ -102,22 +72,21 @@ def _unsure(state, l1, relative):  # type: ignore[no-untyped-def]
         stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
         counts[PASSES] += 1
         levels[READ] += 1.0
-        return _beyond(state, l1, relative)
+        return _beyond(state, goal, relative)
     left, radius = spans.bounded(state.span, counts[REFERENCES], buffers.theta)
     spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
-    count = _beyond(state, l1, radius)
-    if count > p // MANY_UNSURE and left > 0.0:
+    count = _beyond(state, goal, radius)
+    counts[LOOKED] += count
+    if counts[LOOKED] > p // MANY_UNSURE and left > 0.0:
         radius = _referred(state)
         spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
-        count = _beyond(state, l1, radius)
-    for x in range(count):
-        j = buffers.unsure[x]
-        buffers.estimate[j] = terms.inverse[j] * stores.one(state.store, j, buffers.theta)
+        count = _beyond(state, goal, radius)
+    stores.some(state.store, buffers.unsure, count, buffers.theta, terms.inverse, buffers.estimate)
     levels[READ] += count / p
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _referred(state):  # type: ignore[no-untyped-def]
     """The rest of the dual point as a further reference; the radius that remains."""
     span, theta, counts = state.span, state.buffers.theta, state.counts
@@ -129,19 +98,41 @@ def _referred(state):  # type: ignore[no-untyped-def]
     stores.pull_all(state.store, span.points[c], state.terms.inverse, span.products[c])
     counts[PASSES] += 1
     state.levels[READ] += 1.0
-    counts[REFERENCES] = c + 1
+    counts[REFERENCES], counts[LOOKED] = c + 1, 0
     _, radius = spans.bounded(span, c + 1, theta)
     return radius
 
 
-@njit(cache=True, nogil=True)
-def _beyond(state, l1, radius):  # type: ignore[no-untyped-def]
-    """Features without a slot whose inner product may be above its strength, into ``unsure``."""
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _beyond(state, goal, radius):  # type: ignore[no-untyped-def]
+    """Features without a slot whose inner product may be above its strength, into ``unsure``.
+
+    Those that the next strength may let in go into ``near``: all whose product may be above
+    ``goal.low``. Of most blocks of features there are none of either.
+    """
     terms, slots, buffers = state.terms, state.slots, state.buffers
+    estimate, near, unsure = buffers.estimate, buffers.near, buffers.unsure
+    p, count, nearby = estimate.size, 0, 0
+    for start in range(0, p, BLOCK):
+        end = min(start + BLOCK, p)
+        if _above(estimate, terms.norms, terms.factor, start, end, radius, goal.low) == 0:
+            continue
+        for j in range(start, end):
+            reach = abs(estimate[j]) + radius * terms.norms[j]
+            if reach > goal.low * terms.factor[j] and slots.slot_of[j] < 0:
+                near[nearby] = j
+                nearby += 1
+                if reach > goal.l1 * terms.factor[j]:
+                    unsure[count] = j
+                    count += 1
+    state.counts[NEAR], state.levels[LOW] = nearby, goal.low
+    return count
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _above(estimate, norms, factor, start, end, radius, low):  # type: ignore[no-untyped-def]
+    """How many of a block of features may be above ``low``."""
     count = 0
-    for j in range(buffers.estimate.size):
-        reach = abs(buffers.estimate[j]) + radius * terms.norms[j]
-        if reach > l1 * terms.factor[j] and slots.slot_of[j] < 0:
-            buffers.unsure[count] = j
-            count += 1
+    for j in range(start, end):
+        count += abs(estimate[j]) + radius * norms[j] > low * factor[j]
     return count

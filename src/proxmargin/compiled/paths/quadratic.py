@@ -46,7 +46,7 @@ class Quadratic(NamedTuple):
     right: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type: ignore[no-untyped-def]
     """Minimise ``slope'd + d'(H + diag(lift)) d / 2`` plus the l1 norm, between bounds.
 
@@ -80,7 +80,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
     return kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _swept(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no-untyped-def]
     """Coordinate descent until the support stays; whether no change exceeded the target."""
     k = value.size
@@ -109,12 +109,12 @@ def _swept(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _is_inside(value, lower, upper):  # type: ignore[no-untyped-def]
     return value != 0.0 and lower < value < upper
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
     """Factor the Hessian of the support; its size, not positive if it is singular."""
     hessian, factor, order, placed = (
@@ -153,7 +153,7 @@ def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _solve(factor, size, right):  # type: ignore[no-untyped-def]
     """Solve with the lower factor and its transpose, in place."""
     for a in range(size):
@@ -163,7 +163,7 @@ def _solve(factor, size, right):  # type: ignore[no-untyped-def]
         add(-right[a], factor[a, :a], right[:a])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _step_on_support(quadratic, size, lift, slope, value, net):  # type: ignore[no-untyped-def]
     """Newton's step on the support, to the minimum along it or to the first bound.
 
@@ -201,7 +201,7 @@ def _step_on_support(quadratic, size, lift, slope, value, net):  # type: ignore[
         slope[j] += lift[j] * change
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _length(order, direction, size, first, value, net):  # type: ignore[no-untyped-def]
     """The minimiser along the direction, and the coordinate that is zero there, or -1."""
     jumps, last = 0.0, 0.0

@@ -56,17 +56,23 @@ class Span(NamedTuple):
     rest: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def rounding(terms):  # type: ignore[no-untyped-def]
-    """gamma_n with a few operations more."""
-    return (terms + FURTHER_TERMS) * UNIT / (1.0 - (terms + FURTHER_TERMS) * UNIT)
+    """gamma_n, twice, with a few operations more.
+
+    Once for an inner product itself; and columns are read from other points than the features are
+    measured from, whose distance is multiplied by the sum of a dual point, zero but for as much.
+    """
+    operations = 2.0 * terms + FURTHER_TERMS
+    return operations * UNIT / (1.0 - operations * UNIT)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def bounded(span, count, theta):  # type: ignore[no-untyped-def]
     """Decompose a dual point; ``(norm of the rest, the same with all rounding)``."""
     n, size = theta.size, math.sqrt(dot(theta, theta))
-    span.rest[:] = theta
+    for i in range(n):
+        span.rest[i] = theta[i]
     span.shares[:count] = 0.0
     for _ in range(2):
         for c in range(count):
@@ -82,7 +88,7 @@ def bounded(span, count, theta):  # type: ignore[no-untyped-def]
     return left, left * (1.0 + rounding(n)) + loose + slight
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def estimate(span, count, out):  # type: ignore[no-untyped-def]
     """Inner products of all features with the part of the dual point inside the span."""
     out[:] = 0.0
@@ -90,7 +96,7 @@ def estimate(span, count, out):  # type: ignore[no-untyped-def]
         add(span.shares[c], span.products[c], out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def put(span, place, point, size):  # type: ignore[no-untyped-def]
     """``point / size`` as a reference; its products are still to be computed."""
     for i in range(point.size):

@@ -20,7 +20,9 @@ REFERENCES = 3  # of the span
 PASSES = 4  # over all of the data
 STEPS = 5  # of Newton's method
 MODELS = 6  # quadratic models formed
-COUNTS = 7
+NEAR = 7  # features whose inner product may be above the level LOW
+LOOKED = 8  # inner products of single features since the last reference
+COUNTS = 9
 # places in the same of numbers
 INTERCEPT = 0  # of the centred columns
 BEFORE = 1  # the l1 strength before this one
@@ -28,7 +30,12 @@ TOTAL = 2  # sum of the curvatures in the quadratic model; 0 without intercept
 SHARE = 3  # weight of the majoriser where the loss is flat
 LARGEST = 4  # diagonal entry of the Hessian
 READ = 5  # passes, those over columns in shares
-LEVELS = 6
+LOSS = 6  # at the scores
+SLOPE = 7  # of minus the loss there, in the intercept
+UP = 8  # factor that balanced the dual coordinates of positive signs
+DOWN = 9  # the same of negative ones
+LOW = 10  # in units of the factors
+LEVELS = 11
 
 
 class Terms(NamedTuple):
@@ -79,8 +86,8 @@ class Buffers(NamedTuple):
         The change of the scores by the last step.
     estimate : (n_features,)
         Inner products with the dual point, as far as they are known.
-    unsure : (n_features,) integers
-        Features that are to be looked at.
+    unsure, near : (n_features,) integers
+        Features that are to be looked at, now and at the next strength.
     members : (members,) integers
         The slots in the quadratic model.
     lift, slope, start, move : (members,)
@@ -96,6 +103,7 @@ class Buffers(NamedTuple):
     moved: Any
     estimate: Any
     unsure: Any
+    near: Any
     members: Any
     lift: Any
     slope: Any
@@ -164,6 +172,8 @@ class Goal(NamedTuple):
         Strengths of the features with the largest factor.
     rule : float
         The slope, over its factor, from which a feature belongs to the model.
+    low : float
+        At most the strength, and what the rule will be at the next one.
     tol : float
         Relative duality gap.
     """
@@ -171,4 +181,5 @@ class Goal(NamedTuple):
     l1: float
     l2: float
     rule: float
+    low: float
     tol: float

@@ -8,12 +8,14 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
+from proxmargin.compiled.paths.standing import rescored
 from proxmargin.compiled.paths.state import (
     INTERCEPT,
     KEPT,
     LARGEST,
     MEMBERS,
     SHARE,
+    SLOPE,
     STEPS,
     TOTAL,
 )
@@ -34,16 +36,14 @@ SEARCH_TOLERANCE = 0.3
 SEARCH_STEPS = 60
 
 
-@njit(cache=True, nogil=True)
-def step(state, goal, worst, slope):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, allocates=False)
+def step(state, goal, worst):  # type: ignore[no-untyped-def]
     """Step to the minimum of the model; the change of the intercept.
 
     Parameters
     ----------
     worst : float
         The largest violation of optimality.
-    slope : float
-        Of minus the loss, in the intercept.
     """
     buffers, counts, levels = state.buffers, state.counts, state.levels
     m = counts[MEMBERS]
@@ -58,25 +58,16 @@ def step(state, goal, worst, slope):  # type: ignore[no-untyped-def]
         max(FORCING * worst, FINE_FORCING * goal.tol * goal.l1),
         counts[KEPT],
     )
-    turn = slope / levels[TOTAL] if levels[TOTAL] > 0.0 else 0.0
+    turn = levels[SLOPE] / levels[TOTAL] if levels[TOTAL] > 0.0 else 0.0
     for x in range(m):
         buffers.move[x] -= buffers.start[x]
         if buffers.move[x] != 0.0 and levels[TOTAL] > 0.0:
             turn -= state.slots.average[x] * buffers.move[x]
-    stores.combine(
-        state.store,
-        state.slots,
-        buffers.members,
-        m,
-        buffers.move,
-        state.terms.inverse,
-        buffers.moved,
-    )
     counts[STEPS] += 1
     return _taken(state, _searched(state, turn) if state.terms.jumps else 1.0, turn)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _pose(state, goal, worst):  # type: ignore[no-untyped-def]
     """The model's slope and penalties at the coefficients; a new lift makes its factor void."""
     terms, slots, buffers, counts = state.terms, state.slots, state.buffers, state.counts
@@ -98,7 +89,7 @@ def _pose(state, goal, worst):  # type: ignore[no-untyped-def]
         net.lower[x], net.upper[x] = terms.lower[j], terms.upper[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _taken(state, length, turn):  # type: ignore[no-untyped-def]
     """Move coefficients, scores and intercept; the move of the latter."""
     slots, buffers = state.slots, state.buffers
@@ -108,25 +99,26 @@ def _taken(state, length, turn):  # type: ignore[no-untyped-def]
             end = buffers.start[x] + move
             slots.coef[s] = 0.0 if abs(end) <= NEAR_ZERO * abs(move) else end
             buffers.move[x] = slots.coef[s] - buffers.start[x]
-    for i in range(buffers.moved.size):
-        buffers.moved[i] *= length
-        buffers.scores[i] += buffers.moved[i]
+    if state.terms.jumps:
+        for i in range(buffers.moved.size):
+            buffers.moved[i] *= length
+            buffers.scores[i] += buffers.moved[i]
+    else:
+        rescored(state)
     turn *= length
     state.levels[INTERCEPT] += turn
     return turn
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def halve(state, turn):  # type: ignore[no-untyped-def]
     """Take back half of the last step; what is left of the intercept's."""
-    slots, buffers = state.slots, state.buffers
-    for i in range(buffers.moved.size):
-        buffers.moved[i] *= 0.5
-        buffers.scores[i] -= buffers.moved[i]
+    buffers = state.buffers
     for x in range(state.counts[MEMBERS]):
         buffers.move[x] *= 0.5
         if buffers.move[x] != 0.0:
-            slots.coef[buffers.members[x]] -= buffers.move[x]
+            state.slots.coef[buffers.members[x]] -= buffers.move[x]
+    rescored(state)
     turn *= 0.5
     state.levels[INTERCEPT] -= turn
     return turn
@@ -136,6 +128,9 @@ def halve(state, turn):  # type: ignore[no-untyped-def]
 def _searched(state, turn):  # type: ignore[no-untyped-def]
     """An exact line search, and the weight of the majoriser that its result suggests."""
     terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
+    stores.combine(
+        state.store, state.slots, buffers.members, m, buffers.move, terms.inverse, buffers.moved
+    )
     length = exact_step(
         state.phi,
         buffers.scores + levels[INTERCEPT],
@@ -159,7 +154,7 @@ def _searched(state, turn):  # type: ignore[no-untyped-def]
     return min(length, _room(buffers, m))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _room(buffers, m):  # type: ignore[no-untyped-def]
     """How often the step can be taken between the bounds."""
     room = math.inf

@@ -16,7 +16,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.vectors import add, dot
 from proxmargin.compiled.products.columns import Compressed
 
-__all__ = ["Dense", "Slots", "combine", "cross", "gram", "load", "one", "pull", "pull_all"]
+__all__ = ["Dense", "Slots", "combine", "cross", "gram", "load", "one", "pull", "pull_all", "some"]
 
 BLOCK = 1 << 14  # entries of weighted rows in a Gram matrix held at a time
 LEAST_ROWS = 64
@@ -44,6 +44,8 @@ class Slots(NamedTuple):
     Attributes
     ----------
     feature : (capacity,) integers
+    every : (capacity,) integers
+        0, 1, 2, ...: all slots.
     slot_of : (n_features,) integers
         -1 where it has none.
     coef, slope : (capacity,)
@@ -61,6 +63,7 @@ class Slots(NamedTuple):
     """
 
     feature: Any
+    every: Any
     slot_of: Any
     coef: Any
     slope: Any
@@ -77,6 +80,10 @@ def pull_all(store: Any, vector: Any, inverse: Any, out: Any) -> Any:
 
 def one(store: Any, j: Any, vector: Any) -> Any:
     """Inner product of a column, as it is in the data, with ``vector``."""
+
+
+def some(store: Any, index: Any, count: Any, vector: Any, inverse: Any, out: Any) -> Any:
+    """Inner products of the first ``count`` features of ``index`` with ``vector``, into ``out``."""
 
 
 def load(store: Any, slots: Any, slot: Any, j: Any, weights: Any, inverse: Any, free: Any) -> Any:
@@ -119,7 +126,7 @@ def _dense_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def
         out[j] *= inverse[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _compressed_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
     for j in range(out.size):
         out[j] = inverse[j] * _compressed_one(store, j, vector)
@@ -132,7 +139,7 @@ def _one(store, j, vector):  # type: ignore[no-untyped-def]
     return lambda store, j, vector: _dense_one(store, j, vector)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
 def _compressed_one(store, j, vector):  # type: ignore[no-untyped-def]
     total = 0.0
     for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
@@ -140,7 +147,7 @@ def _compressed_one(store, j, vector):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _dense_one(store, j, vector):  # type: ignore[no-untyped-def]
     if not store.by_rows:
         return dot(store.lines[j], vector)
@@ -148,6 +155,39 @@ def _dense_one(store, j, vector):  # type: ignore[no-untyped-def]
     for i in range(vector.size):
         total += store.lines[i, j] * vector[i]
     return total
+
+
+@overload(some)
+def _some(store, index, count, vector, inverse, out):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, index, count, vector, inverse, out: _each(
+            store, index, count, vector, inverse, out
+        )
+    return lambda store, index, count, vector, inverse, out: _dense_some(
+        store, index, count, vector, inverse, out
+    )
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _each(store, index, count, vector, inverse, out):  # type: ignore[no-untyped-def]
+    for x in range(count):
+        j = index[x]
+        out[j] = inverse[j] * one(store, j, vector)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _dense_some(store, index, count, vector, inverse, out):  # type: ignore[no-untyped-def]
+    if not store.by_rows:
+        _each(store, index, count, vector, inverse, out)
+        return
+    for x in range(count):
+        out[index[x]] = 0.0
+    for i in range(vector.size):  # along the lines in memory
+        line, factor = store.lines[i], vector[i]
+        for x in range(count):
+            out[index[x]] += factor * line[index[x]]
+    for x in range(count):
+        out[index[x]] *= inverse[index[x]]
 
 
 @overload(load)
@@ -163,7 +203,7 @@ def _load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-unt
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _dense_load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
     slots.mean[slot] = 0.0
     if not store.caches:
@@ -190,7 +230,7 @@ def _pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
     return lambda store, slots, k, theta, inverse: _dense_pull(store, slots, k, theta, inverse)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _compressed_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
     for s in range(k):
         j = slots.feature[s]
@@ -216,7 +256,7 @@ def _combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _compressed_combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for x in range(m):
@@ -269,7 +309,7 @@ def _dense_gram(store, slots, members, m, bends, total, inverse, out):  # type: 
         _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False)
 def _weigh(slots, slot, place, bends, total):  # type: ignore[no-untyped-def]
     """A cached column less its mean by curvature, times the roots of the curvatures."""
     column, row = slots.cache[slot], slots.rows[place]

@@ -7,7 +7,7 @@ from proxmargin.compiled.cache import njit
 __all__ = ["add", "dot"]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
 def dot(left, right):  # type: ignore[no-untyped-def]
     """``left'right``; the sum may be reordered, so that it vectorises."""
     total = 0.0
@@ -16,7 +16,7 @@ def dot(left, right):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
 def add(factor, vector, out):  # type: ignore[no-untyped-def]
     """``out += factor * vector``."""
     for i in range(vector.size):

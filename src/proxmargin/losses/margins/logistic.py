@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from proxmargin.compiled.losses.entropy import log_excess, relative_entropy
+from proxmargin.compiled.losses.evaluation import evaluated_logistic
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
@@ -54,6 +55,18 @@ class LogisticScalars(NamedTuple):
         near: float = relative_entropy(a, self.descent(t), -self.value(-t))
         far: float = relative_entropy(1.0 - a, self.descent(-t), -self.value(t))
         return near + far
+
+    def evaluated(
+        self, scores: Any, shift: float, signs: Any, weights: Any, theta: Any, curvature: Any
+    ) -> Any:
+        return evaluated_logistic(scores, shift, signs, weights, theta, curvature)
+
+    def shrunk_bound(self, a: float, curvature: float) -> float:
+        """``phi*(-s)`` has the curvature ``1 / (s (1 - s)) <= 1 / (share a (1 - a))`` for s between
+        ``share a`` and a; the term is its integral times ``s - share a``."""
+        if curvature > 0.0:
+            return a * a / curvature
+        return math.inf if a > 0.0 else 0.0
 
     def value_and_shrunk_gap(
         self, t: float, share: float, near_share: float

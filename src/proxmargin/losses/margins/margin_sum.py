@@ -84,6 +84,10 @@ class MarginSum(Loss):
             return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
         return float(compiled.value_sum(self.phi.scalars, scores, self.signs, self.weights))
 
+    def values(self, scores: Array) -> Array:
+        result: Array = np.einsum("ik,nik->n", self.weights, self.phi.value(self.signs * scores))
+        return result
+
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         if self.phi.scalars is None:
             dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)

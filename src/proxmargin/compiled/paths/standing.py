@@ -1,0 +1,75 @@
+"""Where a path stands: scores, the dual point, and what they say about the features with a slot."""
+
+from __future__ import annotations
+
+from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import span as spans
+from proxmargin.compiled.paths import stores
+from proxmargin.compiled.paths.certified import feature_term, scale_into_domain
+from proxmargin.compiled.paths.passes import lost, settle
+from proxmargin.compiled.paths.state import LOSS, READ, SLOTS
+from proxmargin.compiled.solvers.nets import violation
+
+__all__ = ["evaluate", "rescored", "standing"]
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def rescored(state):  # type: ignore[no-untyped-def]
+    """The scores, afresh from the coefficients."""
+    slots, k = state.slots, state.counts[SLOTS]
+    stores.combine(
+        state.store,
+        slots,
+        slots.every,
+        k,
+        slots.coef,
+        state.terms.inverse,
+        state.buffers.scores,
+    )
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def evaluate(state, far, tol):  # type: ignore[no-untyped-def]
+    """The intercept, the dual point and the slopes of the slots at the scores."""
+    slots, k = state.slots, state.counts[SLOTS]
+    settle(state, far, tol)
+    stores.pull(state.store, slots, k, state.buffers.theta, state.terms.inverse)
+    state.levels[READ] += 2.0 * k / slots.slot_of.size
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def standing(state, goal, claim):  # type: ignore[no-untyped-def]
+    """The largest violation, and gap and objective as far as the slots tell.
+
+    Parameters
+    ----------
+    claim : float
+        Share of the tolerance: of a gap within it only a bound may be known.
+    """
+    terms, slots = state.terms, state.slots
+    worst, scale, objective = _measured(state, goal)
+    gap = 0.0
+    for s in range(state.counts[SLOTS]):
+        j, w = slots.feature[s], slots.coef[s]
+        own = goal.l1 * terms.factor[j]
+        if w != 0.0 or abs(slots.slope[s]) > own:
+            ridge, slope = goal.l2 * terms.factor[j], scale * slots.slope[s]
+            gap += feature_term(slope, 0.0, w, own, ridge, terms.lower[j], terms.upper[j])
+    return worst, gap + lost(state, scale, claim * goal.tol * objective - gap), objective
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _measured(state, goal):  # type: ignore[no-untyped-def]
+    """The largest violation of the slots, the scale of their dual point, and the objective."""
+    terms, slots = state.terms, state.slots
+    relative = spans.rounding(state.buffers.scores.size)
+    worst, scale, objective = 0.0, 1.0, state.levels[LOSS]
+    for s in range(state.counts[SLOTS]):
+        j, w, slope = slots.feature[s], slots.coef[s], slots.slope[s]
+        own, ridge = goal.l1 * terms.factor[j], goal.l2 * terms.factor[j]
+        lower, upper, error = terms.lower[j], terms.upper[j], relative * terms.norms[j]
+        worst = max(worst, violation(ridge * w - slope, w, 0.0, own, lower, upper))
+        scale = scale_into_domain(scale, slope, error, own, ridge, lower, upper)
+        if w != 0.0:
+            objective += own * abs(w) + 0.5 * ridge * w * w
+    return worst, scale, objective

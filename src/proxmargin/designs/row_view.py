@@ -1,0 +1,122 @@
+"""Some samples of a design, read where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.sparse import SparseDesign
+from proxmargin.rounding import Enclosed
+
+__all__ = ["RowView"]
+
+
+class RowView(Design):
+    """A part of the samples, without a copy: products are those of all of them.
+
+    The others are multiplied by zeros, or left out of a result, so that nothing depends on their
+    entries; they only have to be numbers whose squares are finite. Methods that need the rows next
+    to each other (`sweep_data`, `rows`, `compressed`) copy them.
+
+    Parameters
+    ----------
+    whole : Design
+    index : (n_samples,)
+        Numbers of the samples in ``whole``, in increasing order.
+    """
+
+    def __init__(self, whole: Design, index: Index) -> None:
+        self._whole, self.index = whole, index
+        self.n_samples, self.n_features = index.size, whole.n_features
+        # views of one design are used by several threads, each with a count of its own
+        self.ledger = Ledger()
+        self.share = whole.share
+
+    @property
+    def whole(self) -> Design:
+        return self._whole
+
+    @property
+    def is_dense(self) -> bool:  # type: ignore[override]
+        return self.whole.is_dense
+
+    @property
+    def has_columns(self) -> bool:  # type: ignore[override]
+        return self.whole.has_columns
+
+    @property
+    def compressed(self) -> SparseDesign | None:  # type: ignore[override]
+        return None if self.whole.compressed is None else self.copied.compressed
+
+    @property
+    def copied(self) -> Design:
+        """The same samples as a design of their own, made once."""
+        return self.remembered(_copied)
+
+    def spread_out(self, values: Array) -> Array:
+        out = np.zeros((self.whole.n_samples, *values.shape[1:]))
+        out[self.index] = values
+        return out
+
+    def scores(self, coef: Array) -> Array:
+        self.ledger.charge(self.share)
+        return self.whole.scores(coef)[self.index]
+
+    def adjoint(self, dual: Array) -> Array:
+        self.ledger.charge(self.share)
+        return self.whole.adjoint(self.spread_out(dual))
+
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        return self.whole.row_squares(weights, centre)[self.index]
+
+    def column_squares(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        return self.whole.column_squares(self.spread_out(weights), centre)
+
+    def largest(self) -> Array:
+        return self.column_norms()  # which are at least as large
+
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        self.ledger.charge(self.share * coef.shape[1])
+        each = self.whole.precise_scores(coef, intercept)
+        return Enclosed(*(np.broadcast_to(part, each.values.shape)[self.index] for part in each))
+
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        self.ledger.charge(self.share * dual.shape[1])
+        return self.whole.precise_adjoint(self.spread_out(dual))
+
+    def gram(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        return self.whole.gram(self.spread_out(weights), centre)
+
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(self.share)
+        return self.whole._outer_gram(weights, centre)[np.ix_(self.index, self.index)]
+
+    def _rows(self, index: Index) -> Design:
+        return self._owned(self.whole._rows(self.index[index]))
+
+    def _columns(self, index: Index) -> Design:
+        return self._owned(self.whole._columns(index)._rows(self.index))
+
+    def _owned(self, part: Design) -> Design:
+        part.ledger = self.ledger
+        return part
+
+    def sweep_data(self) -> tuple[Any, ...]:
+        return self.copied.sweep_data()
+
+    @property
+    def nbytes(self) -> int:
+        return self.whole.nbytes
+
+    @property
+    def density(self) -> float:
+        return self.whole.density
+
+
+def _copied(view: RowView) -> Design:
+    return view._rows(np.arange(view.n_samples))

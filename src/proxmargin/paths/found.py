@@ -1,0 +1,95 @@
+"""What a path found: solutions with the features that they have, and all of them in one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from proxmargin.certificates.certificate import Certificate
+from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.loop.outcome import Solution
+from proxmargin.problem import Point
+from proxmargin.rows import live_rows
+
+__all__ = ["Found", "published"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.integer]
+
+
+class Found(NamedTuple):
+    """The solution of one problem at one strength.
+
+    Attributes
+    ----------
+    features : (k,) integers
+        Those with a coefficient.
+    coef : (k, n_outputs)
+    intercept : (n_outputs,)
+    primal : float
+        The objective of the problem, which that of the certificate may be a multiple of.
+    certificate : Certificate
+    """
+
+    features: Index
+    coef: Array
+    intercept: Array
+    primal: float
+    certificate: Certificate
+
+    @classmethod
+    def of(cls, solution: Solution) -> Found:
+        coef, intercept = solution.point.coef, solution.point.intercept
+        features = live_rows(coef)
+        return cls(features, coef[features], intercept, solution.gap.primal, solution.certificate)
+
+    def point(self, n_features: int) -> Point:
+        """The solution with all of its coefficients."""
+        coef = np.zeros((n_features, self.coef.shape[1]))
+        coef[self.features] = self.coef
+        return Point(coef, self.intercept)
+
+
+def published(
+    template: MarginEstimator, assembly: Assembly, models: Sequence[Sequence[Found]]
+) -> tuple[sparse.csr_array, Array]:
+    """Coefficients of all models below each other, and their intercepts, in the units of the data.
+
+    Parameters
+    ----------
+    models : sequence of the solutions that make up a model
+
+    Returns
+    -------
+    coef : (n_models * n_rows, n_features) CSR array
+    intercepts : (n_models, n_rows)
+    """
+    n_features = assembly.scale.size
+    if not models:
+        return sparse.csr_array((0, n_features)), np.empty((0, 1))
+    each = [found for model in models for found in model]
+    used, dense = _side_by_side(each, n_features)
+    points = [Point(coef, found.intercept) for coef, found in zip(dense, each, strict=True)]
+    coef, intercepts = template._published(assembly, points, used)
+    rows, places = np.nonzero(coef)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(coef)))])
+    parts = coef[rows, places], used[places], starts
+    stacked = sparse.csr_array(parts, shape=(len(coef), n_features))
+    return stacked, intercepts.reshape(len(models), -1)
+
+
+def _side_by_side(each: Sequence[Found], n_features: int) -> tuple[Index, Array]:
+    """The features that any of them has, and the coefficients of these, (n, k, n_outputs)."""
+    features = np.concatenate([found.features for found in each])
+    place = np.zeros(n_features, dtype=np.intp)
+    place[features] = 1
+    used = np.flatnonzero(place)
+    place[used] = np.arange(used.size)
+    dense = np.zeros((len(each), used.size, each[0].coef.shape[1]))
+    owner = np.repeat(np.arange(len(each)), [found.features.size for found in each])
+    dense[owner, place[features]] = np.concatenate([found.coef for found in each])
+    return used, dense
