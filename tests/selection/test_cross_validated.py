@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import signal
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -431,8 +432,8 @@ def test_an_old_result_does_not_outlive_another_fit(data) -> None:
 def test_fits_that_end_early_are_told_of_once(data) -> None:
     with pytest.warns(sklearn.exceptions.ConvergenceWarning) as caught:
         HuberizedSVCCV(alphas=3, cv=3, max_iter=1, refit=False).fit(*data)
-    assert len(caught) == 1
-    assert "of 9 fits of HuberizedSVCCV stopped" in str(caught[0].message)
+    (told,) = (each for each in caught if each.category is sklearn.exceptions.ConvergenceWarning)
+    assert "of 9 fits of HuberizedSVCCV stopped" in str(told.message)
 
 
 def test_progress_counts_all_fits(data, capsys, monkeypatch) -> None:
@@ -553,3 +554,22 @@ def test_an_unknown_scoring_is_refused_in_a_sentence(data) -> None:
         with pytest.raises(ValueError, match="scoring must be None, 'deviance', a name") as caught:
             HuberizedSVCCV(scoring=wrong).fit(*data)
         assert len(str(caught.value)) < 160
+
+
+def test_a_choice_at_the_edge_of_the_grid_is_told_of(data) -> None:
+    X, y = data
+    lasso = SquaredHingeSVCCV(cv=3, standardize=True)
+    with pytest.warns(UserWarning, match="weakest penalty of its grid: a weaker one may") as caught:
+        lasso.set_params(alphas=[0.5, 0.4]).fit(X, y)
+    assert [each.filename for each in caught] == [__file__]
+    noise = np.random.default_rng(1).permutation(y)
+    with pytest.warns(UserWarning, match="the strongest penalty .* its model has no features"):
+        lasso.set_params(alphas=5).fit(X, noise)
+    assert not lasso.coef_.any()
+    ridge = SquaredHingeSVCCV(cv=3, standardize=True, l1_ratios=(0.0,), alphas=[1.0, 0.1])
+    with pytest.warns(UserWarning, match="strongest penalty of its grid: a stronger one may be"):
+        ridge.fit(X, noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lasso.set_params(alphas=[0.2]).fit(X, y)
+        lasso.set_params(alphas=[0.9, 0.01, 1e-4]).fit(X, y)

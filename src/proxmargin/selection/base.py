@@ -30,6 +30,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.frames import users_level
 from proxmargin.files.extras import how_to_install
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -147,6 +148,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         ConvergenceWarning
             When fits ended before their gap met ``tol``; with the worst gap.
+        UserWarning
+            When the choice is the strongest or the weakest penalty of several.
         """
         self._check_parameters()
         routed = self._routed(sample_weight, params)
@@ -195,6 +198,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 certificates += more
                 self._publish_best(best, names)
         warn_of_unmet(type(self).__name__, template.tol, certificates)
+        self._warn_of_edge()
 
     def _judged(
         self, plan: Plan, data: Data, folds: list[Fold], tell: Callable[[], None]
@@ -340,6 +344,30 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.best_estimator_ = best
         learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
         self.__dict__.update(learned)
+
+    def _warn_of_edge(self) -> None:
+        """Say that the best strength may lie beyond the grid, or that no features help."""
+        name, column = self.strength.name, self.best_index_ % self.cv_scores_.shape[1]
+        last, chosen = self.cv_scores_.shape[1] - 1, getattr(self, f"{self.strength.name}_")
+        if last == 0 or 0 < column < last or chosen == 0.0:
+            return
+        which, beyond = ("weakest", "weaker") if column else ("strongest", "stronger")
+        advice = f"a {beyond} one may be better, give other {name}s"
+        path = getattr(self, "path_", None)
+        if path is not None and path.n_nonzero[column] == 0:
+            advice = "its model has no features"
+        warnings.warn(
+            f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
+            stacklevel=users_level(),
+        )
+
+    def _of_complete_folds(self) -> Self:
+        """A copy without the folds that an interruption kept from being complete, if one did."""
+        if hasattr(self, "best_index_"):
+            return self
+        shown = copy(self)
+        shown.cv_scores_ = self.cv_scores_[:, :, ~np.isnan(self.cv_scores_).any(axis=(0, 1))]
+        return shown
 
     @property
     def _row(self) -> int:
