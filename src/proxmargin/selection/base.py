@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -119,7 +120,9 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> Self:
         """Fit all folds, choose the strength, and fit all rows with it.
 
         Parameters
@@ -128,6 +131,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : (n_samples,) labels of any type
         sample_weight : (n_samples,), optional
             Of the fits, and of the scores.
+        offset : (n_samples,), optional
+            Of the fits, and of the held-out rows where they are scored; as in the plain classifier.
         **params
             ``groups`` for the splitter; with scikit-learn's metadata routing whatever splitter and
             scorer ask for.
@@ -149,16 +154,19 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ConvergenceWarning
             When fits ended before their gap met ``tol``; with the worst gap.
         UserWarning
-            When the choice is the strongest or the weakest penalty of several.
+            When the scoring takes no ``sample_weight``, and is asked without; when the choice is
+            the strongest or the weakest penalty of several.
         """
         self._check_parameters()
         routed = self._routed(sample_weight, params)
         template = self._template()
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
+        targets = Targets.encode(y, weights, self.class_weight)
+        offset = template._checked_offset(offset, X, targets.classes)
         data = Data(
             X,
-            Targets.encode(y, weights, self.class_weight),
+            replace(targets, offset=offset),
             weights,
             routed.scorer.score,
             self.__sklearn_tags__().input_tags.pairwise,
@@ -232,7 +240,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
             with _of_all_together():
-                chosen.fit(data.X, data.labels, sample_weight=data.sample_weight)
+                chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
             return chosen, [chosen.certificate_]
         path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
@@ -316,8 +324,22 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if _routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return Bunch(splitter=routed["splitter"], scorer=routed.get("scorer", Bunch(score={})))
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weights = {}
+        if sample_weight is not None and self._scores_with_weights():
+            weights = {"sample_weight": sample_weight}
         return Bunch(splitter=Bunch(split=dict(params)), scorer=Bunch(score=weights))
+
+    def _scores_with_weights(self) -> bool:
+        """Whether the scoring takes weights; says so if not, as scikit-learn's searches do."""
+        judge = judge_of(self.scoring, self._template())
+        takes = not isinstance(judge, Asked) or judge.takes_weights
+        if not takes:
+            warnings.warn(
+                f"scoring={self.scoring!r} takes no sample_weight: held-out rows are judged as if "
+                "all weighed the same; give a callable with an argument sample_weight",
+                stacklevel=users_level(),
+            )
+        return takes
 
     # -- publishing -------------------------------------------------------------------------
 
@@ -411,27 +433,35 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- predicting -------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Array:
-        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
 
-    def predict(self, X: Any) -> NDArray[Any]:
+        ``offset``, (n_samples,), is added to them; so in the methods below.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X, offset)
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,)."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, offset)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight, offset)
 
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
+        return np.asarray(self.best_estimator_.predict_proba(X, offset))
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
         """Logarithms of `predict_proba`."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_log_proba(X))
+        return np.asarray(self.best_estimator_.predict_log_proba(X, offset))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
