@@ -32,7 +32,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.estimators.frames import users_level
-from proxmargin.files.extras import how_to_install
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -411,8 +410,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                f"cv_results_ is a data frame and needs pandas: {how_to_install()}. The scores are "
-                "in cv_scores_"
+                "cv_results_ is a data frame and needs pandas: pip install pandas "
+                "(cv_scores_ holds the scores)"
             ) from error
         name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
         grid = getattr(self, f"{name}s_")
