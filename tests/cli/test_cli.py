@@ -199,9 +199,13 @@ class TestCrossValidation:
     def test_complete_folds_are_printed_after_ctrl_c(self, capsys, monkeypatch):
         fitted = CrossValidated.fit
 
+        models = []
+
         def interrupted(model, X, y):
             fitted(model, X, y)
             model.cv_scores_[:, 1, 2] = np.nan
+            del model.best_index_  # an interrupted search has chosen nothing
+            models.append(model)
             raise KeyboardInterrupt
 
         monkeypatch.setattr(CrossValidated, "fit", interrupted)
@@ -210,6 +214,14 @@ class TestCrossValidation:
         told = json.loads(capsys.readouterr().out)
         assert told["complete_folds"] == 2
         assert [len(row["folds"]) for row in told["scores"]] == [2, 2]
+        assert models[0].cv_scores_.shape == (1, 2, 3)
+
+    def test_a_choice_at_the_edge_is_told_of(self, capsys):
+        arguments = ["cv", "wine", "--model", "SquaredHingeSVC", "-q", "--eps", "0.9"]
+        assert main([*arguments, "--n-strengths", "2", "--folds", "3"]) == OK
+        err = capsys.readouterr().err
+        assert err.count("warning") == 1
+        assert "is the weakest penalty of its grid: a weaker one may be better" in err
 
     @pytest.mark.parametrize(
         ("options", "words"),

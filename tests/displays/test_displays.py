@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
@@ -122,3 +124,38 @@ def test_unusable_requests_for_a_path_are_refused_in_words(model):
     chosen = SparseLogisticRegressionCV(alphas=2, cv=2, refit=False).fit(X, y)
     with pytest.raises(ValueError, match="has no path of all rows: it was fitted with refit=False"):
         PathDisplay.from_estimator(chosen, ax=figure().subplots())
+
+
+def test_counts_belong_to_the_chosen_ratio_and_say_so(model):
+    display = CVDisplay.from_estimator(model, ax=figure().subplots())
+    (top,) = display.ax_.child_axes
+    assert top.get_xlabel() == f"features, l1_ratio={model.l1_ratio_:g}"
+    counts = [text.get_text() for text in top.get_xticklabels()]
+    assert counts == [str(count) for count in model.path_.n_nonzero]
+
+
+def test_the_complete_folds_of_an_interrupted_search_are_drawn(model):
+    stopped = copy(model)
+    for name in ("best_index_", "path_", "l1_ratio_", "alpha_"):
+        delattr(stopped, name)
+    stopped.cv_scores_ = model.cv_scores_.copy()
+    stopped.cv_scores_[1, 3:, 2] = np.nan
+    display = CVDisplay.from_estimator(stopped, ax=figure().subplots())
+    means = model.cv_scores_[:, :, :2].mean(axis=2)
+    for row, bar in enumerate(display.errorbars_):
+        np.testing.assert_array_equal(bar.lines[0].get_ydata(), means[row])
+    assert "2 folds" in display.ax_.get_ylabel()
+    assert stopped.cv_scores_.shape[2] == 3
+    stopped.cv_scores_[1, 3:] = np.nan
+    with pytest.raises(ValueError, match="no fold has all its scores"):
+        CVDisplay.from_estimator(stopped, ax=figure().subplots())
+
+
+def test_scores_without_a_penalty_are_not_drawn():
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = {"alphas": [0.1, 0.01, 0.0], "cv": 2, "standardize": True}
+    model = SparseLogisticRegressionCV(**settings).fit(X[:, :3], y)
+    display = CVDisplay.from_estimator(model, ax=figure().subplots())
+    assert display.errorbars_[0].lines[0].get_xdata().tolist() == [0.1, 0.01]
+    assert display.ax_.child_axes[0].get_xticks().tolist() == [0.1, 0.01]
+    assert np.isfinite(display.ax_.get_xlim()).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import signal
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,16 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss
+from sklearn.metrics import accuracy_score, f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
+    ParameterGrid,
     RepeatedStratifiedKFold,
     StratifiedKFold,
     cross_val_score,
@@ -431,8 +434,8 @@ def test_an_old_result_does_not_outlive_another_fit(data) -> None:
 def test_fits_that_end_early_are_told_of_once(data) -> None:
     with pytest.warns(sklearn.exceptions.ConvergenceWarning) as caught:
         HuberizedSVCCV(alphas=3, cv=3, max_iter=1, refit=False).fit(*data)
-    assert len(caught) == 1
-    assert "of 9 fits of HuberizedSVCCV stopped" in str(caught[0].message)
+    (told,) = (each for each in caught if each.category is sklearn.exceptions.ConvergenceWarning)
+    assert "of 9 fits of HuberizedSVCCV stopped" in str(told.message)
 
 
 def test_progress_counts_all_fits(data, capsys, monkeypatch) -> None:
@@ -544,7 +547,7 @@ def test_a_scorer_that_fails_leaves_no_old_model_behind(data) -> None:
 def test_results_without_pandas_say_what_to_install(data, monkeypatch) -> None:
     model = HuberizedSVCCV(alphas=[0.1], cv=3).fit(*data)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="data frame and needs pandas: "):
+    with pytest.raises(ImportError, match="needs pandas: pip install pandas"):
         _ = model.cv_results_
 
 
@@ -553,3 +556,93 @@ def test_an_unknown_scoring_is_refused_in_a_sentence(data) -> None:
         with pytest.raises(ValueError, match="scoring must be None, 'deviance', a name") as caught:
             HuberizedSVCCV(scoring=wrong).fit(*data)
         assert len(str(caught.value)) < 160
+
+
+def test_a_choice_at_the_edge_of_the_grid_is_told_of(data) -> None:
+    X, y = data
+    lasso = SquaredHingeSVCCV(cv=3, standardize=True)
+    with pytest.warns(UserWarning, match="weakest penalty of its grid: a weaker one may") as caught:
+        lasso.set_params(alphas=[0.5, 0.4]).fit(X, y)
+    assert [each.filename for each in caught] == [__file__]
+    noise = np.random.default_rng(1).permutation(y)
+    with pytest.warns(UserWarning, match="the strongest penalty .* its model has no features"):
+        lasso.set_params(alphas=5).fit(X, noise)
+    assert not lasso.coef_.any()
+    ridge = SquaredHingeSVCCV(cv=3, standardize=True, l1_ratios=(0.0,), alphas=[1.0, 0.1])
+    with pytest.warns(UserWarning, match="strongest penalty of its grid: a stronger one may be"):
+        ridge.fit(X, noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lasso.set_params(alphas=[0.2]).fit(X, y)
+        lasso.set_params(alphas=[0.9, 0.01, 1e-4]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (SparseLogisticRegressionCV, {"alphas": [0.1, 0.01]}),
+        (LogisticRegressionCV, {"Cs": [0.1, 1.0], "kernel": "rbf", "gamma": 0.1}),
+    ],
+)
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc", "accuracy", "f1_macro"])
+def test_an_offset_is_part_of_fits_and_of_held_out_scores(kind, settings, scoring, data) -> None:
+    X, y = data
+    offset = np.random.default_rng(2).normal(0, 3, y.size)
+    model = kind(**settings, **EXACT, cv=3, scoring=scoring, keep_scores=True)
+    grid = list(ParameterGrid(grid_of(model.fit(X, y, offset=offset))))
+    metric = {
+        None: lambda y, scores: -log_loss(y, expit(scores)),
+        "neg_log_loss": lambda y, scores: -log_loss(y, expit(scores)),
+        "roc_auc": roc_auc_score,
+        "accuracy": lambda y, scores: accuracy_score(y, scores > 0),
+        "f1_macro": lambda y, scores: f1_score(y, scores > 0, average="macro"),
+    }[scoring]
+    for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+        for index, setting in enumerate(grid):
+            plain = (
+                plain_of(model).set_params(**setting).fit(X[train], y[train], None, offset[train])
+            )
+            scores = plain.decision_function(X[test], offset[test])
+            np.testing.assert_allclose(model.oof_scores_[0, index, test], scores, atol=1e-4)
+            expected = metric(y[test] == "nein", scores)
+            assert model.cv_scores_[0, index, fold] == pytest.approx(expected, abs=1e-6)
+    best = plain_of(model).set_params(**grid[model.best_index_]).fit(X, y, offset=offset)
+    scores = best.decision_function(X, offset)
+    np.testing.assert_allclose(model.decision_function(X, offset), scores, atol=1e-4)
+    assert model.score(X, y, offset=offset) == best.score(X, y, offset=offset)
+    np.testing.assert_array_equal(model.predict(X, offset), best.predict(X, offset))
+    for name in ("predict_proba", "predict_log_proba"):
+        expected = getattr(best, name)(X, offset)
+        np.testing.assert_allclose(getattr(model, name)(X, offset), expected, atol=1e-4)
+
+
+def test_an_offset_without_a_place_is_refused(sets) -> None:
+    X, y = sets
+    with pytest.raises(ValueError, match="offset must be one number a sample"):
+        HuberizedSVCCV().fit(X, y == "ja", offset=np.zeros(3))
+    with pytest.raises(ValueError, match="takes no offset"):
+        MulticlassSVCCV().fit(X, y == "ja", offset=np.zeros(y.size))
+
+
+def test_a_scorer_without_weights_is_asked_without_and_it_is_told(data) -> None:
+    X, y = data
+    weights = np.random.default_rng(0).uniform(0.5, 2, y.size)
+    model = HuberizedSVCCV(alphas=[0.1], cv=3, scoring=lambda model, X, y: model.score(X, y))
+    with pytest.warns(UserWarning, match="takes no sample_weight: held-out rows") as caught:
+        model.fit(X, y, sample_weight=weights)
+    assert len(caught) == 1
+    splits = list(StratifiedKFold(3).split(X, y))
+    for fold, (train, test) in enumerate(splits):
+        plain = HuberizedSVC(alpha=0.1, l1_ratio=1.0).fit(X[train], y[train], weights[train])
+        assert model.cv_scores_[0, 0, fold] == pytest.approx(plain.score(X[test], y[test]))
+    taken = []
+
+    def weighted(model, X, y, sample_weight=None):
+        taken.append(sample_weight)
+        return model.score(X, y, sample_weight)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(scoring=weighted).fit(X, y, sample_weight=weights)
+    for (_, test), found in zip(splits, taken, strict=True):
+        np.testing.assert_array_equal(found, weights[test])

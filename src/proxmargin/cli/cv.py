@@ -136,22 +136,18 @@ def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str |
 
 def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> bool:
     """The scores on the folds that were complete when the search was interrupted, if any."""
-    import numpy as np
-
     if not hasattr(model, "cv_scores_"):
         return False
-    complete = np.isfinite(model.cv_scores_).all(axis=(0, 1))
-    model.cv_scores_ = model.cv_scores_[:, :, complete]
-    if not complete.any():
+    shown = model._of_complete_folds()
+    complete, count = shown.cv_scores_.shape[2], model.cv_scores_.shape[2]
+    if not complete:
         return False
-    rows = _rows(model)
+    rows = _rows(shown)
     if arguments.json:
-        print_json(
-            {"data": table.describe(), "complete_folds": int(complete.sum()), "scores": rows}
-        )
+        print_json({"data": table.describe(), "complete_folds": complete, "scores": rows})
     else:
         print_listing(_listing(rows))
-        print(f"\ninterrupted: {complete.sum()} of {complete.size} folds are complete")
+        print(f"\ninterrupted: {complete} of {count} folds are complete")
     return True
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.displays.axes import axes_for, count_features, show_strengths
+from proxmargin.displays.axes import axes_for, count_features, drawable, show_strengths
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.choice import best, standard_errors, within_one_error
 
@@ -18,7 +18,9 @@ class CVDisplay:
     """Mean scores with their standard errors against the strength of the penalty.
 
     Lines mark the best mean score and the strongest penalty within one standard error of it. The
-    numbers above are the features of the path of all rows.
+    numbers above are the features of the path of all rows, for the chosen l1_ratio. The complete
+    folds of an interrupted search are drawn. The axis of strengths is logarithmic: ``alpha=0`` is
+    not drawn.
 
     Parameters
     ----------
@@ -48,29 +50,45 @@ class CVDisplay:
         return cls(estimator).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw them into the axes, or into a new figure."""
-        model = self.estimator
-        check_is_fitted(model, "cv_scores_")
-        ax, name = axes_for(ax), model.strength.name
+        """Draw them into the axes, or into a new figure.
+
+        Raises
+        ------
+        ValueError
+            The search was interrupted before a fold was complete; all strengths are zero.
+        """
+        check_is_fitted(self.estimator, "cv_scores_")
+        model = self.estimator._of_complete_folds()
+        name = model.strength.name
         grids, scores = getattr(model, f"{name}s_"), model.cv_scores_
+        if not scores.size:
+            raise ValueError("no fold has all its scores: there is nothing to draw")
+        # the same strengths of every l1_ratio are zero, if any
+        shown = drawable(grids[0])
+        ax = axes_for(ax)
         means, errors = scores.mean(axis=2), standard_errors(scores)
         ratios = np.atleast_1d(getattr(model, "l1_ratios", 1.0))
         style = {"fmt": "o-", "markersize": 3.5, "linewidth": 1.0, "elinewidth": 0.8, "capsize": 2}
         self.errorbars_ = [
-            ax.errorbar(*each, label=f"l1_ratio={ratio:g}" if len(ratios) > 1 else None, **style)
+            ax.errorbar(
+                *(part[shown] for part in each),
+                label=f"l1_ratio={ratio:g}" if len(ratios) > 1 else None,
+                **style,
+            )
             for *each, ratio in zip(grids, means, errors, ratios, strict=True)
         ]
         marks = ("best", best, "--"), ("one standard error", within_one_error, ":")
         for label, choice, line in marks:
             strength = grids[choice(scores)]
             text = f"{label}: {name}={strength:.3g}"
-            ax.axvline(strength, color="0.3", linestyle=line, label=text)
+            ax.axvline(strength or np.nan, color="0.3", linestyle=line, label=text)
         show_strengths(ax, name, model.strength.falls)
         what = "negated loss" if model.scoring is None else str(model.scoring)
         ax.set_ylabel(f"{what}, mean ± standard error of {scores.shape[2]} folds")
         ax.spines[["top", "right"]].set_visible(False)
         if hasattr(model, "path_"):
-            count_features(ax, model.path_.strengths, model.path_.n_nonzero)
+            path, of = model.path_, f", l1_ratio={model.l1_ratio_:g}" if len(ratios) > 1 else ""
+            count_features(ax, path.strengths[shown], path.n_nonzero[shown], f"features{of}")
         ax.legend(edgecolor="none", framealpha=0.9)
         self.ax_, self.figure_ = ax, ax.figure
         return self

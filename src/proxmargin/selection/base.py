@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -30,7 +31,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
-from proxmargin.files.extras import how_to_install
+from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -118,7 +119,9 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ----------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> Self:
         """Fit all folds, choose the strength, and fit all rows with it.
 
         Parameters
@@ -127,6 +130,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : (n_samples,) labels of any type
         sample_weight : (n_samples,), optional
             Of the fits, and of the scores.
+        offset : (n_samples,), optional
+            Of the fits, and of the held-out rows where they are scored; as in the plain classifier.
         **params
             ``groups`` for the splitter; with scikit-learn's metadata routing whatever splitter and
             scorer ask for.
@@ -147,15 +152,20 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         ConvergenceWarning
             When fits ended before their gap met ``tol``; with the worst gap.
+        UserWarning
+            When the scoring takes no ``sample_weight``, and is asked without; when the choice is
+            the strongest or the weakest penalty of several.
         """
         self._check_parameters()
         routed = self._routed(sample_weight, params)
         template = self._template()
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
+        targets = Targets.encode(y, weights, self.class_weight)
+        offset = template._checked_offset(offset, X, targets.classes)
         data = Data(
             X,
-            Targets.encode(y, weights, self.class_weight),
+            replace(targets, offset=offset),
             weights,
             routed.scorer.score,
             self.__sklearn_tags__().input_tags.pairwise,
@@ -195,6 +205,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 certificates += more
                 self._publish_best(best, names)
         warn_of_unmet(type(self).__name__, template.tol, certificates)
+        self._warn_of_edge()
 
     def _judged(
         self, plan: Plan, data: Data, folds: list[Fold], tell: Callable[[], None]
@@ -228,7 +239,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
             with _of_all_together():
-                chosen.fit(data.X, data.labels, sample_weight=data.sample_weight)
+                chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
             return chosen, [chosen.certificate_]
         path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
@@ -312,8 +323,22 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if _routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             return Bunch(splitter=routed["splitter"], scorer=routed.get("scorer", Bunch(score={})))
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weights = {}
+        if sample_weight is not None and self._scores_with_weights():
+            weights = {"sample_weight": sample_weight}
         return Bunch(splitter=Bunch(split=dict(params)), scorer=Bunch(score=weights))
+
+    def _scores_with_weights(self) -> bool:
+        """Whether the scoring takes weights; says so if not, as scikit-learn's searches do."""
+        judge = judge_of(self.scoring, self._template())
+        takes = not isinstance(judge, Asked) or judge.takes_weights
+        if not takes:
+            warnings.warn(
+                f"scoring={self.scoring!r} takes no sample_weight: held-out rows are judged as if "
+                "all weighed the same; give a callable with an argument sample_weight",
+                stacklevel=users_level(),
+            )
+        return takes
 
     # -- publishing -------------------------------------------------------------------------
 
@@ -341,6 +366,30 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
         self.__dict__.update(learned)
 
+    def _warn_of_edge(self) -> None:
+        """Say that the best strength may lie beyond the grid, or that no features help."""
+        name, column = self.strength.name, self.best_index_ % self.cv_scores_.shape[1]
+        last, chosen = self.cv_scores_.shape[1] - 1, getattr(self, f"{self.strength.name}_")
+        if last == 0 or 0 < column < last or chosen == 0.0:
+            return
+        which, beyond = ("weakest", "weaker") if column else ("strongest", "stronger")
+        advice = f"a {beyond} one may be better, give other {name}s"
+        path = getattr(self, "path_", None)
+        if path is not None and path.n_nonzero[column] == 0:
+            advice = "its model has no features"
+        warnings.warn(
+            f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
+            stacklevel=users_level(),
+        )
+
+    def _of_complete_folds(self) -> Self:
+        """A copy without the folds that an interruption kept from being complete, if one did."""
+        if hasattr(self, "best_index_"):
+            return self
+        shown = copy(self)
+        shown.cv_scores_ = self.cv_scores_[:, :, ~np.isnan(self.cv_scores_).any(axis=(0, 1))]
+        return shown
+
     @property
     def _row(self) -> int:
         """Of the chosen l1_ratio."""
@@ -361,8 +410,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                f"cv_results_ is a data frame and needs pandas: {how_to_install()}. The scores are "
-                "in cv_scores_"
+                "cv_results_ is a data frame and needs pandas: pip install pandas "
+                "(cv_scores_ holds the scores)"
             ) from error
         name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
         grid = getattr(self, f"{name}s_")
@@ -383,27 +432,35 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- predicting -------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Array:
-        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
 
-    def predict(self, X: Any) -> NDArray[Any]:
+        ``offset``, (n_samples,), is added to them; so in the methods below.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X, offset)
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,)."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
+        return self.best_estimator_.predict(X, offset)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight, offset)
 
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
+        return np.asarray(self.best_estimator_.predict_proba(X, offset))
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
         """Logarithms of `predict_proba`."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_log_proba(X))
+        return np.asarray(self.best_estimator_.predict_log_proba(X, offset))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

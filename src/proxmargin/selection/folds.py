@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -52,7 +52,7 @@ class Data:
     Attributes
     ----------
     targets : Targets
-        With weights as in a fit to all rows: sample weights times class weights.
+        With weights as in a fit to all rows: sample weights times class weights. And the offset.
     sample_weight : (n_samples,) or None
     arguments : mapping
         What scorers take besides the data, for all rows.
@@ -107,7 +107,8 @@ class Data:
                 f"the training rows of fold {fold.number} have no sample of class {missing[0]!s}: "
                 "choose fewer folds, or stratified ones"
             )
-        return Targets.encode(self.labels, weights, class_weight)
+        targets = Targets.encode(self.labels, weights, class_weight)
+        return replace(targets, offset=self.targets.offset)
 
 
 def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
@@ -179,11 +180,12 @@ def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Mo
     data.training(fold, plan.templates[0].class_weight)
     X, y = data.rows(fold.train, fold.train), data.labels[fold.train]
     weights = None if data.sample_weight is None else data.sample_weight[fold.train]
+    offset = data.targets.picked(fold.train).offset
     for template, grid in zip(plan.templates, plan.grids, strict=True):
         settings = [{strength_of(template).name: strength} for strength in grid.tolist()]
         models = []
         try:
-            for model in fitted_grid(template, settings, X, y, weights):
+            for model in fitted_grid(template, settings, X, y, weights, offset):
                 models.append(model)
                 tell()
         except KeyboardInterrupt:
@@ -209,8 +211,8 @@ class Machines:
     def model(self, index: int) -> MarginEstimator:
         return self.models[index]
 
-    def scores(self, X: Any) -> Array:
-        return np.stack([model.decision_function(X) for model in self.models])
+    def scores(self, X: Any, offset: Any = None) -> Array:
+        return np.stack([model.decision_function(X, offset) for model in self.models])
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +240,7 @@ def judged(models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, ke
     for index, each in enumerate(models):
         if not len(each):
             break
-        decisions = each.scores(rows.X)
+        decisions = each.scores(rows.X, rows.targets.offset)
         result.scores[index, : len(each)] = judge(each, decisions, rows)
         result.certificates.extend(each.certificates)
         if keep:

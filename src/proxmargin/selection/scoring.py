@@ -7,7 +7,10 @@ other scorers are asked model by model.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
+from functools import partial, update_wrapper
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,7 +37,7 @@ class Models(Protocol):
     def certificates(self) -> list[Any]: ...
     def __len__(self) -> int: ...
     def model(self, index: int) -> MarginEstimator: ...
-    def scores(self, X: Any) -> Array: ...
+    def scores(self, X: Any, offset: Any = None) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class HeldOut:
     Attributes
     ----------
     targets : Targets
-        With the classes of the whole data, and weights as in a fit to it.
+        With the classes of the whole data, and weights and offset as in a fit to it.
     sample_weight : (n_samples,) or None
         Without the weights of the classes.
     arguments : mapping
@@ -129,6 +132,24 @@ class Asked:
 
     scorer: Callable[..., float]
 
+    @property
+    def takes_weights(self) -> bool:
+        known = getattr(self.scorer, "_accept_sample_weight", None)  # of scorers of metrics
+        return bool(known()) if known else "sample_weight" in signature(self.scorer).parameters
+
     def __call__(self, models: Models, scores: Array, rows: HeldOut) -> Array:
-        each = (models.model(index) for index in range(len(models)))
+        offset = rows.targets.offset
+        each = (_with_offset(models.model(index), offset) for index in range(len(models)))
         return np.array([self.scorer(m, rows.X, rows.labels, **rows.arguments) for m in each])
+
+
+def _with_offset(model: MarginEstimator, offset: Array | None) -> MarginEstimator:
+    """The model as it is for some rows, with the offset of their scores: scorers give none."""
+    if offset is None:
+        return model
+    shifted = copy(model)
+    for name in ("decision_function", "predict", "predict_proba", "predict_log_proba", "score"):
+        method = getattr(model, name, None)
+        if method is not None:  # scikit-learn reads its name
+            setattr(shifted, name, update_wrapper(partial(method, offset=offset), method))
+    return shifted
