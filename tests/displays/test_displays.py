@@ -107,6 +107,7 @@ def test_a_model_without_a_penalty_has_no_place_on_a_logarithmic_axis():
     display = PathDisplay.from_estimator(estimator, X, y, alphas=[0.0, 0.01, 0.1], ax=ax)
     assert all(len(line.get_xdata()) == 2 for line in display.lines_)
     assert display.ax_.get_xlim() == pytest.approx((0.1, 0.01))
+    assert sorted(display.ax_.child_axes[0].get_xticks()) == [0.01, 0.1]
     low, high = display.ax_.get_ylim()
     ends = [(line.get_ydata()[-1] - low) / (high - low) for line in display.lines_]
     heights = [text.xy[1] for text in display.ax_.texts]

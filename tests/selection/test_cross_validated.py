@@ -17,7 +17,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score, f1_score, log_loss, roc_auc_score
+from sklearn.metrics import accuracy_score, f1_score, log_loss, make_scorer, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -635,6 +635,10 @@ def test_a_scorer_without_weights_is_asked_without_and_it_is_told(data) -> None:
     for fold, (train, test) in enumerate(splits):
         plain = HuberizedSVC(alpha=0.1, l1_ratio=1.0).fit(X[train], y[train], weights[train])
         assert model.cv_scores_[0, 0, fold] == pytest.approx(plain.score(X[test], y[test]))
+    metric = make_scorer(lambda y, predicted: np.mean(y == predicted))
+    with pytest.warns(UserWarning, match="takes no sample_weight: held-out rows"):
+        same = clone(model).set_params(scoring=metric).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(same.cv_scores_, model.cv_scores_)
     taken = []
 
     def weighted(model, X, y, sample_weight=None):

@@ -134,8 +134,9 @@ class Asked:
 
     @property
     def takes_weights(self) -> bool:
-        known = getattr(self.scorer, "_accept_sample_weight", None)  # of scorers of metrics
-        return bool(known()) if known else "sample_weight" in signature(self.scorer).parameters
+        # a scorer made of a metric has an argument for weights, whether the metric has or not
+        asked = getattr(self.scorer, "_score_func", self.scorer)
+        return "sample_weight" in signature(asked).parameters
 
     def __call__(self, models: Models, scores: Array, rows: HeldOut) -> Array:
         offset = rows.targets.offset
