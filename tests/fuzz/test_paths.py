@@ -97,7 +97,7 @@ def faults(one: Case, rng: np.random.Generator) -> tuple[str, list[str]]:
         "the objective is another": abs(value - claimed.primal) > room,
         "the gap is too small": value - exact.primal > claimed.gap + room,
         "the bound is above a value": claimed.dual > exact.primal + room,
-        "the gap is not met": claimed.converged and claimed.relative_gap > model.tol,
+        "the gap is not met": claimed.converged and not claimed.relative_gap <= model.tol,
     }
     ending = "engine" if claimed.solver == NAME else "single fit"
     return f"{ending}, {'met' if claimed.converged else 'unmet'}", [

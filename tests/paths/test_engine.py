@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
     ElasticNetSVC,
@@ -153,3 +155,19 @@ def test_a_model_that_would_be_larger_than_the_data_is_left_to_single_fits(
     assert path.certificates[1].solver == NAME != path.certificates[-1].solver
     assert path.coefs[-1].astype(bool).sum() > 5
     assert all(one.converged for one in path.certificates)
+
+
+def test_a_path_that_diverges_is_left_to_single_fits() -> None:
+    """Features whose centre is 5e7 standard deviations off: of inner products rounding is left."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = sparse.csr_array(5e7 + rng.standard_normal((10, 6)))
+        y = np.where(rng.standard_normal(10) > 0, 1, -1)
+        y[:2] = -1, 1
+        model = SparseLogisticRegression(l1_ratio=0.5, standardize=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            path = margin_path(model, X, y, n_alphas=5, eps=0.1)
+        for one in path.certificates:
+            assert np.isfinite(one.primal)
+            assert one.converged == (one.relative_gap <= model.tol)

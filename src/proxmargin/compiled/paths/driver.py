@@ -124,7 +124,7 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
         if code != DONE:
             return code
         gap, objective, worst, wanted = price(state, Goal(l1, l2, rule, low, tol))
-        if gap <= tol * objective:
+        if gap <= tol * objective and gap < math.inf:
             strengths.gaps[at], strengths.objectives[at] = gap, objective
             strengths.violations[at] = worst
             strengths.passes[at] = levels[READ] - reads

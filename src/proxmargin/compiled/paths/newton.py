@@ -11,7 +11,7 @@ import math
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import model
 from proxmargin.compiled.paths.standing import evaluate, standing
-from proxmargin.compiled.paths.state import DONE, MEMBERS, NO_MEMBER
+from proxmargin.compiled.paths.state import DONE, GAVE_UP, MEMBERS, NO_MEMBER
 from proxmargin.compiled.paths.steps import halve, step
 
 __all__ = ["descend"]
@@ -19,6 +19,7 @@ __all__ = ["descend"]
 MAX_STEPS = 60
 MAX_HALVINGS = 30
 RISE = 1e-12  # relative increase of the objective that is rounding
+LARGEST_RISE = 2.0  # factor on the objective of a step cut short: beyond it the model is rounding
 CLAIM = 0.9  # share of the tolerance that Newton's method is to meet
 SLOW = 0.25  # reduction of the violation by a step, above which the Hessian is formed anew
 ADDED = 8  # newcomers that are appended to a model, and a quarter of its size
@@ -37,12 +38,15 @@ def descend(state, goal):  # type: ignore[no-untyped-def]
         if trial > 0:  # at first the dual point is known
             evaluate(state, min(last / goal.l1, 1.0), goal.tol)
         worst, gap, objective = standing(state, goal, CLAIM)
-        if objective > before * (1.0 + RISE) and halved < MAX_HALVINGS:
-            turn = halve(state, turn)
-            halved, fresh = halved + 1, False
-            continue
+        if trial > 0 and not objective <= before * (1.0 + RISE):  # it may not be a number
+            if halved < MAX_HALVINGS:
+                turn = halve(state, turn)
+                halved, fresh = halved + 1, False
+                continue
+            if not objective <= before * LARGEST_RISE:
+                return GAVE_UP
         halved = 0
-        if gap <= CLAIM * goal.tol * objective:
+        if gap <= CLAIM * goal.tol * objective and gap < math.inf:
             return DONE
         if trial >= MAX_STEPS or (fresh and worst >= last and trial > MAX_STEPS // 2):
             return DONE  # the certificate tells
