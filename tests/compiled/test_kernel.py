@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from proxmargin.compiled import kernel
 from proxmargin.compiled.cache import njit
 
 
@@ -41,9 +42,9 @@ def test_a_kernel_can_be_called_by_python_and_by_kernels() -> None:
 
 
 def test_errors_in_kernels_of_kernels_are_raised() -> None:
-    for kernel in (_sum, mean):
+    for called in (_sum, mean):
         with pytest.raises(ValueError, match="no values"):
-            kernel(Data(np.zeros(0), 1.0))
+            called(Data(np.zeros(0), 1.0))
 
 
 def test_what_kernels_call_is_not_made_machine_code() -> None:
@@ -52,3 +53,19 @@ def test_what_kernels_call_is_not_made_machine_code() -> None:
     for compiled in _sum.twin.overloads.values():
         name = compiled.fndesc.llvm_func_name
         assert not compiled.library.codegen._engine.is_symbol_defined(name)
+
+
+def test_a_numba_without_these_steps_compiles_as_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "HAS_STEPS", False)
+
+    @njit(nogil=True)
+    def inner(x):  # type: ignore[no-untyped-def]
+        return x + 1.0
+
+    @njit(nogil=True)
+    def outer(x):  # type: ignore[no-untyped-def]
+        return 2.0 * inner(x)
+
+    assert outer(1.0) == 4.0
+    assert inner.overloads
+    assert not inner.twin.overloads

@@ -4,6 +4,9 @@ Numba optimises a function together with all that it calls, and makes machine co
 where only other functions call it, which contain it once more: of a chain of calls the last link is
 compiled as many times as the chain is long. So a kernel has a twin for the calls of others. It is
 typed and lowered and no more; the kernel that Python calls is optimised once, as a whole.
+
+This takes the place of two private steps of Numba's. A version without them compiles as it always
+does: more slowly, to the same code.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ __all__ = ["Kernel"]
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of these variables begin
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+STEPS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals")
+HAS_STEPS = all(hasattr(JITCodeLibrary, name) for name in STEPS)
 
 
 class Kernel(CPUDispatcher):
@@ -41,7 +46,7 @@ class Kernel(CPUDispatcher):
     @property
     def _numba_type_(self) -> Any:
         """What a kernel finds under this name."""
-        return Dispatcher(self.twin)
+        return Dispatcher(self.twin if HAS_STEPS else self)
 
 
 class _Lowered(Compiler):
