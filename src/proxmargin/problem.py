@@ -19,7 +19,7 @@ from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
 from proxmargin.runtime.memoisation import Remembers
 from proxmargin.traits import Trait
-from proxmargin.unshrunk import settled
+from proxmargin.unshrunk import are_determined, settled
 
 __all__ = ["Centred", "Point", "Problem"]
 
@@ -103,10 +103,13 @@ class Problem(Remembers):
     @cached_property
     def unshrunk(self) -> NDArray[np.intp]:
         """Features that cost nothing, as a free intercept, where there are fewer of them than
-        samples and the loss lets their best coefficients be found (`proxmargin.unshrunk`)."""
+        samples and the loss lets their best coefficients be found (`proxmargin.unshrunk`). None
+        where there is no penalty at all, and the features are many or dependent."""
         found = self.penalty.unshrunk(self.design.n_features)
         wanted = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
         known = wanted in self.loss.traits and found.size < self.design.n_samples
+        if known and found.size and Trait.UNIFORM_NET in self.penalty.traits:
+            known = are_determined(self)
         return found if known else found[:0]
 
     @cached_property

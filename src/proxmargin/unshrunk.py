@@ -18,7 +18,7 @@ from proxmargin.losses.intercept import Slope, halved_slope
 if TYPE_CHECKING:
     from proxmargin.problem import Point, Problem
 
-__all__ = ["DependentError", "Unshrunk", "settled", "unshrunk_columns"]
+__all__ = ["DependentError", "Unshrunk", "are_determined", "settled", "unshrunk_columns"]
 
 MAX_STEPS = 60  # of Newton's method, after which the loss falls without end
 SLOPE_ROUNDING = 2e-16  # a slope, over the sum of the absolute values of its terms, that is zero
@@ -30,6 +30,9 @@ HESSIAN_SHIFT = 1e-13  # of the mean diagonal: dependent columns share their coe
 # of the columns, of unit mean square: for smaller ones the rounding of a dual point does not bound
 # what their best coefficients could still gain
 LEAST_SINGULAR_VALUE = 1e-7
+# where no feature has a penalty: a dense copy of all of them and Newton steps on it are cheap
+MOST_FEATURES = 256
+MOST_ENTRIES = 8_000_000  # 64 MB
 
 
 class DependentError(ValueError):
@@ -70,7 +73,29 @@ def unshrunk_columns(problem: Problem) -> Unshrunk:
 
 
 def _columns(problem: Problem) -> Unshrunk:
-    index, shares, net = problem.unshrunk, problem.loss.shares, problem.net
+    columns = _of_features(problem, problem.unshrunk)
+    if columns.least < LEAST_SINGULAR_VALUE:
+        raise DependentError(
+            f"the {columns.unit.size} features without a penalty are linearly dependent, or all "
+            f"but (least singular value {columns.least:.1e} of their scaled columns): leave out "
+            "one that the others tell, or give it a penalty_factor > 0"
+        )
+    return columns
+
+
+def are_determined(problem: Problem) -> bool:
+    """Whether features of which none has a penalty are few, and independent of each other and of a
+    free intercept: then their best coefficients are found as those of a few among others are."""
+    n, p = problem.design.n_samples, problem.design.n_features
+    if p > MOST_FEATURES or n * p > MOST_ENTRIES:
+        return False
+    columns, sizes = _of_features(problem, np.arange(p)), problem.design.column_bounds()
+    varies = columns.matrix.any(axis=0) & (columns.unit > LEAST_SINGULAR_VALUE * sizes)
+    return columns.least >= LEAST_SINGULAR_VALUE and bool(np.all(varies | (sizes == 0)))
+
+
+def _of_features(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
+    shares, net = problem.loss.shares, problem.net
     matrix = problem.design.columns(index).scores(np.eye(index.size))
     if problem.intercept.is_shift_invariant:
         matrix = matrix - shares @ matrix
@@ -78,12 +103,6 @@ def _columns(problem: Problem) -> Unshrunk:
     unit[unit == 0] = 1.0
     matrix = matrix / unit
     least = _least_singular_value(matrix * np.sqrt(shares)[:, None])
-    if least < LEAST_SINGULAR_VALUE:
-        raise DependentError(
-            f"the {index.size} features without a penalty are linearly dependent, or all but "
-            f"(least singular value {least:.1e} of their scaled columns): leave out one that the "
-            "others tell, or give it a penalty_factor > 0"
-        )
     return Unshrunk(matrix, unit, net.lower[index] * unit, net.upper[index] * unit, least)
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,13 @@ class TestFit:
         assert err.startswith("proxmargin: warning: HuberizedSVC stopped before its tolerance")
         assert len(err.splitlines()) == 1
         assert not load_model(path).certificate_.converged
+
+    def test_a_warning_is_told_whatever_python_is_to_do_with_warnings(self, training, capsys):
+        arguments = ["fit", str(training), "--model", "HuberizedSVC", "--max-iter", "2"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as python -W ignore
+            assert main(arguments) == FAILED
+        assert capsys.readouterr().err.startswith("proxmargin: warning: HuberizedSVC stopped")
 
 
 class TestPredict:

@@ -41,7 +41,7 @@ class NoPandas:
             raise ImportError("not here")
 sys.meta_path.insert(0, NoPandas())
 from proxmargin import compare
-from proxmargin.files.extras import how_to_install
+from proxmargin.runtime.optional import how_to_install
 from sklearn.datasets import load_iris
 found = compare(*load_iris(return_X_y=True), models="SquaredHingeSVC", cv=2)
 assert "SquaredHingeSVC" in str(found)

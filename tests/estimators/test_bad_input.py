@@ -329,8 +329,9 @@ def test_data_that_overflow_products_raise_no_warnings_of_numpy() -> None:
 
 
 @pytest.mark.parametrize("make", [SquaredHingeSVC, HuberizedSVC, SparseLogisticRegression])
-def test_without_a_penalty_a_stationary_loss_is_told_at_once(make) -> None:
+def test_of_dependent_features_without_a_penalty_a_stationary_loss_is_told_at_once(make) -> None:
     X = np.random.default_rng(0).standard_normal((30, 5))
+    X[:, 4] = X[:, 3] - X[:, 2]
     with pytest.warns(ConvergenceWarning, match="without a penalty no dual point proves it"):
         model = make(alpha=0.0).fit(X, np.arange(30) % 2)
     assert model.certificate_.n_iter < 1000

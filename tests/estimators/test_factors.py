@@ -22,7 +22,7 @@ from proxmargin import (
     alpha_max,
     margin_path,
 )
-from proxmargin.penalties import ElasticNet, WeightedElasticNet
+from proxmargin.penalties import ElasticNet, Ridge, WeightedElasticNet
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 
@@ -338,6 +338,44 @@ def test_features_without_a_penalty_that_rounding_alone_tells_apart_are_refused(
     factors[:2] = 0.0
     with pytest.raises(ValueError, match="2 features without a penalty are linearly dependent"):
         make(0.05, penalty_factor=factors).fit(X, y)
+
+
+@every_loss
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_without_any_penalty_the_optimum_of_independent_features_is_proven(loss, form, rng) -> None:
+    X, y = two_classes(rng)
+    y[::7] *= -1  # no plane separates the classes
+    estimator, formula = LOSSES[loss]
+    shares = np.full(SAMPLES, 1 / SAMPLES)
+    best = optimum(formula, X, y, shares, (0.0, 0.0), (np.ones(FEATURES), -NO_BOUND, NO_BOUND))
+    bare = MarginClassifier(estimator()._margin_loss(), Ridge(0.0), tol=1e-9)
+    for model in (estimator(0.0, tol=1e-9), bare):
+        found = model.fit(form(X), y).certificate_
+        assert found.dual - 1e-9 <= best <= found.primal + 1e-9
+        assert found.primal == pytest.approx(best, abs=1e-8)
+
+
+@pytest.mark.parametrize("make", [SquaredHingeSVC, HuberizedSVC])
+def test_without_any_penalty_separable_classes_have_a_loss_of_zero(make, rng) -> None:
+    X, _ = two_classes(rng)
+    y = np.where(X @ np.arange(FEATURES) > 20, 1, -1)
+    assert make(0.0).fit(X, y).certificate_.primal < 1e-20
+
+
+@pytest.mark.parametrize("extra", ["a constant", "a copy"])
+def test_dependent_features_without_any_penalty_have_their_true_residual(extra, rng) -> None:
+    X, y = two_classes(rng)
+    y[::7] *= -1
+    X[:, 1] = 3.0 if extra == "a constant" else X[:, 0]
+    for limit in (3, 30, None):
+        model = SquaredHingeSVC(0.0, max_iter=limit, solver="b-pgh")
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X, y)
+        short = np.maximum(1.0 - y * (X @ model.coef_[0] + model.intercept_[0]), 0.0)
+        steepest = np.abs(X.T @ (y * short)).max() * 2 / SAMPLES
+        certificate = model.certificate_
+        assert certificate.kkt_residual == pytest.approx(steepest, rel=1e-6, abs=1e-12)
+        assert certificate.gap == pytest.approx(certificate.primal)
 
 
 @pytest.mark.parametrize("closeness", [1.0, 1e-3, 1e-5])

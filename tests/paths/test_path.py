@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import warnings
 
 import numpy as np
@@ -139,6 +140,32 @@ def test_a_frame_has_one_row_for_each_nonzero_coefficient():
     for index, alpha in enumerate(path.alphas[1:], start=1):
         for (k, name), value in wide.loc[alpha].items():
             assert path.coefs[index, k, X.columns.get_loc(name)] == value
+
+
+def test_a_path_that_was_interrupted_at_once_can_be_shown() -> None:
+    X, y = load_wine(return_X_y=True)
+    path = margin_path(SquaredHingeSVC(standardize=True), X, y, n_alphas=2)
+    empty = path.picked(np.arange(0))
+    assert repr(empty) == "<Path of SquaredHingeSVC: no alphas>"
+    assert empty.n_nonzero.dtype == path.n_nonzero.dtype
+    assert len(empty.to_frame()) == 0
+
+
+def test_a_frame_without_pandas_says_what_to_install(data, monkeypatch) -> None:
+    path = margin_path(HuberizedSVC(standardize=True), *data, n_alphas=2)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="needs pandas, which is not installed: "):
+        path.to_frame()
+
+
+def test_a_path_may_end_without_a_penalty_and_does_not_ask_for_that_of_the_estimator(data) -> None:
+    X, y = data[0][:, :3], data[1]
+    grid = [0.1, 0.01, 0.0]
+    usual = margin_path(SquaredHingeSVC(standardize=True), X, y, alphas=grid, stop_at=1.0)
+    path = margin_path(SquaredHingeSVC(0.0, standardize=True), X, y, alphas=grid, stop_at=1.0)
+    assert all(certificate.converged for certificate in path.certificates)
+    np.testing.assert_array_equal(path.coefs, usual.coefs)
+    assert path.ended == usual.ended == "complete"
 
 
 @pytest.mark.parametrize(

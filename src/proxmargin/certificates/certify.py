@@ -214,11 +214,14 @@ def _gap(
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
     released = _released(problem, point, scores, pulled, back.error)
-    scale = penalty.domain_scale(pulled)
-    b, c = point.intercept[None, :], -scale * sums.values[None, :]
+    b = point.intercept[None, :]
     parts = _in_blocks(penalty, coef, pulled)
     violations = np.concatenate([part.violations(w, v) for part, w, v in parts])
     primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
+    scale = penalty.domain_scale(pulled)
+    if 0.0 <= primal < min(released, problem.negligible):  # zero is feasible, and proves more
+        scale = released = 0.0
+    c = -scale * sums.values[None, :]
     rounding = face.growth + weighed(np.abs(dual), scores.error) + released
     proof = np.multiply(dual, scale, out=dual)
     apart = (

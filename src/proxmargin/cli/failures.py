@@ -34,6 +34,8 @@ def guarded(work: Callable[[], int], *, debug: bool) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     with warnings.catch_warnings(), interrupts.terminable():
         warnings.showwarning = _show_warning
+        # what the program has to say to its user; python -W is about the code
+        warnings.simplefilter("default", UserWarning)
         try:
             status = work()
             sys.stdout.flush()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.work import Outcome, Tally, features_used
-from proxmargin.files.extras import how_to_install
+from proxmargin.runtime.optional import optional
 
 __all__ = ["Comparison", "Ending", "Setup", "Standing"]
 
@@ -378,9 +378,5 @@ def _fold_row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _frame(rows: list[dict[str, Any]], index: str | None = None) -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(f"the tables of a comparison need pandas: {how_to_install()}") from error
-    frame = pandas.DataFrame(rows)
+    frame = optional("pandas", "a table of a comparison").DataFrame(rows)
     return frame if index is None else frame.set_index(index)

@@ -67,6 +67,8 @@ class PathDisplay:
         estimator : a cross-validated classifier that is fitted, or one that has a path
             Of the first its ``path_`` is drawn, of the other that of `margin_path`.
         X, y : data, for `margin_path`
+            Not read, as ``options``, where the estimator is cross-validated: its path is that of
+            the data that it was fitted to.
         ax, label, n_names
             As in `plot`.
         **options

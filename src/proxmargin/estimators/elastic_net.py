@@ -176,7 +176,8 @@ class HuberizedSVC(ElasticNetEstimator):
     ----------
     alpha : float >= 0, default 0.01
         Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate can prove an optimum only for separable data.
+        With 0 the certificate proves the optimum of separable data, and of at most 256 independent
+        features, fewer than the samples, in models of one column of scores; of others none.
     l1_ratio : float in [0, 1], default 0.5
     delta : float > 0, default 1.0
     intercept_ridge : float >= 0, default 0.0
@@ -345,7 +346,8 @@ class SquaredHingeSVC(_OneVsRestEstimator):
     ----------
     alpha : float >= 0, default 0.01
         Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate can prove an optimum only for separable data.
+        With 0 the certificate proves the optimum of separable data, and of at most 256 independent
+        features, fewer than the samples; of others none.
     l1_ratio : float in [0, 1], default 0.5
         ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
     multi_class : {'ovr'}

@@ -34,7 +34,8 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     ----------
     alpha : float >= 0, default 0.01
         Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate can prove an optimum only for separable data.
+        With 0 the certificate proves the optimum of separable data, and of at most 256 independent
+        features, fewer than the samples, in models of one column of scores; of others none.
     l1_ratio : float in [0, 1], default 0.5
         ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
     multi_class : {'joint', 'ovr'}

@@ -70,7 +70,9 @@ class Incumbent:
         """Certify the best point with recomputed scores, if the solver's were used."""
         if self.best is not None and self.believed:
             best = self.best
-            gap = certify(self.problem, best.point, dual=best.dual_point, tol=self.tol)
+            # without a penalty it may be zero, at which no feature seems to violate anything
+            dual = best.dual_point if best.dual_point.any() else None
+            gap = certify(self.problem, best.point, dual=dual, tol=self.tol)
             self.best, self.believed = tightened(gap, self.known), False
             self.highest = self.best if np.isfinite(self.best.dual) else self.known
 

@@ -11,7 +11,7 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import box_of
 from proxmargin.solvers.linear_algebra import cholesky
 
-__all__ = ["ActiveSet", "Found"]
+__all__ = ["ActiveSet", "DualSolution"]
 
 Array = NDArray[np.float64]
 Sides = NDArray[np.int8]
@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 PROXIMAL = 1e-13  # of the inner products, on their diagonal: repeated samples share their weight
 
 
-class Found(NamedTuple):
+class DualSolution(NamedTuple):
     """The solution of a strength.
 
     Attributes
@@ -102,7 +102,7 @@ class ActiveSet:
         self.sides[a <= room] = AT_ZERO
         self.sides[a >= self.caps - room] = AT_CAP
 
-    def solved(self, problem: Problem, tol: float) -> Found | None:
+    def solved(self, problem: Problem, tol: float) -> DualSolution | None:
         """The exact solution; None where the faces do not end, or a system cannot be solved."""
         l2, sides = problem.penalty.l2, self.sides
         for steps in range(1, MOST_FACES + 1):
@@ -112,7 +112,7 @@ class ActiveSet:
             following = self._following(sides, at)
             if np.array_equal(following, sides):
                 self.sides = sides
-                return Found(at.dual, steps)
+                return DualSolution(at.dual, steps)
             sides = following
         return None
 

@@ -14,7 +14,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
 from proxmargin.paths.found import Found
 from proxmargin.paths.inner_products import InnerProducts
-from proxmargin.paths.strength import ALPHA, strength_of
+from proxmargin.paths.strength import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
@@ -32,12 +32,12 @@ def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Ite
     Parameters
     ----------
     template : estimator
-        That assembled the data; its strength is set to those of the grid.
+        That assembled the data. Is not changed.
     grid : (n_strengths,)
         From the strongest penalty: each solution is the start of the next.
     """
     if _is_free(template, assembly):
-        last = _at(template, assembly, grid[-1])
+        last = problems_of(at_strength(template, grid[-1]), assembly)
         if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
             return _together(_walk, template, assembly, grid)
         if all(map(InnerProducts.takes, last)):
@@ -59,21 +59,14 @@ def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
     return not any(asked) and assembly.journal is UNRECORDED
 
 
-def _at(template: MarginEstimator, assembly: Assembly, strength: float) -> tuple[Problem, ...]:
-    """The problems of one strength."""
-    setattr(template, strength_of(template).name, float(strength))
-    penalty = template._penalty(assembly.targets, assembly.problems[0].design)
-    return assembly.with_penalty(penalty).problems
-
-
 def _fitted(
-    template: MarginEstimator,
+    model: MarginEstimator,
     assembly: Assembly,
-    problems: tuple[Problem, ...],
+    problems: Sequence[Problem],
     starts: Sequence[Point],
 ) -> list[Solution]:
-    """By single fits; empty if they were interrupted."""
-    solutions = template._solve(replace(assembly, problems=problems), starts)
+    """By single fits of problems of this model; empty if they were interrupted."""
+    solutions = model._solve(replace(assembly, problems=tuple(problems)), starts)
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
 
@@ -84,7 +77,8 @@ def _one_by_one(
     """By single fits with warm starts."""
     starts = [problem.null_point() for problem in assembly.problems]
     for strength in grid.tolist():
-        solutions = _fitted(template, assembly, _at(template, assembly, strength), starts)
+        model = at_strength(template, strength)
+        solutions = _fitted(model, assembly, problems_of(model, assembly), starts)
         if not solutions:
             return
         starts = [solution.point for solution in solutions]
@@ -102,7 +96,7 @@ def _together(
 
 def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
     """By the compiled engine; a strength that it cannot solve is a single fit."""
-    first = _at(template, assembly, grid[0])[k]
+    first = problems_of(at_strength(template, grid[0]), assembly)[k]
     engine = Engine(first, template.tol)
     l1, l2 = (float(each.max()) / grid[0] * grid for each in (first.net.l1, first.net.l2))
     last, at = first.null_point, 0
@@ -110,8 +104,8 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
         part = slice(at, at + engine.chunk(grid.size - at))
         found = engine.solved(l1[part], l2[part])
         if not found:
-            problem = _at(template, assembly, grid[at])[k]
-            fitted = _fitted(template, assembly, (problem,), [last()])
+            model = at_strength(template, grid[at])
+            fitted = _fitted(model, assembly, [problems_of(model, assembly)[k]], [last()])
             if not fitted:
                 return
             engine.go_on_from(fitted[0].point, float(l1[at]))
@@ -126,24 +120,21 @@ def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int)
     point, at = assembly.problems[k].null_point(), 0
     while at < grid.size and not interrupts.pending:
         part = grid[at : at + path.chunk(grid.size - at)]
-        problems = [_at(template, assembly, strength)[k] for strength in part]
+        models = [at_strength(template, strength) for strength in part]
+        problems = [problems_of(model, assembly)[k] for model in models]
         found = path.solved(problems)
         if found:
-            found = [_stated(template, *one) for one in zip(part, problems, found, strict=False)]
+            found = [_stated(*each) for each in zip(models, problems, found, strict=False)]
         else:
-            problem = _at(template, assembly, grid[at])[k]
-            found = _fitted(template, assembly, (problem,), [point])
+            found = _fitted(models[0], assembly, problems[:1], [point])
             if not found:
                 return
-            path.go_on_from(problem, found[0].point)
+            path.go_on_from(problems[0], found[0].point)
         yield from map(Found.of, found)
         point, at = found[-1].point, at + len(found)
 
 
-def _stated(
-    template: MarginEstimator, strength: float, problem: Problem, solution: Solution
-) -> Solution:
+def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Solution:
     """The solution with the certificate of the model as it is stated, as single fits have it."""
-    setattr(template, strength_of(template).name, float(strength))
-    certificate = solution.certificate.scaled(template._objective_scale(problem))
+    certificate = solution.certificate.scaled(model._objective_scale(problem))
     return replace(solution, certificate=certificate)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.paths.active_set import Found
+from proxmargin.paths.active_set import DualSolution
 from proxmargin.problem import Problem
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.margin_model import Expansion, expanded, line_search
@@ -58,7 +58,7 @@ class DualNewton:
         """From a signed dual point that was found elsewhere."""
         self.coef = dual / problem.penalty.l2
 
-    def solved(self, problem: Problem, tol: float) -> Found | None:
+    def solved(self, problem: Problem, tol: float) -> DualSolution | None:
         """The solution; None where the gap does not fall to the tolerance."""
         l2, v = problem.penalty.l2, problem.penalty.l2 * self.coef
         at = expanded(problem, self.kernel @ self.coef + self.intercept, self.intercept, 0.0)
@@ -71,7 +71,7 @@ class DualNewton:
             least = PROVED * tol * (at.value + 0.5 * float(v @ bare))
             if gap <= least and (polished or gap <= SHARP * least):
                 self.coef, self.intercept = v / l2, at.intercept
-                return Found(v, steps)
+                return DualSolution(v, steps)
             polished = gap <= least
             step, move = self._step(at, v, rest, l2)
             moved = self.kernel @ step / l2

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,11 +77,10 @@ class Engine:
         design, margins, net = problem.design, problem.margins, problem.net
         base, centre, scale = design.stored
         # samples of others than these are read with zeros for weights
-        n, p = base.whole.n_samples, design.n_features
-        inverse = 1.0 / scale
-        self.phi, self.store = margins.phi.scalars, _store(base.whole)
-        dense = isinstance(self.store, Dense)
-        self.caches = isinstance(self.store, Dense) and self.store.caches
+        whole, inverse = base.whole, 1.0 / scale
+        n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
+        self.caches = dense and n < p
+        self.phi, self.store = margins.phi.scalars, _store(whole, self.caches)
         self.terms = Terms(
             signs=base.spread_out(margins.signs[:, 0]).copy(),
             weights=base.spread_out(margins.weights[:, 0]).copy(),
@@ -107,8 +107,7 @@ class Engine:
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
         self._make_slots(p if holds_all else min(p, FIRST_SLOTS))
-        self.of_samples = np.zeros((5, n))
-        self.of_features = np.zeros(p), np.zeros(p, np.int64), np.zeros(p, np.int64)
+        self.buffers = _buffers(n, p)
         self._make_model(min(p, FIRST_MEMBERS))
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
@@ -120,16 +119,17 @@ class Engine:
 
     @property
     def _state(self) -> State:
+        """What the kernels take; arrays that are too small are replaced between calls."""
         return State(
-            self.store,
-            self.phi,
-            self.terms,
-            self.slots,
-            self.quadratic,
-            self.span,
-            self.buffers,
-            self.counts,
-            self.levels,
+            store=self.store,
+            phi=self.phi,
+            terms=self.terms,
+            slots=self.slots,
+            quadratic=self.quadratic,
+            span=self.span,
+            buffers=self.buffers,
+            counts=self.counts,
+            levels=self.levels,
         )
 
     @property
@@ -163,9 +163,7 @@ class Engine:
             direction=np.zeros(members),
             right=np.zeros(members),
         )
-        lift, slope, start, move, *net = np.zeros((8, members))
-        of_members = (np.zeros(members, np.int64), lift, slope, start, move, Net(*net))
-        self.buffers = Buffers(*(*self.of_samples, *self.of_features, *of_members))
+        self.buffers = self.buffers._replace(**_of_members(members))
 
     def _add_slots(self) -> None:
         """Room for twice as many slots."""
@@ -262,14 +260,47 @@ def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
     )
 
 
+def _buffers(n: int, p: int) -> Buffers:
+    """For n samples and p features, without members."""
+    return Buffers(
+        scores=np.zeros(n),
+        theta=np.zeros(n),
+        curved=np.zeros(n),
+        bends=np.zeros(n),
+        moved=np.zeros(n),
+        estimate=np.zeros(p),
+        unsure=np.zeros(p, np.int64),
+        near=np.zeros(p, np.int64),
+        **_of_members(0),
+    )
+
+
+def _of_members(count: int) -> dict[str, Any]:
+    """The buffers of so many members of the quadratic model."""
+    return {
+        "members": np.zeros(count, np.int64),
+        "lift": np.zeros(count),
+        "slope": np.zeros(count),
+        "start": np.zeros(count),
+        "move": np.zeros(count),
+        "net": Net(*np.zeros((len(Net._fields), count))),
+    }
+
+
 def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
+    """Nothing found yet, and room for so many coefficients."""
     return Strengths(
-        l1,
-        l2,
-        np.zeros(l1.size + 1, np.int64),
-        np.empty(entries, np.int64),
-        np.empty(entries),
-        *np.zeros((6, l1.size)),
+        l1=l1,
+        l2=l2,
+        indptr=np.zeros(l1.size + 1, np.int64),
+        indices=np.empty(entries, np.int64),
+        values=np.empty(entries),
+        intercepts=np.zeros(l1.size),
+        gaps=np.zeros(l1.size),
+        objectives=np.zeros(l1.size),
+        violations=np.zeros(l1.size),
+        passes=np.zeros(l1.size),
+        steps=np.zeros(l1.size),
     )
 
 
@@ -287,9 +318,9 @@ def _is_readable(base: Design) -> bool:
     return isinstance(base, DenseDesign) and base.lines is not None
 
 
-def _store(base: Design) -> Dense | Compressed:
+def _store(base: Design, caches: bool) -> Dense | Compressed:
     if isinstance(base, DenseDesign) and base.lines is not None:
-        return Dense(base.lines, base.by_rows, base.n_samples < base.n_features)
+        return Dense(lines=base.lines, by_rows=base.by_rows, caches=caches)
     return base.remembered(_by_columns)
 
 

@@ -142,8 +142,7 @@ def unfitted(estimator: Estimator) -> Estimator:
         )
     if "eta" in parameters:
         parameters["eta"] = None
-    if parameters[strength.name] is None:
-        parameters[strength.name] = 1.0
+    parameters[strength.name] = 1.0  # of no consequence, but with 0 nothing would have a penalty
     return type(estimator)(**parameters)
 
 

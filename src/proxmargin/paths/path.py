@@ -27,8 +27,9 @@ from proxmargin.paths.descent import descended
 from proxmargin.paths.found import Found, published
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
-from proxmargin.paths.strength import Strength, strength_of
+from proxmargin.paths.strength import Strength, at_strength, strength_of
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class Path:
     n_nonzero : (n_strengths,) integers
         Features with a nonzero coefficient for any class.
     certificates : list of Certificate or CertificateList
-        What each model proves about its distance from the optimum.
+        What each model proves about its distance from the optimum. Strengths that are solved
+        together (``solver`` is 'chord-newton', 'dual-newton' or 'active-set') share their time:
+        ``seconds`` is the mean over those of one call of the solver.
     classes : (n_classes,)
     scale : (n_features,)
         Standard deviations of the features where they are standardised, else ones.
@@ -83,6 +86,8 @@ class Path:
 
     def __repr__(self) -> str:
         used, name = self.n_nonzero, self.strength.name
+        if not len(self):
+            return f"<Path of {type(self.template).__name__}: no {name}s>"
         return (
             f"<Path of {type(self.template).__name__}: {len(self)} {name}s from "
             f"{self.strengths[0]:.3g} to {self.strengths[-1]:.3g}, {used.min()} to {used.max()} of "
@@ -137,12 +142,11 @@ class Path:
     @property
     def n_nonzero(self) -> NDArray[np.intp]:
         pairs = pairwise(self.stacked.indptr[:: self._rows])
-        return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs])
+        return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs], np.intp)
 
     def model(self, index: int) -> MarginEstimator:
         """The fitted estimator for ``strengths[index]``."""
-        model = copy(self.template)
-        setattr(model, self.strength.name, float(self.strengths[index]))
+        model = at_strength(self.template, self.strengths[index])
         index = range(len(self))[index]
         model.coef_, model.intercept_ = self._coef_sparse(index).toarray(), self.intercepts[index]
         model.classes_ = self.classes
@@ -182,14 +186,18 @@ class Path:
 
         The first column is called ``alpha`` or ``C``. Features have their names if the path was
         fitted to a data frame, otherwise their numbers. Models without features have no row.
-        """
-        import pandas as pd
 
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        pandas = optional("pandas", "a data frame of coefficients")
         listed = self.stacked.tocoo()
         rows = self.intercepts.shape[1]
         names = getattr(self.template, "feature_names_in_", np.arange(listed.shape[1]))
         positive = self.classes[1:] if rows == 1 else self.classes
-        return pd.DataFrame(
+        frame: pd.DataFrame = pandas.DataFrame(
             {
                 self.strength.name: self.strengths[listed.row // rows],
                 "class": positive[listed.row % rows],
@@ -197,6 +205,7 @@ class Path:
                 "coef": listed.data,
             }
         )
+        return frame
 
 
 def margin_path(

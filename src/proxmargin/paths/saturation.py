@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from enum import StrEnum
 
 from proxmargin.estimators.base import Assembly, MarginEstimator
 from proxmargin.inputs.validation import check_number
 from proxmargin.paths.found import Found
-from proxmargin.paths.strength import strength_of
+from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Problem
 
 __all__ = ["Ending", "Saturation"]
@@ -47,7 +46,7 @@ class Saturation:
         self, template: MarginEstimator, assembly: Assembly, stop_at: float | None
     ) -> None:
         check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
-        self.template, self.assembly, self.stop_at = copy(template), assembly, stop_at
+        self.template, self.assembly, self.stop_at = template, assembly, stop_at
         self.count = 0
         self.marked: tuple[float, float] | None = None  # a strength and what it explained
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
@@ -77,16 +76,12 @@ class Saturation:
         return self.count >= FEWEST and explained - risen_from < LEAST_RISE * explained
 
     def _loss(self, strength: float, model: Sequence[Found]) -> float:
-        setattr(self.template, strength_of(self.template).name, strength)
-        design = self.assembly.problems[0].design
-        penalty = self.template._penalty(self.assembly.targets, design)
+        problems = problems_of(at_strength(self.template, strength), self.assembly)
         return sum(
             one.primal
-            - problem.penalty.value(one.point(design.n_features).coef)
+            - problem.penalty.value(one.point(problem.design.n_features).coef)
             - problem.intercept.value(one.intercept[None, :])
-            for problem, one in zip(
-                self.assembly.with_penalty(penalty).problems, model, strict=True
-            )
+            for problem, one in zip(problems, model, strict=True)
         )
 
 

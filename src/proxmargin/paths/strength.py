@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["ALPHA", "Strength", "strength_of"]
+from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.problem import Problem
+
+__all__ = ["ALPHA", "Strength", "at_strength", "problems_of", "strength_of"]
 
 Array = NDArray[np.float64]
+Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
 
 @dataclass(frozen=True)
@@ -86,3 +91,16 @@ def _of_kind(kind: type) -> Strength | None:
     if {"alpha", "l1_ratio"} <= parameters:
         return ALPHA
     return WEIGHT if "C" in parameters else None
+
+
+def at_strength(estimator: Estimator, strength: float) -> Estimator:
+    """A copy of the estimator with this strength."""
+    model = copy(estimator)
+    setattr(model, strength_of(estimator).name, float(strength))
+    return model
+
+
+def problems_of(model: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
+    """The assembled problems under the penalty of this model."""
+    penalty = model._penalty(assembly.targets, assembly.problems[0].design)
+    return assembly.with_penalty(penalty).problems

@@ -176,7 +176,7 @@ class Penalty(ABC):
         return Trait.UNIFORM_NET in self.traits
 
     def unshrunk(self, n_features: int) -> NDArray[np.intp]:
-        """Features whose coefficients cost nothing, where those of others do.
+        """Features whose coefficients cost nothing.
 
         They are as free as an intercept, between their bounds, and the dual has to vanish where
         there are none: certificates find the best ones (`proxmargin.unshrunk`).

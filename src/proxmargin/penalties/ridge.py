@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
@@ -71,6 +72,9 @@ class Ridge(Penalty):
 
     def violations(self, coef: Array, dual: Array) -> Array:
         return np.abs(dual - self.l2 * coef).max(axis=1)
+
+    def unshrunk(self, n_features: int) -> NDArray[np.intp]:
+        return np.arange(0 if self.l2 > 0 else n_features)
 
     def critical_strength(self, dual: Array) -> float:
         return 0.0

@@ -1,1 +1,1 @@
-"""The process: files written whole, signals, threads, the speed of BLAS, memoised results."""
+"""The process: whole files, signals, threads, speed of BLAS, memoised results, libraries."""

@@ -45,6 +45,7 @@ from proxmargin.paths.path import walked, warn_of_unmet
 from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, strength_of
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.choice import CHOICES, standard_errors
@@ -406,19 +407,13 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             pandas is not installed.
         """
         check_is_fitted(self, "cv_scores_")
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "cv_results_ is a data frame and needs pandas: pip install pandas "
-                "(cv_scores_ holds the scores)"
-            ) from error
+        pandas = optional("pandas", "cv_results_, a data frame of cv_scores_,")
         name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
         grid = getattr(self, f"{name}s_")
         ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).repeat(grid.shape[1])
         means = flat.mean(axis=1)
         ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
-        return pd.DataFrame(
+        frame: pd.DataFrame = pandas.DataFrame(
             {
                 **({"l1_ratio": ratios} if hasattr(self, "l1_ratios") else {}),
                 name: grid.ravel(),
@@ -429,6 +424,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
             }
         )
+        return frame
 
     # -- predicting -------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ from numpy.lib import format as npy
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.extras import how_to_install
 from proxmargin.files.tables import npz
+from proxmargin.runtime.optional import how_to_install
 
 
 class TestSvmlight:

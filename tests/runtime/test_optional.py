@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from proxmargin.files.extras import FILES, RECORD, how_to_install
+from proxmargin.runtime.optional import FILES, RECORD, how_to_install
 
 ROOT = Path(__file__).parents[2]
 
