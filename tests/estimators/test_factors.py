@@ -380,15 +380,18 @@ def test_dependent_features_without_any_penalty_have_their_true_residual(extra, 
 
 @pytest.mark.parametrize("closeness", [1.0, 1e-3, 1e-5])
 @pytest.mark.parametrize("seed", range(4))
-def test_certificates_hold_for_close_features_without_a_penalty(closeness, seed) -> None:
+@pytest.mark.parametrize("alpha", [0.05, 0.0])
+def test_certificates_hold_for_close_features_without_a_penalty(closeness, seed, alpha) -> None:
     rng = np.random.default_rng(seed)
     X, y = two_classes(rng)
+    y[::7] *= -1  # no plane separates the classes
     X[:, 1] = X[:, 0] + closeness * rng.standard_normal(SAMPLES)
     apart = X.copy()  # the same models: what is not shrunk has no units
     apart[:, 1] = (X[:, 1] - X[:, 0]) / closeness
     factors = np.ones(FEATURES)
     factors[:2] = 0.0
-    model = SparseLogisticRegression(0.05, 1.0, penalty_factor=factors, tol=1e-10)
+    given = {"penalty_factor": factors} if alpha else {}
+    model = SparseLogisticRegression(alpha, 1.0, tol=1e-10, **given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # rounding counts here
         best = clone(model).fit(apart, y).certificate_
