@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from proxmargin.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.designs import (
+    DenseDesign,
+    Design,
+    RowView,
+    SparseDesign,
+    StandardizedDesign,
+    moments,
+)
 
 
 def _strided(matrix: np.ndarray) -> np.ndarray:
@@ -29,6 +36,15 @@ def _long_indices(matrix: Any) -> Any:
 def _standardized(base: Design) -> StandardizedDesign:
     weights = np.full(base.n_samples, 1.0 / base.n_samples)
     return StandardizedDesign(base, *moments(base, weights))
+
+
+def _among_others(matrix: np.ndarray, form: Callable[[np.ndarray], Any]) -> RowView:
+    """Every second row of data whose other rows are giants."""
+    whole = np.full((2 * len(matrix), matrix.shape[1]), 1e30)
+    whole[1::2] = matrix
+    stored = form(whole)
+    base = SparseDesign(stored) if sp.issparse(stored) else DenseDesign(stored)
+    return RowView(base, np.arange(1, len(whole), 2))
 
 
 def _moved(base: Design) -> StandardizedDesign:
@@ -61,6 +77,11 @@ SPARSE_DATA: dict[str, Callable[[np.ndarray], Any]] = {
 DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
     **{k: (lambda m, f=f: DenseDesign(f(m))) for k, f in DENSE_DATA.items()},
     **{k: (lambda m, f=f: SparseDesign(f(m))) for k, f in SPARSE_DATA.items()},
+    "rows, C order": lambda m: _among_others(m, np.ascontiguousarray),
+    "rows, F order": lambda m: _among_others(m, np.asfortranarray),
+    "rows of CSR": lambda m: _among_others(m, sp.csr_matrix),
+    "rows of CSC": lambda m: _among_others(m, sp.csc_matrix),
+    "standardized rows": lambda m: _standardized(_among_others(m, np.ascontiguousarray)),
     "standardized, C order": lambda m: _standardized(DenseDesign(m.astype(float))),
     "standardized, F order": lambda m: _standardized(
         DenseDesign(np.asfortranarray(m, dtype=float))
