@@ -26,7 +26,9 @@ STALLED_SLOPE = 1e-12  # the same, of a slope that no step halves any more
 # least curvature of a sample over the largest of the loss, in turns: the last one leaves linear
 # pieces of the loss, where there is none
 CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
+LEVEL_ROUNDING = 1e-12  # of an objective, relative
 HESSIAN_SHIFT = 1e-13  # of the mean diagonal: dependent columns share their coefficient
+LEAST_SHIFT = 1e-25  # of the largest curvature: no step is beyond what the line search shortens
 # of the columns, of unit mean square: for smaller ones the rounding of a dual point does not bound
 # what their best coefficients could still gain
 LEAST_SINGULAR_VALUE = 1e-7
@@ -176,8 +178,8 @@ def _newton(
     floor: float,
 ) -> tuple[Array, Array]:
     """The step of the free coefficients, (k,), and of the intercept, (1,)."""
-    bend = problem.loss.curvatures(scores)[:, 0]
-    bend = np.maximum(bend, floor * problem.loss.row_curvatures)
+    bend, most = problem.loss.curvatures(scores)[:, 0], problem.loss.row_curvatures
+    bend = np.maximum(bend, floor * most)
     matrix = columns.matrix[:, free]
     hessian = matrix.T @ (bend[:, None] * matrix)
     total = float(bend.sum()) + problem.intercept.l2 if problem.fits_intercept else 0.0
@@ -185,24 +187,29 @@ def _newton(
     mean = cross / total if total > 0 else np.zeros_like(cross)
     hessian -= np.outer(cross, mean)
     shift = HESSIAN_SHIFT * float(np.trace(hessian)) / max(free.size, 1)
-    hessian[np.diag_indices_from(hessian)] += max(shift, np.finfo(float).tiny)
+    hessian[np.diag_indices_from(hessian)] += max(shift, LEAST_SHIFT * float(most.sum()))
     direction = -np.asarray(np.linalg.lstsq(hessian, slope[free], rcond=None)[0], np.float64)
     return direction, np.array([-float(mean @ direction)])
 
 
 def _length(problem: Problem, scores: Array, moved: Array, intercept: Array, shift: Array) -> float:
-    """How far to go along a direction: to where its slope has halved at least."""
+    """How far to go along a direction: to where its slope has halved at least, and the objective is
+    no larger, as it may be far beyond a kink."""
     ridge = problem.intercept.l2
+    start = problem.loss.value(scores) + 0.5 * ridge * float(intercept @ intercept)
 
     def along(step: float) -> Slope:
-        _, dual = problem.loss.value_and_gradient(scores + step * moved)
-        bend = ridge * float((intercept + step * shift) @ shift)
-        return Slope(float(np.vdot(dual, moved)) + bend, np.array([step]), dual, dual)
+        value, dual = problem.loss.value_and_gradient(scores + step * moved)
+        at = intercept + step * shift
+        slope = float(np.vdot(dual, moved)) + ridge * float(at @ shift)
+        rises = value + 0.5 * ridge * float(at @ at) > (1.0 + LEVEL_ROUNDING) * start
+        return Slope(np.inf if rises else slope, np.array([step]), dual, dual)
 
     first = along(0.0).slope
     if not first < 0.0:
         return 0.0
-    return float(halved_slope(along, first, 0.0).point[0])
+    found = halved_slope(along, first, 0.0)
+    return float(found.point[0]) if found.slope < np.inf else 0.0
 
 
 def _room(at: Array, direction: Array, lower: Array, upper: Array) -> float:
