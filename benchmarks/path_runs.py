@@ -79,7 +79,6 @@ def run(
     limits = Limits(
         per_fit=arguments.limit,
         per_ladder=3 * arguments.limit,
-        repeats=3,
         clock=arguments.clock,
         threads=arguments.threads,
     )
@@ -141,7 +140,7 @@ def _around(
     yield f"""A time is the {limits.clock} time at the loosest setting (decades, then half decades)
   at which every model is certified to {goals} by `benchmarks/objective.py`; at most
   {limits.per_fit:g} s a fit and {limits.per_ladder:g} s for the settings of a ladder. What runs in
-  another process is timed there; R's clock has a resolution of 1 ms."""
+  another process, and `margin_path`, is timed there; the clock of R has a resolution of 1 ms."""
     yield """In brackets: the ratio to the fastest other package. Products: with X or X', a model,
   where the package counts them. At the smaller gap: effective passes, seconds over those of one
   product; the growth of the process's resident memory to its highest point, where it is this

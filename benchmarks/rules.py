@@ -211,7 +211,7 @@ def _net(estimator: Any, name: str, data: str, share: float, l1_ratio: float) ->
 def _ridge() -> Iterator[Case]:
     import proxmargin
 
-    for data in ("colon", "a9a", "covtype@20000"):
+    for data in ("colon", "leukemia", "a9a", "covtype@20000"):
         X, y = _binary(data)
         for name in RIDGE_MODELS:
             yield Case(name, data, getattr(proxmargin, name)(), X, y)

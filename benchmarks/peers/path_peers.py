@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, issparse
 from benchmarks.datasets import Design
 from benchmarks.measure import Bench, Clocked
 from benchmarks.objective import Floats, MarginLoss, Problem
-from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, absent
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent
 from benchmarks.peers.celer_peers import ROUNDS, SWEEPS, CelerPeer
 from benchmarks.peers.liblinear_official import OfficialLiblinearPeer
 from benchmarks.peers.own import OwnPeer, estimator
@@ -128,10 +128,12 @@ class OwnPath(PathPeer):
         import proxmargin
 
         model = estimator(path.at(path.alphas[0]), tol=setting)
-        found = proxmargin.margin_path(model, path.design, path.labels, alphas=path.alphas)
+        watch = Stopwatch()
+        with watch.running():
+            found = proxmargin.margin_path(model, path.design, path.labels, alphas=path.alphas)
         passes = sum(float(one.n_passes) for one in found.certificates)
         intercepts = found.intercepts[:, 0] if path.fit_intercept else np.zeros(len(found))
-        return FittedPath(found.coefs[:, 0], intercepts, passes=passes)
+        return FittedPath(found.coefs[:, 0], intercepts, passes=passes, clocked=watch.times)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 import proxmargin
+from proxmargin.solvers.names import SOLVERS
 
 PACKAGE = Path(proxmargin.__file__).parent
 CHECKOUT = Path(__file__).parents[2]
@@ -24,6 +26,16 @@ def test_every_path_that_a_document_names_exists(document: str) -> None:
 
 def test_the_map_of_the_package_names_all_of_its_folders_and_files() -> None:
     text = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
-    there = {f"{path.name}/" for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__/"}
+    there = {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("*/**/*.py")}
     there |= {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py", "__main__.py"}
     assert {name for name in there if f"`{name}`" not in text} == set()
+
+
+def test_every_solver_and_each_of_its_options_is_in_the_documentation() -> None:
+    text = (CHECKOUT / "docs/models.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    for name, make in SOLVERS.items():
+        own = [row for row in rows if f"`{name}`" in row.split("|")[1]]
+        assert own, name
+        missing = [each for each in signature(make).parameters if f"`{each}`" not in "".join(own)]
+        assert not missing, (name, missing)

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -38,7 +39,15 @@ LAYERS = (
     ("cli", "__main__"),
 )
 # what the families of solvers may import of `solvers` besides their own files
-SHARED = ("boundary", "lifted_ball", "linear_algebra", "line_search", "smoothed_newton")
+SHARED = (
+    "boundary",
+    "lifted_ball",
+    "linear_algebra",
+    "in_samples",
+    "line_search",
+    "multipliers",
+    "smoothed_newton",
+)
 # families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
 FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"
@@ -70,10 +79,20 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
             yield from statements(node)
 
 
-def imports(path: Path, module: str) -> Iterator[str]:
+@cache
+def parsed(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
     """Full names of what a file imports, wherever in it."""
-    package = module.removesuffix(".__init__") if path.name == "__init__.py" else module
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    return frozenset(_imports(module))
+
+
+def _imports(module: str) -> Iterator[str]:
+    package = module.removesuffix(".__init__")
+    for node in statements(parsed(module)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -97,7 +116,7 @@ def test_every_file_imports_only_from_its_own_layer_or_below() -> None:
 
 
 def targets_of(module: str) -> set[str]:
-    own = {t for t in imports(MODULES[module], module) if t.startswith("proxmargin.")}
+    own = {t for t in imports(module) if t.startswith("proxmargin.")}
     return {target.removesuffix(".__init__") for target in own} - {module.removesuffix(".__init__")}
 
 
@@ -134,9 +153,9 @@ def test_the_package_itself_imports_the_table_of_models_alone_which_imports_noth
 def test_only_compiled_imports_numba() -> None:
     guilty = [
         module
-        for module, path in MODULES.items()
+        for module in MODULES
         if not module.startswith("proxmargin.compiled")
-        and any(target.split(".")[0] == "numba" for target in imports(path, module))
+        and any(target.split(".")[0] == "numba" for target in imports(module))
     ]
     assert guilty == []
 
@@ -145,8 +164,8 @@ def test_kernels_are_kept_by_the_cache_of_the_package() -> None:
     own = "proxmargin.compiled.cache"
     guilty = [
         module
-        for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for module in MODULES
+        for node in ast.walk(parsed(module))
         if module != own and isinstance(node, ast.ImportFrom) and node.module == "numba"
         if {alias.name for alias in node.names} & {"jit", "njit", "vectorize", "guvectorize"}
     ]
@@ -156,10 +175,10 @@ def test_kernels_are_kept_by_the_cache_of_the_package() -> None:
 def test_losses_and_penalties_and_solvers_see_no_scikit_learn() -> None:
     guilty = [
         module
-        for module, path in MODULES.items()
+        for module in MODULES
         if module != "proxmargin.__init__"
         and layer_of(module.removesuffix(".__init__")) < layer_of("proxmargin.inputs.targets")
-        and any(target.split(".")[0] == "sklearn" for target in imports(path, module))
+        and any(target.split(".")[0] == "sklearn" for target in imports(module))
     ]
     assert guilty == []
 
@@ -203,10 +222,9 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
 
 
 def test_every_file_says_what_it_is() -> None:
-    trees = {module: ast.parse(path.read_text("utf-8")) for module, path in MODULES.items()}
     firsts = {
-        module: (ast.get_docstring(tree) or "").strip().split("\n")[0]
-        for module, tree in trees.items()
+        module: (ast.get_docstring(parsed(module)) or "").strip().split("\n")[0]
+        for module in MODULES
     }
     assert [module for module, first in firsts.items() if not first.endswith((".", "?", ":"))] == []
 

@@ -18,6 +18,7 @@ from proxmargin.losses import (
     Hinge,
     HuberizedHinge,
     LevelSet,
+    Logistic,
     Loss,
     MarginLoss,
     MarginSum,
@@ -119,6 +120,28 @@ def hinge_problem(
     return ridge_problem(rng, Hinge(), penalty, intercept, **shape)
 
 
+def wide_hinge_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`hinge_problem` with more features than samples."""
+    return hinge_problem(rng, phi, penalty, intercept, **{"p": 60, **shape})
+
+
+def wide_logistic_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`ridge_problem` with the logistic loss and more features than samples."""
+    return ridge_problem(rng, Logistic(), penalty, intercept, **{"p": 60, **shape})
+
+
 def hinge_net_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -149,7 +172,19 @@ def tail_problem(
     **shape: Any,
 ) -> Problem:
     """`ridge_problem` with the mean of the smallest margins: the nu-SVM of separable classes."""
-    return _coupled_problem(rng, lambda *of: TailMean(*of[:2], 0.3, of[2]), penalty, intercept)
+    of_nu = lambda *of: TailMean(*of[:2], 0.3, of[2])  # noqa: E731
+    return _coupled_problem(rng, of_nu, penalty, intercept, p=shape.get("p", 6))
+
+
+def wide_tail_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`tail_problem` with more features than samples."""
+    return tail_problem(rng, phi, penalty, intercept, p=60)
 
 
 def smooth_ball_problem(
@@ -214,9 +249,11 @@ def _coupled_problem(
     loss_of: Callable[[np.ndarray, np.ndarray, float], Loss],
     penalty: Penalty | None,
     intercept: Penalty | None,
+    *,
+    p: int = 6,
 ) -> Problem:
     signs = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
-    X = rng.standard_normal((40, 6)) + 1.5 * signs[:, None] * (np.arange(6) < 3) + 0.3
+    X = rng.standard_normal((40, p)) + 1.5 * signs[:, None] * (np.arange(p) < 3) + 0.3
     l2 = 0.5 if penalty is None else penalty.l2
     loss = loss_of(signs, np.full(40, 1 / 40), 40.0)
     return Problem(loss, Ridge(l2), DenseDesign(X), intercept or Ridge())
@@ -261,6 +298,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd": (NAMED["fbpd"], hinge_problem),
     "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
+    "dual-newton": (NAMED["dual-newton"], wide_logistic_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),
@@ -271,6 +309,8 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "isvm2": (NAMED["isvm2"], hinge_net_problem),
     "isvm3": (NAMED["isvm3"], hinge_net_problem),
     "admm": (NAMED["admm"], hinge_net_problem),
+    "active-set": (NAMED["active-set"], wide_hinge_problem),
+    "active-set, tail mean": (NAMED["active-set"], wide_tail_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
     "net-interior-point": (NAMED["net-interior-point"], hinge_net_problem),

@@ -474,16 +474,16 @@ class TestProcess:
             assert shown.returncode == 0
             assert shown.stdout.startswith("usage: proxmargin")
 
-    def test_fit_predict_and_info_follow_each_other(self, training, tmp_path):
+    def test_fit_predict_and_info_follow_each_other(self, training, tmp_path, capsys):
         options = ("--model", "SquaredHingeSVC", "-q", "-o", "m.pmz")
         fitted = run("fit", training, *options, cwd=tmp_path)
         told = [line for line in fitted.stderr.splitlines() if "compiling kernels" not in line]
         assert (fitted.returncode, told) == (0, [])
-        predicted = run("predict", "m.pmz", training, cwd=tmp_path)
-        assert predicted.returncode == 0
-        assert len(predicted.stdout.splitlines()) == ROWS + 1
-        described = run("info", "m.pmz", cwd=tmp_path)
-        assert "SquaredHingeSVC" in described.stdout
+        stored = str(tmp_path / "m.pmz")  # each process takes seconds: the others are this one
+        assert main(["predict", stored, str(training)]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == ROWS + 1
+        assert main(["info", stored]) == 0
+        assert "SquaredHingeSVC" in capsys.readouterr().out
 
     def test_a_reader_that_leaves_is_no_error(self, model, training):
         command = [sys.executable, "-m", "proxmargin", "predict", str(model), str(training), "-q"]

@@ -78,7 +78,9 @@ def start(*arguments: str, **options) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
 
 
-@pytest.mark.parametrize("command", [(*FIT, "-o"), (*COMPARE, "--model")])
+@pytest.mark.parametrize(
+    "command", [pytest.param((*FIT, "-o"), marks=pytest.mark.slow), (*COMPARE, "--model")]
+)
 def test_a_model_is_saved_where_nobody_reads_the_results(command, tmp_path) -> None:
     path = tmp_path / "m.pmz"
     reading, writing = os.pipe()

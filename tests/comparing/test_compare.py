@@ -24,6 +24,7 @@ from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Gr
 from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import inner_splits, outer_splits
 from proxmargin.comparing.layout import Listing, number
+from proxmargin.comparing.scores import scorer_of
 from proxmargin.runtime.progress import Progress
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
@@ -115,7 +116,7 @@ class TestHonesty:
         X, y = load_breast_cancer(return_X_y=True)
         splits, _ = outer_splits(X, y, 3, 1)
         task = work.Task(QUICK, 0, splits[0], seed=2)
-        scorer = run._scorer("accuracy", QUICK)
+        scorer = scorer_of("accuracy", QUICK.make())
         garbled = X.copy()
         garbled[splits[0].test] = 1e6 * np.random.default_rng(0).normal(
             size=garbled[splits[0].test].shape
@@ -208,6 +209,39 @@ class TestChoice:
         assert (result.folds.score > 0.98).all()
         assert result.majority == pytest.approx(0.5)
         assert "roc auc" in str(result)
+
+
+class TestScores:
+    @pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_those_of_a_path_are_those_of_its_models(self, scoring, weighted):
+        X, y = load_iris(return_X_y=True)
+        X, y = (X, y) if scoring != "roc_auc" else (X[50:], y[50:])
+        rng = np.random.default_rng(0)
+        data = Data(X, y, rng.uniform(0.5, 2.0, y.size) if weighted else None)
+        train, test = data.rows(np.arange(0, y.size, 2)), data.rows(np.arange(1, y.size - 20, 2))
+        scorer = scorer_of(scoring, QUICK.make())
+        (path,) = QUICK.search.models(QUICK.make, QUICK.search.settings(QUICK.make, train), train)
+        each = [scorer(path.model(k), test) for k in range(len(path))]
+        assert len(set(each)) > 1
+        np.testing.assert_allclose(scorer.each(path, test), each, rtol=1e-14)
+
+    def test_held_out_rows_may_lack_a_class(self):
+        X, y = load_iris(return_X_y=True)
+        data, scorer = Data(X, y, None), scorer_of("balanced_accuracy", QUICK.make())
+        (path,) = QUICK.search.models(QUICK.make, QUICK.search.settings(QUICK.make, data), data)
+        few = data.rows(np.arange(75))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # predicted classes that the rows have not
+            each = [scorer(path.model(k), few) for k in range(len(path))]
+        np.testing.assert_allclose(scorer.each(path, few), each, rtol=1e-14)
+
+    def test_a_grid_of_strengths_is_fitted_as_a_path(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        data, candidate = Data(X, y, None), CANDIDATES["LogisticRegression"]
+        settings = candidate.search.settings(candidate.make, data)
+        (path,) = candidate.search.models(candidate.make, settings, data)
+        assert path.Cs.tolist() == [setting["C"] for setting in settings]
 
 
 class TestSmallClasses:

@@ -7,16 +7,17 @@ import sys
 
 import pytest
 
+LONGEST = "import proxmargin.cli.compare; proxmargin.cli.program.parser()"
 ORDERS = (
     "import proxmargin",
     "from proxmargin import compare",
     "import proxmargin.comparing.run, proxmargin.comparing.comparison",
-    "import proxmargin.cli.compare; proxmargin.cli.program.parser()",
 )
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("first", ORDERS)
+@pytest.mark.parametrize(
+    "first", [LONGEST, *(pytest.param(order, marks=pytest.mark.slow) for order in ORDERS)]
+)
 def test_compare_is_callable_after_any_import(first):
     check = "import proxmargin; assert callable(proxmargin.compare)"
     again = "from proxmargin import compare; assert compare is proxmargin.compare"

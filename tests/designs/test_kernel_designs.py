@@ -14,12 +14,12 @@ from scipy import sparse
 from sklearn.metrics import pairwise
 
 from proxmargin.designs import kernel as kernel_module
-from proxmargin.designs.kernel import (
+from proxmargin.designs import kernel_checks
+from proxmargin.designs.kernel import KernelMatrix, kernel_matrix
+from proxmargin.designs.kernel_checks import (
     IndefiniteKernelError,
-    KernelMatrix,
     check_definite,
     checked_precomputed,
-    kernel_matrix,
 )
 from proxmargin.designs.low_rank import LowRankFactor, factorise
 from proxmargin.kernels import Custom, Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
@@ -55,6 +55,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_module, "BLOCK_ENTRIES", 7 * N)
     monkeypatch.setattr(kernel_module, "GATHER_ENTRIES", 5 * N)
     monkeypatch.setattr(kernel_module, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(kernel_checks, "CHECKED_ENTRIES", 7 * N)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -396,7 +397,7 @@ def test_a_negative_eigenvalue_is_found(kind: str, rank: int | None) -> None:
 def test_pivots_alone_reveal_a_negative_eigenvalue(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_module, "PROBE_SAMPLES", 1)
+    monkeypatch.setattr(kernel_checks, "PROBE_SAMPLES", 1)
     with pytest.raises(IndefiniteKernelError):
         factorise(stored(indefinite(kind)), block=4)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import (
@@ -264,3 +265,28 @@ def test_predictions_from_distances_that_rounding_has_eaten_are_refused() -> Non
     model.support_vectors_ = sparse.csr_array(half_empty(X, 1e8)[model.support_])
     with pytest.raises(ValueError, match="lost in rounding: offsets of the features"):
         model.predict(sparse.csr_array(X + 1e8))
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("kernel", ["poly", "rbf", "linear"])
+def test_entries_stored_in_halves_give_the_model_of_their_sums(kernel, standardize) -> None:
+    """And it is the published model that is certified: its scores are those of the sums too."""
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 4, (24, 5)).astype(float), np.arange(24) % 2
+    X[:, 0] += 2.0 * y
+    rows, columns = np.nonzero(X)
+    order = np.argsort(np.tile(rows, 2), kind="stable")
+    values, entries = np.tile(X[rows, columns] / 2, 2)[order], np.tile(columns, 2)[order]
+    indptr = np.searchsorted(np.tile(rows, 2)[order], np.arange(25))
+    halves = sparse.csr_matrix((values, entries, indptr), shape=X.shape)
+    assert halves.nnz == 2 * len(rows)
+    options = {"kernel": kernel, "degree": 2, "coef0": 1.0, "gamma": 0.2}
+    options = options if kernel != "linear" else {"kernel": kernel}
+    make = NuSVC(nu="0.5max", standardize=standardize, tol=1e-9, **options)
+    model, plain = clone(make).fit(halves, y), clone(make).fit(sparse.csr_matrix(X), y)
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
+    for data in (X, sparse.csr_matrix(X), halves):
+        np.testing.assert_allclose(
+            model.decision_function(data), plain.decision_function(X), atol=2e-4
+        )

@@ -25,7 +25,7 @@ from proxmargin import (
     kappa_max,
     nu_range,
 )
-from proxmargin.designs.kernel import IndefiniteKernelError
+from proxmargin.designs.kernel_checks import IndefiniteKernelError
 from proxmargin.limits import kappa as limits
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.penalties import Ball

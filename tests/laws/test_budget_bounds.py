@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import MulticlassSVC
+from proxmargin.estimators import multiclass
 from tests.oracles.programs import whole_program
 
 SEEDS = range(12)
@@ -40,6 +41,26 @@ def test_no_lower_bound_is_above_the_optimum_of_a_linear_program(solver, max_ite
         short += not certificate.converged
     if max_iter in (0, 3) and solver == "fbpd":
         assert short > 0  # or nothing was tried
+
+
+@pytest.mark.parametrize(("solver", "max_iter"), [("auto", 1), ("fbpd", 3), ("fbpd", 30)])
+def test_a_lower_bound_holds_where_no_point_within_the_budget_is_known(solver, max_iter) -> None:
+    """Without a time limit none is searched for: the objective of what is above it is infinite."""
+    infinite = 0
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((12, 4)) * 10.0 ** rng.uniform(-3, 3), np.arange(12) % 3
+        X[:, 0] += y * np.abs(X).max()
+        best = whole_program(X, y, 1.0, budget=0.3).value
+        model = MulticlassSVC(C=None, eta=0.3 * 12, solver=solver, max_iter=max_iter)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            certificate = model.fit(X, y).certificate_
+        assert certificate.dual <= best * (1 + 1e-7)
+        assert np.isfinite(certificate.dual)
+        assert np.isinf(certificate.gap) == np.isinf(certificate.primal)
+        infinite += np.isinf(certificate.primal)
+    assert infinite > 0 or solver == "auto"
 
 
 @pytest.mark.parametrize("penalty", ["l1", "group_l2"])
@@ -86,6 +107,22 @@ def test_a_budget_that_is_known_to_be_met_is_never_refused_for_want_of_time(
             model = MulticlassSVC(C=None, eta=known * (1 + more), loss=loss, time_limit=seconds)
             certificate = model.fit(X, y).certificate_
             assert certificate.dual <= certificate.primal
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "group_linf"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "lee"])
+def test_a_fit_without_time_has_a_finite_gap(loss, penalty, monkeypatch) -> None:
+    monkeypatch.setattr(multiclass, "LEAST_SECONDS", 60.0)  # a busy machine
+    X, y = np.random.default_rng(0).standard_normal((60, 20)), np.arange(60) % 3
+    groups = {"groups": "features"} if penalty.startswith("group") else {}
+    model = MulticlassSVC(C=None, eta=90.0, loss=loss, penalty=penalty, time_limit=1e-4, **groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        short = model.fit(X, y).certificate_
+        whole = model.set_params(time_limit=20.0).fit(X, y).certificate_
+    assert np.isfinite(short.gap)
+    assert short.dual <= whole.primal * (1 + 1e-9)
+    assert whole.dual <= short.primal * (1 + 1e-9)
 
 
 def summed(loss: str, scores: np.ndarray, y: np.ndarray) -> float:

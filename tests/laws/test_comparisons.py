@@ -11,6 +11,7 @@ from proxmargin.losses import Loss, Multinomial, PairwiseSquaredHinge
 from proxmargin.losses.classes.comparison import SmoothComparison
 from proxmargin.traits import Trait
 from tests.cases import COMPARISONS, INTERCEPTS
+from tests.unchanged import unchanged
 
 SMOOTH = {
     name: make
@@ -256,10 +257,9 @@ def test_traits_are_true_and_arguments_stay_unchanged(make, rng) -> None:
     assert Trait.SMOOTH | Trait.MANY_OUTPUTS in loss.traits
     assert Trait.OUTPUTWISE not in loss.traits
     scores, dual = rng.standard_normal((12, 3)), random_dual(loss, rng)
-    for array in (scores, dual, loss.codes, loss.shares):
-        array.setflags(write=False)
-    loss.value_and_gradient(scores)
-    loss.fenchel_young(scores, dual)
-    loss.conjugate(dual)
-    loss.balanced(dual, penalties["free"])
-    loss.best_intercept(scores, penalties["free"], np.zeros(3))
+    with unchanged(scores, dual, loss.codes, loss.shares):
+        loss.value_and_gradient(scores)
+        loss.fenchel_young(scores, dual)
+        loss.conjugate(dual)
+        loss.balanced(dual, penalties["free"])
+        loss.best_intercept(scores, penalties["free"], np.zeros(3))

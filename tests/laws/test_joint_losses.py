@@ -14,6 +14,7 @@ from proxmargin.losses import CrammerSinger, Hinge, Loss, MarginSum
 from proxmargin.penalties import Ridge
 from proxmargin.traits import Trait
 from tests.cases import INTERCEPTS, JOINT
+from tests.unchanged import unchanged
 
 every_loss = pytest.mark.parametrize("make", JOINT.values(), ids=JOINT.keys())
 every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS["multiclass"])
@@ -276,11 +277,10 @@ def test_declared_traits_are_true(make, rng) -> None:
 def test_evaluating_a_loss_leaves_its_arguments_unchanged(make, rng) -> None:
     loss = make(rng)
     scores, dual = rng.standard_normal((loss.codes.size, loss.count)), random_dual(loss, rng)
-    for array in (scores, dual, loss.codes, loss.shares):
-        array.setflags(write=False)
-    loss.value_and_gradient(scores)
-    loss.fenchel_young(scores, dual)
-    loss.conjugate(dual)
-    loss.balanced(dual, FREE)
-    loss.conjugate_prox(dual, 0.5)
-    loss.best_intercept(scores, FREE, np.zeros(loss.count))
+    with unchanged(scores, dual, loss.codes, loss.shares):
+        loss.value_and_gradient(scores)
+        loss.fenchel_young(scores, dual)
+        loss.conjugate(dual)
+        loss.balanced(dual, FREE)
+        loss.conjugate_prox(dual, 0.5)
+        loss.best_intercept(scores, FREE, np.zeros(loss.count))

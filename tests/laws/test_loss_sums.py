@@ -10,6 +10,7 @@ from proxmargin.losses import DistanceWeighted, Hinge, Logistic, MarginLoss, Mar
 from proxmargin.penalties import Penalty
 from proxmargin.traits import Trait
 from tests.cases import INTERCEPTS, MARGIN_LOSSES, SMOOTH_LOSSES, SUMS
+from tests.unchanged import unchanged
 
 every_sum = pytest.mark.parametrize("kind", SUMS)
 every_loss = pytest.mark.parametrize("phi", MARGIN_LOSSES.values(), ids=MARGIN_LOSSES.keys())
@@ -283,10 +284,9 @@ def test_declared_traits_are_true(kind: str, phi: MarginLoss, rng) -> None:
 def test_evaluating_a_loss_leaves_its_arguments_unchanged(kind, phi, rng) -> None:
     loss = SUMS[kind](phi, rng)
     scores, dual = rng.standard_normal(loss.signs.shape), random_dual(loss, rng)
-    for array in (scores, dual, loss.signs, loss.weights):
-        array.setflags(write=False)
-    loss.value_and_gradient(scores)
-    loss.fenchel_young(scores, dual)
-    loss.conjugate(dual)
-    loss.balanced(dual, INTERCEPTS[kind]["free"])
-    loss.best_intercept(scores, INTERCEPTS[kind]["ridge"], np.zeros(loss.n_outputs))
+    with unchanged(scores, dual, loss.signs, loss.weights):
+        loss.value_and_gradient(scores)
+        loss.fenchel_young(scores, dual)
+        loss.conjugate(dual)
+        loss.balanced(dual, INTERCEPTS[kind]["free"])
+        loss.best_intercept(scores, INTERCEPTS[kind]["ridge"], np.zeros(loss.n_outputs))

@@ -25,6 +25,7 @@ from proxmargin.penalties import (
 )
 from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
+from tests.unchanged import unchanged
 
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES.keys())
 SPARSE = [
@@ -371,14 +372,13 @@ def test_the_sum_to_zero_prox_agrees_with_an_interior_point_solver(l2, step, rng
 @every_penalty
 def test_evaluating_a_penalty_leaves_its_arguments_unchanged(penalty: Penalty, rng) -> None:
     coef, dual = into_domain(penalty, rng.standard_normal((4, 3))), rng.standard_normal((4, 3))
-    coef.setflags(write=False)
-    dual.setflags(write=False)
-    penalty.prox(coef, 1.0)
-    penalty.value(coef)
-    penalty.conjugate(dual)
-    penalty.fenchel_young(coef, penalty.domain_scale(dual) * dual)
-    penalty.violations(coef, dual)
-    penalty.critical_strength(dual)
+    with unchanged(coef, dual):
+        penalty.prox(coef, 1.0)
+        penalty.value(coef)
+        penalty.conjugate(dual)
+        penalty.fenchel_young(coef, penalty.domain_scale(dual) * dual)
+        penalty.violations(coef, dual)
+        penalty.critical_strength(dual)
 
 
 @pytest.mark.parametrize("name", ["elastic net", "l1", "sum-to-zero elastic net", "sum-to-zero l1"])

@@ -53,6 +53,40 @@ def test_units_that_are_orders_apart_leave_a_certificate_or_a_reason(make, order
         assert certified or (orders > 3.0 and reason in REASONS), (seed, model, reason)
 
 
+NETS: dict[str, Callable[[float], Any]] = {
+    "huberized hinge": lambda ratio: HuberizedSVC(l1_ratio=ratio),
+    "hinge": lambda ratio: ElasticNetSVC(l1_ratio=ratio),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "classes"),
+    [
+        *(("huberized hinge", ratio, 2) for ratio in (0.0, 0.5, 1.0)),
+        *(("huberized hinge", ratio, 3) for ratio in (0.5, 1.0)),
+        *(("hinge", ratio, 2) for ratio in (0.5, 1.0)),
+    ],
+)
+def test_huge_units_of_all_features_leave_a_certificate_or_a_reason(name, ratio, classes) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = 1e12 * rng.standard_normal((30, 8)), np.arange(30) % classes
+        certified, reason = ended(NETS[name](ratio), X, y)
+        assert certified or reason in REASONS, (seed, reason)
+        assert certified or ratio != 0.5, (seed, reason)
+
+
+def test_what_all_classes_have_in_common_leaves_the_certificate_sharp() -> None:
+    """Gradients of the classes are alike but for twelve digits, and only those enter the proof."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = 1e12 * rng.standard_normal((30, 8)), np.arange(30) % 3
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            told = MulticlassSVC(loss="lee", penalty="l2").fit(X, y).certificate_
+        assert told.relative_gap < 2e-5
+
+
 def test_balls_of_any_norm_are_certified() -> None:
     for seed in range(PROBLEMS):
         rng = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 
 from proxmargin.designs import as_design
 from proxmargin.limits import critical
@@ -167,6 +168,51 @@ def test_features_that_say_nothing_have_no_strength() -> None:
         loss, ElasticNet(1.0), as_design(X), two_classes(X, y, 1.0, np.ones(4)).intercept
     )
     assert critical_strength(problem) == pytest.approx(0.0, abs=1e-12)
+
+
+def uneven(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Data with an offset, and signs of which a third is positive."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)
+    return rng.standard_normal((24, 15)) + 3.0 + 0.5 * y[:, None] * (np.arange(15) < 2), y
+
+
+def least_norm(X: np.ndarray, y: np.ndarray, balanced: np.ndarray) -> float:
+    """``min |X'q|_inf`` over the subgradients q at the null model, with ``balanced'q = 0``."""
+    n, p = X.shape
+    upper = np.vstack([np.c_[X.T * y, -np.ones(p)], np.c_[-X.T * y, -np.ones(p)]])
+    equal = np.vstack([np.append(y, 0.0), *(np.append(b * y, 0.0) for b in balanced.T)])
+    bounds = [(1 / n, 1 / n) if sign > 0 else (0, 1 / n) for sign in y] + [(0, None)]
+    found = linprog(
+        np.append(np.zeros(n), 1.0), upper, np.zeros(2 * p), equal, np.zeros(len(equal)), bounds
+    )
+    assert found.status == 0
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csc_array])
+def test_units_of_all_features_are_those_of_the_strength(layout) -> None:
+    for seed in range(3):
+        X, y = uneven(seed)
+        plain = critical_strength(two_classes(layout(X), y, 1.0, np.ones(24)))
+        assert plain == pytest.approx(least_norm(X, y, X[:, :0]), rel=1e-7)
+        for power in (-12, -9, -6, 6, 9, 12):
+            unit = 10.0**power
+            scaled = critical_strength(two_classes(layout(unit * X), y, 1.0, np.ones(24)))
+            assert scaled == pytest.approx(unit * plain, rel=1e-9)
+
+
+@pytest.mark.parametrize("power", [-12, -9, 9, 12])
+def test_a_feature_in_another_unit_leaves_the_others_theirs(power: int) -> None:
+    """A tiny one is of no consequence, and with a huge one dual points have no product."""
+    for seed in range(5):
+        X, y = uneven(seed)
+        wild, others = X[:, [7]], np.delete(X, 7, axis=1)
+        expected = least_norm(others, y, wild[:, : int(power > 0)])
+        X[:, 7] *= 10.0**power
+        for layout in (np.asarray, sp.csc_array):
+            strength = critical_strength(two_classes(layout(X), y, 1.0, np.ones(24)))
+            assert strength == pytest.approx(expected, rel=1e-7)
 
 
 @needs_data("data/leukemia.npz", "data/srbct.npz")

@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 from proxmargin import LogisticRegression
 from proxmargin.callbacks import History
+from proxmargin.certificates.certify import certify
 from proxmargin.designs import DenseDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
@@ -225,3 +226,21 @@ def test_what_a_callback_raises_is_raised_in_polishing_too() -> None:
 
     with pytest.raises(ValueError, match="enough"):
         LogisticRegression(standardize=True, callbacks=[callback]).fit(X, y)
+
+
+def test_the_last_certificate_is_within_the_time_limit(
+    monkeypatch: pytest.MonkeyPatch, rng
+) -> None:
+    problem, seconds = binary_problem(rng), 0.0
+
+    def slowly(*arguments, **options):
+        nonlocal seconds
+        seconds += 3.0
+        return certify(*arguments, **options)
+
+    for module in ("minimize", "run"):
+        monkeypatch.setattr(f"proxmargin.loop.{module}.clock", lambda: seconds)
+    stop = Stop(tol=1e-14, time_limit=10.0)
+    solution = minimize(problem, CoordinateDescent(), stop=stop, certify=slowly)
+    assert solution.status is Status.TIME_LIMIT
+    assert 0.0 < seconds <= 10.0

@@ -11,6 +11,7 @@ from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability, TailMean
 from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.traits import Trait
 from tests.cases import COUPLED, INTERCEPTS, two_classes
+from tests.unchanged import unchanged
 
 every_loss = pytest.mark.parametrize("make", COUPLED.values(), ids=COUPLED.keys())
 every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS["binary"])
@@ -245,10 +246,9 @@ def test_the_nearest_scores_differ_by_minus_the_loss(kind, rng) -> None:
 def test_evaluating_a_loss_leaves_its_arguments_unchanged(make, rng) -> None:
     loss = make(rng)
     scores, dual = rng.standard_normal((12, 1)), random_dual(loss, "free", rng)
-    for array in (scores, dual):
-        array.setflags(write=False)
-    loss.value_and_gradient(scores)
-    loss.fenchel_young(scores, dual)
-    loss.balanced(dual, INTERCEPTS["binary"]["free"])
-    loss.best_intercept(scores, INTERCEPTS["binary"]["free"], np.zeros(1))
-    loss.dual_form(INTERCEPTS["binary"]["free"]).project(dual[:, 0])
+    with unchanged(scores, dual):
+        loss.value_and_gradient(scores)
+        loss.fenchel_young(scores, dual)
+        loss.balanced(dual, INTERCEPTS["binary"]["free"])
+        loss.best_intercept(scores, INTERCEPTS["binary"]["free"], np.zeros(1))
+        loss.dual_form(INTERCEPTS["binary"]["free"]).project(dual[:, 0])

@@ -98,6 +98,41 @@ def test_factors_and_weights(model: Any) -> None:
     check(model(penalty_factor=factors, tol=1e-7), X, y, weights)
 
 
+def single_precision(X: Any) -> Any:
+    return X.astype(np.float32)
+
+
+def whole_numbers(X: Any) -> Any:
+    return np.round(10.0 * X).astype(np.int32)
+
+
+def every_other_column(X: Any) -> Any:
+    return np.repeat(X, 2, axis=1)[:, ::2]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", [single_precision, whole_numbers, every_other_column])
+@pytest.mark.parametrize(("data", "layout"), [(wide, "C"), (wide, "F"), (tall, "C")])
+@pytest.mark.sampled(4)
+def test_dense_data_that_kernels_do_not_read(model: Any, kind: Any, data: Any, layout: str) -> None:
+    X, y = data(layout)
+    check(model(l1_ratio=0.8, tol=1e-7), kind(X), y)
+
+
+def test_sparse_data_in_single_precision() -> None:
+    X, y = wide("CSR")
+    check(SparseLogisticRegression(tol=1e-7), X.astype(np.float32), y)
+    check(SparseLogisticRegression(tol=1e-7), X.astype(np.float32).tocsc(), y)
+
+
+def test_of_large_data_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wide()
+    monkeypatch.setattr(engine, "COPY_BYTES", 8 * X.size - 1)
+    model = SparseLogisticRegression(tol=1e-8)
+    assert not Engine.takes(model._assemble(X.astype(np.float32), y, None).problems[0])
+    assert Engine.takes(model._assemble(X, y, None).problems[0])
+
+
 @pytest.mark.parametrize("data", [wide, tall])
 def test_arrays_grow_as_they_have_to(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FIRST_SLOTS", 2)
@@ -145,6 +180,19 @@ def test_few_passes_over_wide_data() -> None:
     assert sum(one.n_passes for one in path.certificates) < len(path)
 
 
+def test_a_coarse_grid_takes_little_more_than_the_fine_one_that_holds_it() -> None:
+    """One strong rule for a fall of the strength by ten would let in most features."""
+    X, y = wide()
+    fine = margin_path(SparseLogisticRegression(), X, y, n_alphas=91, eps=0.01)
+    coarse = margin_path(SparseLogisticRegression(), X, y, alphas=fine.alphas[::30])
+    alone = margin_path(SparseLogisticRegression(), X, y, alphas=fine.alphas[-1:])
+    effort = [sum(one.n_passes for one in path.certificates) for path in (fine, coarse, alone)]
+    assert max(effort[1:]) <= 1.5 * effort[0]
+    assert alone.certificates[0].n_iter >= 20
+    np.testing.assert_allclose(coarse.coefs, fine.coefs[::30], atol=2e-3)
+    np.testing.assert_allclose(alone.coefs[0], fine.coefs[-1], atol=2e-3)
+
+
 def test_a_model_that_would_be_larger_than_the_data_is_left_to_single_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -171,3 +219,39 @@ def test_a_path_that_diverges_is_left_to_single_fits() -> None:
         for one in path.certificates:
             assert np.isfinite(one.primal)
             assert one.converged == (one.relative_gap <= model.tol)
+
+
+def test_columns_by_rows_are_the_same_on_a_small_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = wide("C")
+    model = SparseLogisticRegression(l1_ratio=0.9, tol=1e-7)
+    large = margin_path(model, X, y, n_alphas=30, eps=0.02)
+    monkeypatch.setattr(engine, "SHELF", 2)
+    small = margin_path(model, X, y, n_alphas=30, eps=0.02)
+    np.testing.assert_array_equal(small.coefs, large.coefs)
+    assert [one.gap for one in small.certificates] == [one.gap for one in large.certificates]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_uneven_strides_reach_the_tolerance(model: Any) -> None:
+    X, y = wide()
+    alphas = 0.3 * np.cumprod(np.tile([0.99, 0.5, 0.97, 1.0, 0.8], 4))
+    path = margin_path(model(l1_ratio=0.9, tol=1e-6), X, y, alphas=alphas)
+    assert all(one.relative_gap <= 1e-6 for one in path.certificates)
+    assert {one.solver for one in path.certificates} == {NAME}
+
+
+@pytest.mark.parametrize("alphas", [[1e10, 1e-300], [1e-310], [1.0, 1e-2]])
+def test_strengths_that_are_far_apart_or_tiny(alphas: list[float]) -> None:
+    X, y = wide()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        path = margin_path(SparseLogisticRegression(), X, y, alphas=alphas)
+    assert len(path) == len(alphas)
+    assert not any(np.isnan(one.gap) for one in path.certificates)
+
+
+def test_models_of_a_path_do_not_share_its_arrays() -> None:
+    path = margin_path(SparseLogisticRegression(), *wide(), n_alphas=2)
+    before = path.intercepts.copy()
+    path.model(1).intercept_ += 1.0
+    np.testing.assert_array_equal(path.intercepts, before)

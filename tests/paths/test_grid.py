@@ -58,6 +58,17 @@ def test_features_without_any_relation_still_give_a_grid():
     np.testing.assert_allclose(grid, [1.0, 0.1])
 
 
+@pytest.mark.filterwarnings("error::UserWarning:proxmargin")
+def test_a_feature_in_a_unit_of_its_own_leaves_the_grid_its_start():
+    rng = np.random.default_rng(2)
+    y = (np.arange(30) % 3 == 0).astype(int)
+    X = rng.standard_normal((30, 6)) + 3.0 + y[:, None]
+    X[:, 2] = 1e12 * rng.standard_normal(30)
+    grid = alpha_grid(ElasticNetSVC(l1_ratio=0.5), X, y, n_alphas=2)
+    without = alpha_max(ElasticNetSVC(l1_ratio=0.5), np.delete(X, 2, axis=1), y)
+    assert without <= grid[0] < 10 * without
+
+
 @pytest.mark.parametrize("option", [{"n_alphas": 0}, {"eps": 0.0}, {"eps": 2.0}])
 def test_an_unusable_grid_is_refused(option):
     with pytest.raises(ValueError, match=next(iter(option))):

@@ -12,6 +12,7 @@ from benchmarks.objective import Hinge, Logistic, MarginLoss, SquaredHinge, rela
 from benchmarks.objective import Problem as Stated
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from proxmargin import (
@@ -25,12 +26,13 @@ from proxmargin import (
     margin_path,
 )
 from proxmargin.certificates.certify import certify, certify_together
+from proxmargin.inputs.targets import Targets
 from proxmargin.loop.outcome import Solution
 from proxmargin.paths import inner_products
-from proxmargin.paths.active_set import ActiveSet
-from proxmargin.paths.dual_newton import DualNewton
-from proxmargin.paths.inner_products import InnerProducts
+from proxmargin.paths.inner_products import BECAUSE, InnerProducts
 from proxmargin.problem import Problem
+from proxmargin.solvers.box.active_set import ActiveSet
+from proxmargin.solvers.smooth.dual_newton import DualNewton
 from tests.oracles.models import binary_optimum
 
 MODELS = [SVC, L2SVC, LogisticRegression]
@@ -182,9 +184,26 @@ def test_the_path_goes_on_after_a_strength_that_was_given_up(
     expected = margin_path(model(tol=1e-10), X, y, Cs=GRID)
     monkeypatch.setattr(InnerProducts, "solved", given_up)
     path = margin_path(model(tol=1e-10), X, y, Cs=GRID)
-    assert len({one.solver for one in path.certificates}) == 2
+    assert len({one.because for one in path.certificates}) == 2
     values = [[one.primal for one in each.certificates] for each in (path, expected)]
     np.testing.assert_allclose(values[0], values[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_strengths_that_cannot_be_met_are_tried_about_once(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, solved = [], InnerProducts.solved
+
+    def counted(self: InnerProducts, problems: Sequence[Problem]) -> list[Solution]:
+        tried.append(len(problems))
+        return solved(self, problems)
+
+    monkeypatch.setattr(InnerProducts, "solved", counted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        margin_path(model(tol=1e-17), *wide(), n_alphas=20)
+    assert 20 <= sum(tried) <= 2 * 20
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -205,16 +224,34 @@ def test_data_are_read_a_few_times_a_path() -> None:
         assert sum(one.n_passes for one in path.certificates) < 10
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_labels_that_are_permuted_share_the_inner_products(model: Any) -> None:
+    X, y = wide()
+    rng, template = np.random.default_rng(2), model(C=0.01, standardize=True)
+    assembly = template._assemble(X, y, None)
+    (problem,) = assembly.problems
+    permuted = [rng.permutation(y) for _ in range(5)]
+    targets = [Targets.encode(each, np.ones(y.size), None) for each in permuted]
+    problems = [template._problems(each, problem.design)[0] for each in targets]
+    found = InnerProducts(problem, template.tol).solved(problems, afresh=True)
+    assert len(found) == len(problems)
+    assert sum(one.certificate.n_passes for one in found) < 10
+    for labels, one in zip(permuted, found, strict=True):
+        single = clone(template).set_params(tol=1e-9).fit(X, labels).certificate_
+        value = one.certificate.scaled(template._objective_scale(problem)).primal
+        assert value == pytest.approx(single.primal, rel=2e-6)
+
+
 def test_what_these_paths_do_not_solve_is_left_to_others() -> None:
     X, y = wide()
     for model in (SVC(solver="interior-point"), SVC(max_iter=50), SVC(time_limit=60.0)):
         path = margin_path(model, X, y, Cs=GRID[:2])
-        assert all(one.solver not in NAMES for one in path.certificates)
+        assert all(one.because != BECAUSE for one in path.certificates)
     tall = margin_path(SVC(), X[:, :20], y, Cs=GRID[:2])
     mixed = margin_path(ElasticNetSVC(l1_ratio=0.5), X, y, n_alphas=2, eps=0.5)
     shifted = margin_path(LogisticRegression(), X, y, Cs=GRID[:2], offset=np.full(36, 0.3))
     for path in (tall, mixed, shifted):
-        assert all(one.solver not in NAMES for one in path.certificates)
+        assert all(one.because != BECAUSE for one in path.certificates)
 
 
 @pytest.mark.parametrize("model", [SVCCV, LogisticRegressionCV])

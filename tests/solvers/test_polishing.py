@@ -106,7 +106,9 @@ def test_a_step_for_the_worse_is_not_reported(rng) -> None:
     problem = in_a_ball(rng)
     steps = minimize(problem, BallNewton(), stop=PLAIN).certificate.n_iter
     reports: list[Report] = []
-    solution = minimize(problem, SpoiledBall(steps + 1), stop=LOOSE, callbacks=[reports.append])
+    solution = minimize(
+        problem, SpoiledBall(spoiled=steps + 1), stop=LOOSE, callbacks=[reports.append]
+    )
     assert solution.status is Status.CONVERGED
     assert solution.certificate.relative_gap <= 1e-4
     assert any(r.n_iter == steps + 1 and r.gap.relative_gap > 1e-2 for r in reports)

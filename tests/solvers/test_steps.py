@@ -131,6 +131,8 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
     "name",
     [
         "ridge-newton",
+        "dual-newton",
+        "active-set",
         "ball-newton",
         "interior-point",
         "ball-interior-point",

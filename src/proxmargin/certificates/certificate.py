@@ -24,7 +24,19 @@ class Certificate:
     relative_gap : float
         ``gap / max(|primal|, |dual|)``.
     kkt_residual : float
-        Largest violation of the optimality conditions, in units of the gradient.
+        Largest violation of the optimality conditions ``-X'q in dG(w)`` and ``-1'q in dB(b)``: G is
+        the penalty, B that of the intercept, q the dual point of the certificate before it is
+        scaled, a gradient of the loss in the scores (a subgradient at its kinks). With
+        ``v = -X'q`` it is the largest entry of ``|v - g|``, g the point of the subdifferential of G
+        at w that is nearest to v; for an elastic net
+
+            ``|v_j - l2 w_j - l1 sign(w_j)|``  where ``w_j != 0``,
+            ``(|v_j| - l1)_+``                 where ``w_j == 0``,
+
+        and ``|1'q|`` for a free intercept, before rounding is taken out of that sum. Its unit is
+        that of the l1 strength, the objective per unit of a coefficient (of standardised features,
+        where the model standardises). With a nonlinear kernel the one coefficient is ``|w|``. It
+        proves nothing by itself: the gap does.
     converged : bool
         Whether ``relative_gap`` is at most the tolerance asked for.
     stop_reason : str

@@ -119,9 +119,9 @@ class _Certifiable(NamedTuple):
 
 
 def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | None) -> _Certifiable:
-    """What is to be certified, of a point and its scores without the intercept.
+    """The point with its best intercept, the error of its scores, and the loss's part of the gap.
 
-    The scores are written into.
+    ``scores`` are those without the intercept, and overwritten.
     """
     coef, loss = point.coef, problem.loss
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
@@ -196,6 +196,25 @@ def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
     return _Pulled(design.precise_adjoint(dual), precise_sums(dual))
 
 
+def _pulled_apart(design: Design, dual: Array) -> _Pulled:
+    """Relative to the first class, for penalties that are blind to what all classes have in common.
+
+    That is the larger part of the pulled-back dual where the loss is not, and its rounding would
+    exceed what is to be proved. Differences of the dual point are ``high + low``, without error.
+    """
+    common = dual[:, :1]
+    high = dual - common
+    back = dual - high
+    low = (dual - (high + back)) + (back - common)  # Knuth (1998), 4.2.2, theorem B
+    large, small = design.precise_adjoint(high), design.precise_adjoint(low)
+    values = large.values + small.values
+    error = large.error + small.error + UNIT * np.abs(values)
+    return _Pulled(Enclosed(values, error, large.sizes + small.sizes), precise_sums(dual))
+
+
+REFINED = (_precisely_pulled, _pulled_apart)
+
+
 def _gap(
     problem: Problem,
     point: Point,
@@ -253,18 +272,18 @@ def _gap(
         dual_point=proof,
         negligible=problem.negligible,
         rounding=rounding,
-        is_refined=pull is _precisely_pulled,
+        is_refined=pull in REFINED,
     )
 
 
 def _released(
     problem: Problem, point: Point, scores: Enclosed, pulled: Array, error: Array
 ) -> float:
-    """Make the pulled-back dual zero where features have no penalty, and say what that may cost.
+    """Set the pulled-back dual of features without a penalty to zero, and bound what that costs.
 
-    At their best coefficients it is zero but for rounding, as the sums of the dual are for a free
-    intercept, and costs that times how far a best coefficient may be from zero. Where it is more
-    than rounding it stays as it is, outside the domain of the conjugate.
+    At their best coefficients it is zero up to rounding, as the sums of the dual are for a free
+    intercept. The increase is at most that rounding times a bound of the optimal coefficients. An
+    entry that is larger than rounding is left as it is, outside the domain of the conjugate.
     """
     index = problem.unshrunk
     if not index.size:
@@ -307,7 +326,7 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     error : (n_features, n_outputs)
         Of the pulled-back dual.
     """
-    if problem.unshrunk.size:  # these have been seen to
+    if problem.unshrunk.size:  # `_released` bounds the error of these
         error = np.array(np.broadcast_to(error, point.coef.shape))
         error[problem.unshrunk] = 0.0
     if problem.loss.is_homogeneous:  # the penalty of the optimum is as large as its margin
@@ -332,7 +351,8 @@ def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
         multiple, _ = safe_multiple(problem, *moved)
         point = Point(multiple * point.coef, multiple * moved[0].intercept)
         scores = design.precise_scores(point.coef, point.intercept)
-    return _gap(problem, point, scores, _loss_face(problem, scores, dual), _precisely_pulled)
+    pull = _pulled_apart if problem.penalty.sums_to_zero else _precisely_pulled
+    return _gap(problem, point, scores, _loss_face(problem, scores, dual), pull)
 
 
 def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[Point, Enclosed]:

@@ -33,9 +33,11 @@ class Gap:
         The certified point: the given coefficients with their best intercept.
     primal, dual, gap, relative_gap, kkt_residual : float
         ``dual`` is a lower bound of the optimum and ``gap = primal - dual``;
-        ``kkt_residual`` is the largest entry of ``violations``.
+        ``kkt_residual`` is the largest of ``violations`` and that of the intercept; see
+        `proxmargin.certificates.certificate.Certificate`.
     violations : (n_features,)
-        Distance of each feature from optimality, before the dual point is scaled.
+        ``|v - g|`` of each feature, g the point of the subdifferential of the penalty nearest to
+        ``v = -X'q`` for the dual point q before it is scaled; the largest of several outputs.
     dual_point : (n_samples, n_outputs)
         The feasible dual point of the bound.
     negligible : float
@@ -70,17 +72,17 @@ class Gap:
 
     @property
     def relative_gap(self) -> float:
-        return self.gap / self._scale
+        return self.gap / self.scale
 
     @property
-    def _scale(self) -> float:
+    def scale(self) -> float:
         """The denominator of relative gaps."""
         scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
         return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
 
     def is_rounding(self, tol: float) -> bool:
         """The gap is mostly rounding, which exceeds the relative ``tol`` > 0 and is refined."""
-        exceeds = 0.0 < tol * self._scale < self.rounding
+        exceeds = 0.0 < tol * self.scale < self.rounding
         return exceeds and self.is_mostly_rounding and self.is_refined
 
     @property

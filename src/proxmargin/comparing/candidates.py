@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import proxmargin
 from proxmargin.comparing.data import Data
+from proxmargin.comparing.fits import Fits, Tried
 from proxmargin.estimators.registry import MODELS, Model
 from proxmargin.runtime.interrupts import interrupts
 
@@ -31,8 +32,8 @@ class Search(Protocol):
     def settings(self, make: Make, data: Data) -> list[Settings]:
         """What to try on these training rows; among equals the earlier is preferred."""
 
-    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
-        """A fitted model for each of the settings, in their order."""
+    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
+        """Fitted models, several at a time, of all settings in their order."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +74,10 @@ class AlphaPath:
             {"alpha": alpha, "l1_ratio": ratio} for ratio in self.l1_ratios for alpha in grid(ratio)
         ]
 
-    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
-        from proxmargin.paths import margin_path
-
+    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
         for l1_ratio, group in groupby(settings, key=lambda s: s["l1_ratio"]):
-            alphas = [s["alpha"] for s in group]
-            with interrupts:
-                path = margin_path(
-                    make().set_params(l1_ratio=l1_ratio, tol=self.tol),
-                    data.X,
-                    data.y,
-                    alphas=alphas,
-                    sample_weight=data.weights,
-                )
-                interrupts.act()  # a path keeps what is complete, which may be all of it
-            yield from (path.model(index) for index in range(len(path)))
+            model = make().set_params(l1_ratio=l1_ratio, tol=self.tol)
+            yield _path(model, data, alphas=[s["alpha"] for s in group])
 
 
 @dataclass(frozen=True)
@@ -110,12 +100,27 @@ class Grid:
 
         return list(ParameterGrid(dict(self.values)))
 
-    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
+    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
         from proxmargin.paths import fitted_grid
 
         quick = {} if self.tol is None else {"tol": self.tol}
         model = make().set_params(**quick)
-        yield from fitted_grid(model, settings, data.X, data.y, data.weights)
+        if set(self.values) == {"C"} and getattr(model, "_is_linear", False):
+            yield _path(model, data, Cs=[s["C"] for s in settings])
+        else:
+            yield Fits(list(fitted_grid(model, settings, data.X, data.y, data.weights)))
+
+
+def _path(
+    model: Any, data: Data, alphas: list[float] | None = None, Cs: list[float] | None = None
+) -> Tried:
+    """The path of these strengths; one that is interrupted ends the comparison."""
+    from proxmargin.paths import margin_path
+
+    with interrupts:
+        path = margin_path(model, data.X, data.y, alphas=alphas, Cs=Cs, sample_weight=data.weights)
+        interrupts.act()  # a path keeps what is complete, which may be all of it
+    return path
 
 
 @dataclass(frozen=True)

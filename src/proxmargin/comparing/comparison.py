@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.comparing.fits import features_used
 from proxmargin.comparing.layout import Listing, number
-from proxmargin.comparing.work import Outcome, Tally, features_used
+from proxmargin.comparing.work import Outcome, Tally
 from proxmargin.runtime.optional import optional
 
 __all__ = ["Comparison", "Ending", "Setup", "Standing"]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils import check_random_state
 
 from proxmargin.comparing.apart import performed_apart
@@ -20,7 +19,8 @@ from proxmargin.comparing.candidates import Candidate, named_candidates
 from proxmargin.comparing.comparison import Comparison, Ending, Setup
 from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import Split, outer_splits
-from proxmargin.comparing.work import Outcome, Scorer, Task, perform, score
+from proxmargin.comparing.scores import Scorer, scorer_of
+from proxmargin.comparing.work import Outcome, Task, perform
 from proxmargin.designs import as_design, moments
 from proxmargin.runtime.progress import Progress
 
@@ -103,7 +103,7 @@ def compare(
     True
     """
     candidates = named_candidates(models)
-    scorer = _scorer(scoring, candidates[0])
+    scorer = scorer_of(scoring, candidates[0].make())
     data = Data.checked(candidates[0].make(), X, y, sample_weight)
     data = data if feature_names is None else data.named(feature_names)
     outer_seed, inner_seed = check_random_state(random_state).randint(LARGEST_SEED, size=2)
@@ -116,16 +116,6 @@ def compare(
     comparison = Comparison(setup, _with_names(outcomes, data), ending)
     _warn(comparison)
     return comparison
-
-
-def _scorer(scoring: str | Callable[..., float], candidate: Candidate) -> Scorer:
-    if isinstance(scoring, str) and scoring not in get_scorer_names():
-        raise ValueError(
-            f"unknown scoring {scoring!r}; scikit-learn knows, among others, 'balanced_accuracy', "
-            "'accuracy', 'f1_macro', 'roc_auc', 'matthews_corrcoef'"
-        )
-    scorer: Scorer = check_scoring(candidate.make(), scoring)
-    return scorer
 
 
 def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:
@@ -202,7 +192,7 @@ def _majority_score(data: Data, split: Split, scorer: Scorer) -> float:
     with warnings.catch_warnings():
         # undefined precisions of the classes that it never predicts
         warnings.simplefilter("ignore")
-        return score(scorer, model, replace(test, X=np.zeros((test.n_samples, 1))))
+        return scorer(model, replace(test, X=np.zeros((test.n_samples, 1))))
 
 
 def _in_words(scoring: str | Callable[..., float]) -> str:

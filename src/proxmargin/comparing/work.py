@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.comparing.candidates import Candidate, Settings
 from proxmargin.comparing.data import Data
+from proxmargin.comparing.fits import features_used
 from proxmargin.comparing.folds import Split, inner_splits
+from proxmargin.comparing.scores import Scorer
 
-__all__ = ["Outcome", "Scorer", "Tally", "Task", "features_used", "perform", "score"]
-
-Scorer = Callable[..., float]
+__all__ = ["Outcome", "Tally", "Task", "perform"]
 
 # mean scores closer than this are equal: they are sums of the same fractions in another order
 TIE = 1e-12
@@ -50,10 +50,9 @@ class Tally:
             f"at a relative gap of {self.worst_gap:.1e}"
         )
 
-    def count(self, model: Any) -> None:
+    def count(self, certificate: Any) -> None:
         """Take in one fitted model; those without a certificate count as fits only."""
         self.fits += 1
-        certificate = getattr(model, "certificate_", None)
         if certificate is not None and not certificate.converged:
             self.unmet += 1
             self.worst_gap = max(self.worst_gap, float(certificate.relative_gap))
@@ -107,10 +106,10 @@ def perform(task: Task, data: Data, scorer: Scorer) -> Outcome:
         model = task.candidate.make().set_params(**settings)
         model.fit(train.X, train.y, sample_weight=train.weights)
         seconds = perf_counter() - started
-        tally.count(model)
+        tally.count(getattr(model, "certificate_", None))
         reached = np.nan
         if task.split is not None:
-            reached = score(scorer, model, data.rows(task.split.test))
+            reached = scorer(model, data.rows(task.split.test))
     return Outcome(
         model=task.candidate.name,
         fold=task.fold,
@@ -125,14 +124,6 @@ def perform(task: Task, data: Data, scorer: Scorer) -> Outcome:
     )
 
 
-def features_used(model: Any) -> int:
-    """Features with a nonzero coefficient; all of them for models without coefficients."""
-    coef = getattr(model, "coef_", None)
-    if coef is None:
-        return int(model.n_features_in_)
-    return int(np.count_nonzero(np.any(np.atleast_2d(coef) != 0, axis=0)))
-
-
 def _chosen(task: Task, train: Data, scorer: Scorer, tally: Tally) -> Settings:
     """The settings with the best mean inner score; among equals the sparser, then the earlier."""
     make, search = task.candidate.make, task.candidate.search
@@ -142,11 +133,11 @@ def _chosen(task: Task, train: Data, scorer: Scorer, tally: Tally) -> Settings:
     scores, sizes = [], []
     for split in inner_splits(train.y, task.seed):
         inner, held_out = train.rows(split.train), train.rows(split.test)
-        models = list(search.models(make, settings, inner))
-        for model in models:
-            tally.count(model)
-        scores.append([score(scorer, model, held_out) for model in models])
-        sizes.append([features_used(model) for model in models])
+        tried = list(search.models(make, settings, inner))
+        for certificate in chain.from_iterable(models.certificates for models in tried):
+            tally.count(certificate)
+        scores.append(np.concatenate([scorer.each(models, held_out) for models in tried]))
+        sizes.append(np.concatenate([models.n_nonzero for models in tried]))
     return settings[_best(np.mean(scores, axis=0), np.mean(sizes, axis=0))]
 
 
@@ -156,15 +147,6 @@ def _best(scores: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
         raise ValueError("the scoring gave no number for any setting; choose another one")
     ties = np.flatnonzero(scores >= scores.max() - TIE)
     return int(ties[sizes[ties].argmin()])
-
-
-def score(scorer: Scorer, model: Any, data: Data) -> float:
-    """The score of a fitted model on weighted samples."""
-    weights = {} if data.weights is None else {"sample_weight": data.weights}
-    try:
-        return float(scorer(model, data.X, data.y, **weights))
-    except (AttributeError, ValueError) as error:
-        raise ValueError(f"these models cannot be scored in this way: {error}") from error
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.designs.base import Array, Design, Index, Ledger, Order
+from proxmargin.designs.memory import unlocked
 from proxmargin.rounding import Enclosed, compensated_error
 from proxmargin.rows import live_rows
 
@@ -26,23 +27,6 @@ GRAM_ROWS = 1 << 8
 MIRROR = 1 << 6
 # below this share of live coefficients, gathering their columns is cheaper than a full product
 SPARSE_COEF = 0.1
-
-
-class _Memory:
-    """The memory of an array, without its mark that it is not to be written.
-
-    Kernels only read it, but Numba would compile them again for arrays with the mark: memory maps,
-    which parallel fits share.
-    """
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        known = array.__array_interface__
-        self.array = array  # must outlive this
-        self.__array_interface__ = {**known, "data": (known["data"][0], False)}
-
-
-def _unlocked(array: NDArray[Any]) -> NDArray[Any]:
-    return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
 class DenseDesign(Design):
@@ -66,7 +50,7 @@ class DenseDesign(Design):
         self.share = share
         # `major` has contiguous rows: X itself, or its transpose when X is stored by columns
         self._by_rows = matrix.strides[1] <= matrix.strides[0]
-        self._major = _unlocked(matrix if self._by_rows else matrix.T)
+        self._major = unlocked(matrix if self._by_rows else matrix.T)
         self._direct = matrix.dtype == np.float64 and self._major.strides[1] == 8
 
     @property
@@ -153,7 +137,8 @@ class DenseDesign(Design):
         step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
         for start in range(0, self.n_features, step):
             part = slice(start, start + step)
-            block = (self.matrix[:, part] - centre[part]) * np.sqrt(weights[part])
+            block = self.matrix[:, part] - centre[part]
+            block *= np.sqrt(weights[part])
             triangle = _added(triangle, block, trans=True)
         return _mirrored(triangle)
 

@@ -8,12 +8,8 @@ import numpy as np
 
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Index
-from proxmargin.designs.kernel import (
-    PIVOT_ULPS,
-    IndefiniteKernelError,
-    KernelMatrix,
-    check_definite,
-)
+from proxmargin.designs.kernel import PIVOT_ULPS, KernelMatrix
+from proxmargin.designs.kernel_checks import IndefiniteKernelError, check_definite
 
 __all__ = ["LowRankFactor", "factorise"]
 

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, issparse
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.designs.compressed import canonical, crowded_centre, shifted
+from proxmargin.designs.memory import unlocked
 
 __all__ = [
     "TILE_COLUMNS",
@@ -171,7 +172,7 @@ def row_squares(X: Any, centre: Any = None) -> Array:
     n, p = X.shape
     if is_sparse(X):
         X, point = compressed(X), np.zeros(p) if centre is None else centre
-        parts = (X.data, X.indices, X.indptr)
+        parts = _arrays(X)
         squares: Array = centred_squares(*parts, np.ones(p), point, X.format == "csr", True, n)
         return squares
     out = np.empty(n)
@@ -218,6 +219,11 @@ def is_sparse(X: Any) -> bool:
     return bool(issparse(X))
 
 
+def _arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """What a compressed matrix is made of, for kernels that read it."""
+    return unlocked(X.data), unlocked(X.indices), unlocked(X.indptr)
+
+
 def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]]:
     """``(rows, lines, lines @ matrix')`` for the ``lines`` of ``left``, less the point."""
     left, others, n = by_rows(left), right.matrix, right.shape[0]
@@ -226,8 +232,7 @@ def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]
         rows = slice(start, min(start + step, left.shape[0]))
         lines = _less(left[rows], right.point)
         tile = np.empty((lines.shape[0], n))
-        parts = (others.data, others.indices, others.indptr)
-        sparse_products(lines.data, lines.indices, lines.indptr, *parts, tile)
+        sparse_products(*_arrays(lines), *_arrays(others), tile)
         yield rows, lines, tile
 
 

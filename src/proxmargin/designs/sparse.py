@@ -88,7 +88,7 @@ class SparseDesign(Design):
         self.ledger.charge(self.share)
         rows, weights, rest = self._less_offsets(weights, centre)
         out = np.zeros((self.n_features, self.n_features))
-        sparse_gram(rows.data, rows.indices, rows.indptr, weights, out)
+        sparse_gram(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(weights), out)
         if rest.any():
             # X'DX - c h' - h c' + (1'D1) c c' with h = X'D1
             self.ledger.charge(self.share)

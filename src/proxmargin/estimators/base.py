@@ -7,9 +7,9 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import (
@@ -28,8 +27,8 @@ from proxmargin.designs import (
     StandardizedDesign,
     as_design,
     standardized,
-    uncentred,
 )
+from proxmargin.estimators.assembly import ALL, Assembly, Features, certificate_of, joined, unmet
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -46,134 +45,25 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import RelativeChange, Stop
-from proxmargin.losses import Loss, MarginLoss, MarginSum, Shifted, wrong_classes
+from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
-    GroupNorm,
     Penalty,
     Pinned,
     Ridge,
     SumToZero,
-    SumToZeroGroups,
 )
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
-from proxmargin.resuming.journal import UNRECORDED, Journal, journal_of
+from proxmargin.resuming.journal import Journal, journal_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.auto import Choice, choose, solve
 from proxmargin.solvers.names import named_solver
 
-__all__ = [
-    "ALL",
-    "Assembly",
-    "Features",
-    "MarginEstimator",
-    "certificate_of",
-    "each_class",
-    "joined",
-    "margin_sums",
-    "unmet",
-]
+__all__ = ["MarginEstimator"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Features = slice | NDArray[np.integer]
-ALL = slice(None)
-
-
-@dataclass(frozen=True, eq=False)
-class Assembly:
-    """A data set turned into the problems whose solutions make up the model.
-
-    Attributes
-    ----------
-    targets : Targets
-    problems : one problem, or one a class for one-vs-rest; they share the design
-    centre, scale : (n_features,)
-        Of the standardisation; zeros and ones without.
-    numbers : (n_samples,) int
-        Of the samples among those given: the ones that have weight.
-    journal : Journal
-        Of the fit that they are solved in.
-    """
-
-    targets: Targets
-    problems: tuple[Problem, ...]
-    centre: Array
-    scale: Array
-    numbers: Index
-    journal: Journal = UNRECORDED
-
-    def with_penalty(self, penalty: Penalty) -> Assembly:
-        """The same problems under another penalty."""
-        problems = tuple(replace(p, penalty=joined(penalty, p.loss)) for p in self.problems)
-        return replace(self, problems=problems)
-
-    def published(self, points: Sequence[Point], features: Features = ALL) -> tuple[Array, Array]:
-        """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data.
-
-        Of ``features`` alone, if the points have no others.
-        """
-        coef = np.vstack([point.coef.T for point in points])
-        coef /= self.scale[features]
-        intercept = np.concatenate([point.intercept for point in points])
-        return coef, uncentred(intercept, coef.T, self.centre[features])
-
-    def points(self, coef: Array, intercept: Array) -> list[Point]:
-        """The inverse of `published`."""
-        shifted = intercept + coef @ self.centre
-        finite = np.where(np.isfinite(self.scale), self.scale, 0.0)  # no constant features
-        rows = np.split(coef * finite, len(self.problems))
-        return [
-            Point(np.ascontiguousarray(part.T), b)
-            for part, b in zip(rows, np.split(shifted, len(self.problems)), strict=True)
-        ]
-
-
-class Certified(Protocol):
-    """A solution of one problem."""
-
-    @property
-    def certificate(self) -> Certificate: ...
-
-
-def certificate_of(solutions: Sequence[Certified]) -> Certificate | CertificateList:
-    """The certificate of a model: of its one problem, or of all that make it up."""
-    certificates = [solution.certificate for solution in solutions]
-    return certificates[0] if len(certificates) == 1 else CertificateList(certificates)
-
-
-def unmet(solutions: Sequence[Solution]) -> list[Solution]:
-    """Those that were to meet a gap and did not."""
-    return [s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED]
-
-
-def joined(penalty: Penalty, loss: Loss) -> Penalty:
-    """The penalty itself, or its sum-to-zero form where the scores of a class are absolute."""
-    if loss.n_outputs == 1 or loss.compares_classes:
-        return penalty
-    if isinstance(penalty, GroupNorm):
-        return SumToZeroGroups(penalty)
-    if penalty.can_sum_to_zero:
-        return SumToZero(penalty)
-    raise ValueError(
-        "classes are fitted together with an elastic net, a ridge or norms of groups only, got "
-        f"{penalty!r}: use multi_class='ovr'"
-    )
-
-
-def each_class(targets: Targets) -> list[int]:
-    """The classes that are positive in one problem each: the second of two, or every one."""
-    return [1] if targets.classes.size == 2 else list(range(targets.classes.size))
-
-
-def margin_sums(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
-    """A loss of one margin over the samples: of all classes together, or of each class."""
-    if joint:
-        count = targets.classes.size
-        return [wrong_classes(phi, targets.codes, targets.shares, count, targets.total)]
-    shares = targets.shares[:, None]
-    return [MarginSum(phi, targets.signs(k), shares, targets.total) for k in each_class(targets)]
 
 
 class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

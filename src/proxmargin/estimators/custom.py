@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from proxmargin.designs import Design
-from proxmargin.estimators.base import MarginEstimator, margin_sums
+from proxmargin.estimators.assembly import margin_sums
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.loop.report import Report
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss

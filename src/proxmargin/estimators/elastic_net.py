@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs import Design, StandardizedDesign
-from proxmargin.estimators.base import ALL, Assembly, Features, MarginEstimator, margin_sums
+from proxmargin.estimators.assembly import ALL, Assembly, Features, margin_sums
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design
-from proxmargin.estimators.base import Assembly, each_class, margin_sums
+from proxmargin.estimators.assembly import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
@@ -113,7 +113,7 @@ class _NuMachine(KernelMachine):
 
 @documented(
     solvers=(
-        "'interior-point', 'ball-interior-point' (other norms), "
+        "'active-set', 'interior-point', 'ball-interior-point' (other norms), "
         "'decomposition' (other kernels than 'linear'), 'apg', 'fapg-guaranteed', 'fapg', "
         "'fapg-star'"
     ),

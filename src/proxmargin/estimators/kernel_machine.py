@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -15,21 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
-from proxmargin.designs.kernel import (
-    ComputedKernel,
-    KernelMatrix,
-    check_definite,
-    check_digits,
-    kernel_matrix,
-)
+from proxmargin.designs.kernel import ComputedKernel, KernelMatrix, kernel_matrix
+from proxmargin.designs.kernel_checks import check_definite, check_digits
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.samples import by_rows, is_sparse
-from proxmargin.estimators.base import (
-    Assembly,
-    MarginEstimator,
-    certificate_of,
-    margin_sums,
-)
+from proxmargin.estimators.assembly import Assembly, certificate_of
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.kernel_rounds import (
     SUPPORT_CUTS,
@@ -49,15 +39,13 @@ from proxmargin.kernels import Kernel, Precomputed, named_kernel
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses import Loss, MarginLoss
-from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
 
-__all__ = ["Finish", "KernelMachine", "RegularizedMachine", "per_class"]
+__all__ = ["Finish", "KernelMachine", "per_class"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -490,76 +478,3 @@ def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -
     count, numbers = problems[0].design.n_features, np.arange(targets.codes.size)
     parts = targets, tuple(problems), np.zeros(count), np.ones(count), numbers
     return Assembly(*parts, journal)
-
-
-class RegularizedMachine(KernelMachine):
-    """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
-
-    norm_share: ClassVar[float] = 0.0
-    """The share of the penalty that is a norm, and not half a square."""
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        cache_size: float = 1000.0,
-        rank: int | None = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            gamma,
-            degree,
-            coef0,
-            multi_class,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            class_weight=class_weight,
-            cache_size=cache_size,
-            rank=rank,
-            solver=solver,
-            solver_options=solver_options,
-            stopping=stopping,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.C = C
-
-    @abstractmethod
-    def _margin_loss(self) -> MarginLoss:
-        """The loss of one margin."""
-
-    def _check_model(self) -> None:
-        super()._check_model()
-        check_number("C", self.C, low=0.0, low_open=True)
-
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
-        return margin_sums(self._margin_loss(), targets, joint)
-
-    def _penalty(self, targets: Targets, design: Design) -> Penalty:
-        return Ridge(1.0 / (float(self.C) * targets.total))
-
-    def _objective_scale(self, problem: Problem) -> float:
-        return float(self.C) * problem.loss.sample_count

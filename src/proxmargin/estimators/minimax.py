@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
-from proxmargin.estimators.base import certificate_of, each_class, unmet
+from proxmargin.estimators.assembly import certificate_of, each_class, unmet
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level

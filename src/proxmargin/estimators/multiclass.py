@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
-from proxmargin.estimators.base import ALL, Assembly, Features, MarginEstimator, joined
+from proxmargin.estimators.assembly import ALL, Assembly, Features, joined
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice, check_number
@@ -80,6 +81,8 @@ LOSSES: Mapping[str, Callable[[Targets], Loss]] = {
 SMOOTH = ("squared_hinge", "logistic")
 NETS = ("l1", "l2", "elasticnet")
 LEAST_TIME = 0.5  # share of a time limit, to find a point within a budget
+# and seconds that it may take however short the limit: without such a point the gap is infinite
+LEAST_SECONDS = 0.2
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
@@ -253,7 +256,8 @@ class MulticlassSVC(MarginEstimator):
         known: list[Point] = []
 
         def least_known(problem: Problem, enough: float) -> float:
-            least = least_point(problem, enough, limits.deadline)
+            deadline = max(limits.deadline, clock() + LEAST_SECONDS)
+            least = least_point(problem, enough, deadline)
             known.extend([] if least.point is None else [least.point])
             return least.loss
 
@@ -336,7 +340,7 @@ def _within_reach(problem: Problem, deadline: float) -> list[Point]:
     if np.isinf(deadline) or Trait.SMOOTH in problem.level_set.loss.traits:
         return []
     budget, now = problem.level_set.budget, clock()
-    found = enclosed_least(problem, budget, now + LEAST_TIME * max(deadline - now, 0.0))
+    found = enclosed_least(problem, budget, now + max(LEAST_TIME * (deadline - now), LEAST_SECONDS))
     if found.lower > budget:
         raise UnattainableError(budget, found.lower, is_bound=True)
     return [found.point] if found.point is not None and found.upper <= budget else []

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
 import numpy as np
 
+from proxmargin.designs import Design
+from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
-from proxmargin.estimators.kernel_machine import RegularizedMachine
+from proxmargin.estimators.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
-from proxmargin.losses import Hinge, Logistic, MarginLoss, SquaredHinge
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_number
+from proxmargin.loop.report import Report
+from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
+from proxmargin.penalties import Penalty, Ridge
+from proxmargin.problem import Problem
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
@@ -16,8 +27,81 @@ _FIRST_ORDER = "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
 _WARM = "; linear kernels only"
 
 
+class RegularizedMachine(KernelMachine):
+    """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
+
+    norm_share: ClassVar[float] = 0.0
+    """The share of the penalty that is a norm, and not half a square."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "linear",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: str = "ovr",
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: Any = None,
+        cache_size: float = 1000.0,
+        rank: int | None = None,
+        solver: Any = "auto",
+        solver_options: Any = None,
+        stopping: str = "gap",
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Report], object]] = (),
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            gamma,
+            degree,
+            coef0,
+            multi_class,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            class_weight=class_weight,
+            cache_size=cache_size,
+            rank=rank,
+            solver=solver,
+            solver_options=solver_options,
+            stopping=stopping,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            warm_start=warm_start,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.C = C
+
+    @abstractmethod
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin."""
+
+    def _check_model(self) -> None:
+        super()._check_model()
+        check_number("C", self.C, low=0.0, low_open=True)
+
+    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+        return margin_sums(self._margin_loss(), targets, joint)
+
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
+        return Ridge(1.0 / (float(self.C) * targets.total))
+
+    def _objective_scale(self, problem: Problem) -> float:
+        return float(self.C) * problem.loss.sample_count
+
+
 @documented(
-    solvers="'interior-point', 'hinge-newton' (linear kernels), "
+    solvers="'active-set', 'interior-point', 'hinge-newton' (linear kernels), "
     f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
@@ -52,7 +136,8 @@ class SVC(RegularizedMachine):
 
 
 @documented(
-    solvers=f"'ridge-newton', 'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
+    solvers="'ridge-newton', 'active-set', 'decomposition' (other kernels than 'linear'), "
+    f"{_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,
@@ -78,7 +163,7 @@ class L2SVC(RegularizedMachine):
 
 
 @documented(
-    solvers=f"'ridge-newton', {_FIRST_ORDER}",
+    solvers=f"'ridge-newton', 'dual-newton', {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from proxmargin.designs import Design
-from proxmargin.estimators.base import margin_sums
+from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,

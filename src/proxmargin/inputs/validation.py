@@ -58,6 +58,7 @@ class Magnitudes:
 AS_THEY_ARE = Magnitudes(1e-70, 1e70, "rescale the features, or set standardize=True")
 # If data are standardised, or only multiplied with coefficients, squares must not overflow.
 RESCALED = Magnitudes(1e-140, 1e140, "rescale the features")
+ANY_SIZE = replace(RESCALED, least=0.0)
 
 
 def check_number(
@@ -135,8 +136,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 def validated_features(estimator: Any, X: Any) -> Any:
     """Features fit for prediction by a fitted estimator."""
-    any_size = replace(RESCALED, least=0.0)
-    return _checked_entries(estimator, _converted(estimator, X, None, reset=False), any_size)
+    return _checked_entries(estimator, _converted(estimator, X, None, reset=False), ANY_SIZE)
 
 
 def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:

@@ -52,13 +52,13 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 
 
 class Featured(NamedTuple):
-    """A design with features, and whether it has all that it is to have.
+    """A design with features, of a kernel those of a factor.
 
     Attributes
     ----------
     design : Design
     is_whole : bool
-        A deadline did not end the factor of a kernel.
+        False where a deadline ended the factorisation.
     """
 
     design: Design

@@ -120,7 +120,7 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
 
 
 def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solution | None:
-    """A solution above the budget, moved towards a point ``inside`` as far as the budget asks for.
+    """A solution above the budget, moved towards a point ``inside`` until it meets the budget.
 
     The penalty is convex: it grows by no more than its share of the difference. None where the
     point is not inside.
@@ -135,7 +135,7 @@ def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solut
         share = 0.5 * (low + high)
         meets = loss.excess(here + share * (there - here)) <= 0
         low, high = (low, share) if meets else (share, high)
-    # what scores are rounded to may be above by that much
+    # a margin for the rounding of scores
     share = min(high + MIXING_MARGIN, 1.0)
     mixed = Point(
         coef + share * (inside.coef - coef), intercept + share * (inside.intercept - intercept)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from proxmargin.designs.base import Design
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties import (
@@ -21,15 +22,18 @@ from proxmargin.penalties import (
 )
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose, solve
-from proxmargin.solvers.programs.gauge_columns import Columns
+from proxmargin.solvers.programs.gauge_columns import Columns, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
+from proxmargin.solvers.programs.units import InUnits
 
 __all__ = ["critical_strength"]
 
 Ids = NDArray[np.intp]
-ZERO_NORM = 1e-12  # of the largest dual norm that the data allow: a smaller one is zero
+ZERO_PRODUCT = 1e-12  # of a feature with a dual point, over their sizes: a smaller one is zero
+ROUNDED_PRODUCT = 1e-14  # the same, of what rounding of the dual point may leave, a sample
+LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller one is zero
 TINY = 1e-300  # guards a division
 # linear program with row and column generation
 TIE_TOLERANCE = 1e-9  # distance of a piece to its hinge at the null model that counts as a tie
@@ -68,10 +72,15 @@ def critical_strength(problem: Problem) -> float:
     program = hinge_program(problem)
     if program is None or program.level is not None or not _has_exact_null(problem):
         return problem.critical_strength()
-    descent = _Descent.of(program)
+    gauge = gauge_columns(_norm_alone(problem.penalty))
+    assert gauge is not None
+    units = InUnits.of(gauge, problem.design.column_bounds())
+    descent = _Descent.of(replace(program, gauge=units))
     most = MAX_DENSE_PIECES if problem.design.density == 1.0 else MAX_SPARSE_PIECES
-    most = most if program.gauge.is_polyhedral else min(most, MAX_ROUND_PIECES)
-    return _steepest(descent) if np.count_nonzero(descent.tied) <= most else _by_ratios(problem)
+    most = most if gauge.is_polyhedral else min(most, MAX_ROUND_PIECES)
+    if np.count_nonzero(descent.tied) > most:
+        return _by_ratios(problem)
+    return units.unit * _steepest(descent)
 
 
 def _has_exact_null(problem: Problem) -> bool:
@@ -145,7 +154,7 @@ class _Descent:
 
 
 def _steepest(descent: _Descent) -> float:
-    """The least dual norm, from above, by generation of rows and columns."""
+    """The least dual norm, from above, by generation of rows and columns; in units of the gauge."""
     program = descent.program
     gauge, rows, design = program.gauge, program.rows, program.problem.design
     # at least one piece of each positive hinge, or the program would be unbounded
@@ -156,16 +165,19 @@ def _steepest(descent: _Descent) -> float:
     for _ in range(MAX_ROUNDS):
         vertex = solved(descent.restricted(known, columns, reach), basis)
         dual = descent.dual(known, vertex)
-        pulled = design.adjoint(-dual)
+        pulled = _beyond(ROUNDED_PRODUCT * design.n_samples, design, dual)
         largest = float(gauge.norms(pulled).max(initial=0.0))
-        holds = vertex.optimal and _off_balance(program, dual) <= BALANCE_TOLERANCE
+        # HiGHS may take rounding of the product with a feature of large entries for a slope
+        multiplier = float(vertex.duals[0]) * (1.0 + ROUND_TOLERANCE)
+        sound = vertex.optimal or largest <= multiplier
+        holds = sound and _off_balance(program, dual) <= BALANCE_TOLERANCE
         norm = min(norm, largest) if holds else norm
-        if norm <= ZERO_NORM * program.problem.slope_size:
+        if holds and not gauge.norms(_beyond(ZERO_PRODUCT, design, dual)).any():
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
         new_rows = rows.violated(slopes, known, PIECE_TOLERANCE, descent.floors)
         # the multiplier of the norm is a lower bound once all active pieces are in the program
-        unit = max(float(vertex.duals[0]) * (1.0 + ROUND_TOLERANCE), ZERO_NORM * largest, TINY)
+        unit = max(multiplier, LEAST_STRENGTH * largest, TINY)
         new = gauge.entering(pulled / unit, columns, columns_a_round(design.n_samples))
         if not (new_rows.size or new.parts.size):
             if holds:
@@ -174,6 +186,14 @@ def _steepest(descent: _Descent) -> float:
         basis = vertex.basis.extended(new.parts.size, new_rows.size)
         known, columns = np.concatenate([known, new_rows]), columns.joined(new)
     return norm
+
+
+def _beyond(least: float, design: Design, dual: Array) -> Array:
+    """``-X'q`` less what is ``least`` over the sizes of the feature and the dual point, or zero."""
+    pulled = -design.adjoint(dual)
+    floor = least * np.abs(dual).sum(axis=0) * design.column_bounds()[:, None]
+    beyond: Array = np.sign(pulled) * np.maximum(np.abs(pulled) - floor, 0.0)
+    return beyond
 
 
 def _by_ratios(problem: Problem) -> float:
@@ -185,9 +205,11 @@ def _by_ratios(problem: Problem) -> float:
     at_null = _loss_of(problem, problem.null_point())
     norm = _norm_alone(problem.penalty)
     bound = problem.critical_strength()
+    if _is_flat(problem):
+        return 0.0
     strength, largest, point = STRENGTH_DECREASE * bound, 0.0, None
     for _ in range(MAX_RATIOS):
-        if bound <= ZERO_NORM * problem.slope_size or strength <= ZERO_NORM * bound:
+        if strength <= LEAST_STRENGTH * bound:
             return 0.0
         one = replace(problem, penalty=norm.times(strength))
         point = solve(one, choose(one), stop=Stop(tol=RATIO_GAP), start=point).point
@@ -200,6 +222,14 @@ def _by_ratios(problem: Problem) -> float:
             continue
         strength = largest = ratio
     return largest
+
+
+def _is_flat(problem: Problem) -> bool:
+    """Whether a subgradient of the loss at the null model has no product with any feature."""
+    null = problem.null_point()
+    scores = problem.design.scores(null.coef) + null.intercept
+    _, dual = problem.loss.value_and_gradient(scores)
+    return problem.penalty.critical_strength(_beyond(ZERO_PRODUCT, problem.design, dual)) == 0.0
 
 
 def _loss_of(problem: Problem, point: Point) -> float:

@@ -240,7 +240,7 @@ def _whitened(spread: Spread) -> tuple[Array, Array] | None:
 
 
 def _direct(up: Array, difference: Array) -> Lengths:
-    """From what `_whitened` found.
+    """The lengths from ``S+`` and D in the coordinates of `_whitened`.
 
     ``S+`` and ``S- = 1 - S+`` are diagonal together: one decomposition serves all m.
     """

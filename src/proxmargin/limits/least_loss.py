@@ -20,7 +20,7 @@ from proxmargin.losses.base import Array, Loss
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
 from proxmargin.solvers.programs.hinge_program import HingeProgram
-from proxmargin.solvers.programs.hinge_rows import hinge_rows
+from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 from proxmargin.traits import Trait
@@ -105,11 +105,10 @@ def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf)
         raise TypeError(f"the least value of {loss!r} is not known")
     if _are_independent(problem):
         return Least(0.0)
+    if rows is not None:
+        return _least_of_hinges(problem, rows, deadline)
     coordinates = in_short_coordinates(problem.design)
     short = replace(problem, loss=loss, design=coordinates.design)
-    if rows is not None:
-        free = _Free(1.0, loss.n_outputs, problem.penalty.sums_to_zero)
-        return Least(_least(HingeProgram(short, rows, free), deadline))
     even = _of_even_scales(short)
     least, found = _least_smooth(replace(short, design=even.design), enough, deadline)
     if found is None:
@@ -127,13 +126,16 @@ class Enclosure(NamedTuple):
 
 
 def enclosed_least(problem: Problem, enough: float, deadline: float) -> Enclosure:
-    """Bounds of the infimum of a loss that can be smoothed (`Loss.smoothed`), until one decides.
+    """Bounds of the infimum of a loss of hinges, until one decides.
 
-    By L-BFGS, the loss less and less smooth, until a point has a loss of at most ``enough``, or
-    none can have. Smooth values count as the least where their gradient is small, as in
-    `least_point`.
+    If it can be smoothed (`Loss.smoothed`), by L-BFGS, the loss less and less smooth, until a point
+    has a loss of at most ``enough``, or none can have. Smooth values count as the least where their
+    gradient is small, as in `least_point`. Otherwise by a linear program, as there.
     """
     loss, shares = problem.loss.without_budget, problem.loss.shares
+    rows = hinge_rows(loss)
+    if loss.smoothed(WIDTHS[0]) is None and rows is not None:
+        return _enclosed_of_hinges(problem, rows, deadline)
     design = standardized(problem.design, shares)
     if not problem.fits_intercept:
         design = StandardizedDesign(problem.design, np.zeros_like(design.centre), design.scale)
@@ -308,7 +310,30 @@ def _are_independent(problem: Problem) -> bool:
     return bool(squares[0] > RANK_TOLERANCE * squares[-1])
 
 
-def _least(program: HingeProgram, deadline: float) -> float:
+def _enclosed_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Enclosure:
+    least = _least_of_hinges(problem, rows, deadline)
+    if least.point is None:
+        return Enclosure(0.0, np.inf, None)
+    scores = problem.design.scores(least.point.coef) + least.point.intercept
+    upper = problem.loss.without_budget.value(scores)
+    return Enclosure(least.loss * (1.0 - MAX_RELATIVE_ERROR), upper, least.point)
+
+
+def _least_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Least:
+    """By a linear program in the span of the samples, with row generation."""
+    bare = replace(problem, loss=problem.loss.without_budget)
+    coordinates = in_short_coordinates(problem.design)
+    free = _Free(1.0, bare.loss.n_outputs, problem.penalty.sums_to_zero)
+    program = HingeProgram(replace(bare, design=coordinates.design), rows, free)
+    value, found = _least(program, deadline)
+    if found is None:
+        return Least(value)
+    coef = np.column_stack([coordinates.coef(column) for column in found.T])
+    return Least(value, _with_intercept(bare, coef))
+
+
+def _least(program: HingeProgram, deadline: float) -> tuple[float, Array | None]:
+    """The optimal value, zero where it is not found, and the coefficients."""
     shape = program.problem.design.n_features, program.outputs
     every = np.arange(program.gauge.norms(np.zeros(shape)).size)
     columns = program.gauge.vertices(every, np.zeros(shape))
@@ -317,10 +342,11 @@ def _least(program: HingeProgram, deadline: float) -> float:
     while True:
         vertex: Vertex = solved(program.restricted(known, columns), basis, deadline=deadline)
         if not vertex.optimal:
-            return 0.0  # which is always a lower bound
+            return 0.0, None  # which is always a lower bound
         point = program.point(columns, vertex)
         scores = program.problem.design.scores(point.coef) + point.intercept
         new = program.rows.violated(program.rows.shortfalls(scores), known, ROW_TOLERANCE)
         if not new.size:
-            return float(program.rows.costs @ vertex.columns[program.free : program.ahead])
+            hinges = vertex.columns[program.free : program.ahead]
+            return float(program.rows.costs @ hinges), point.coef
         known, basis = np.concatenate([known, new]), vertex.basis.extended(0, new.size)

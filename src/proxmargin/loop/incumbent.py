@@ -18,7 +18,7 @@ __all__ = ["Certify", "Incumbent"]
 Certify = Callable[..., Gap]
 """``certify(problem, point, scores=..., dual=..., tol=...)``; scores and dual may be None."""
 
-TIE = 0.01  # relative difference of two gaps that rounding makes up
+TIE = 0.01  # relative difference of two gaps that may be rounding
 RESIDUAL_RATIO = 1e-5  # of two KKT residuals, below which they decide between such gaps
 OBJECTIVE_ULPS = 4  # by which objectives of one point may differ between two certificates
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
@@ -24,6 +25,11 @@ __all__ = ["Run"]
 # a solver stalls when its best gap has not fallen by a factor over half of its iterations
 STALL_FACTOR = 0.99  # that counts as progress
 STALL_ITERATIONS = 10_000  # at least
+# and earlier where the gap is what rounding of the dual point costs
+IDLE_ITERATIONS = 100
+DUAL_ROUNDINGS = 8.0  # gap over that cost, below which a better dual point is a matter of luck
+
+RESERVED = 1.5  # times the latest certificate, for the last one: it may be compensated
 
 
 class Run:
@@ -49,6 +55,7 @@ class Run:
         self.last_check = self.last_told = -1
         self.nearest: PricedState | None = None
         self.settled = 0
+        self.checking = 0.0  # seconds that the latest certificate took
         self.telling = False
         self.polished = 0
         self.most_polishing = solver.polishing_of(problem) if stop.polish else 0
@@ -122,7 +129,9 @@ class Run:
         self.last_told = state.n_iter
 
     def check(self, state: State) -> Gap:
+        began = clock()
         gap = self.incumbent.check(state)
+        self.checking = clock() - began
         if not self.incumbent.fall >= STALL_FACTOR:
             self.last_progress = state.n_iter
         return gap
@@ -141,10 +150,20 @@ class Run:
         idle = state.n_iter - self.last_progress
         return state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2)
 
+    def is_unbalanced(self, state: State, gap: Gap) -> bool:
+        """Whether the gap, which has not fallen for some time, is what a dual point must leave."""
+        idle = state.n_iter - self.last_progress >= IDLE_ITERATIONS or state.finished
+        best = self.incumbent.best or gap
+        return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
+
+    def is_out_of_time(self) -> bool:
+        """Whether the time limit leaves room for no more than the certificate that ends the run."""
+        return clock() + RESERVED * self.checking >= self.stop.deadline
+
     def _polishes(self, state: State, gap: Gap) -> bool:
         """Whether one more polishing step is to follow; counts it. A start is not polished."""
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
-        late = state.n_iter >= self.limit or clock() >= self.stop.deadline
+        late = state.n_iter >= self.limit or self.is_out_of_time()
         if ended or late or self.polished >= self.most_polishing:
             return False
         self.polished += 1
@@ -162,9 +181,7 @@ class Run:
                 return Status.SETTLED
         if state.n_iter >= self.limit:
             return Status.ITERATION_LIMIT
-        if clock() >= self.stop.deadline:
-            return Status.TIME_LIMIT
-        return None
+        return Status.TIME_LIMIT if self.is_out_of_time() else None
 
     def _settled_status(self) -> Status | None:
         change = self.stop.change
@@ -185,8 +202,10 @@ class Run:
         assert best is not None
         if interrupts.pending:
             return best, Status.INTERRUPTED
-        met = self.stop.change is None and best.relative_gap <= self.stop.tol
-        return best, Status.CONVERGED if status is Status.STALLED and met else status
+        if self.stop.change is None and status in (Status.CONVERGED, Status.STALLED):
+            met = best.relative_gap <= self.stop.tol  # scores that were updated may have misled
+            status = Status.CONVERGED if met else Status.STALLED
+        return best, status
 
 
 # the first that a certificate shows ends the search
@@ -195,8 +214,12 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
     Status.ROUNDED: lambda run, state, gap: (
         run.stop.change is None and gap.is_rounding(run.stop.tol)
     ),
+    Status.UNBALANCED: lambda run, state, gap: (
+        run.stop.change is None and run.is_unbalanced(state, gap)
+    ),
     Status.STALLED: lambda run, state, gap: run.is_stalled(state),
     Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,
+    Status.TIME_LIMIT: lambda run, state, gap: state.n_iter > 0 and run.is_out_of_time(),
 }
 
 

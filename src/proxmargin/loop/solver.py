@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "Solver",
     "State",
     "UnsuitableSolverError",
+    "at_least_one",
     "require",
 ]
 
@@ -37,13 +39,21 @@ def require(holds: bool, rule: str, value: object) -> None:
         raise ValueError(f"solver_options: {rule}, got {value!r}")
 
 
+def at_least_one(solver: object, *names: str) -> None:
+    """Raise a `ValueError` about the first of these settings that is no number from one up."""
+    for name in names:
+        value = getattr(solver, name)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        require(number and value >= 1, f"{name} must be >= 1", value)
+
+
 class UnsuitableSolverError(ValueError):
     """The solver cannot take this problem."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a solver stands.
+    """What a solver knows between two steps.
 
     States of arrays, numbers and records of them are saved and resumed bit for bit
     (`proxmargin.resuming.encoding`); of a state that holds more, the point is saved.
@@ -144,7 +154,7 @@ class Solver(ABC, Generic[S]):
     """
 
     conclusive: ClassVar[bool] = False
-    """Where it gives up, rounding is what is left, and no other solver would do better."""
+    """It gives up at rounding level only: no other solver is tried after it."""
 
     reads_columns: ClassVar[bool] = False
     """The solver reads the data by columns, and is slow on C-ordered data."""

@@ -62,6 +62,6 @@ class Stop:
         return replace(self, deadline=min(self.deadline, now + left), callbacks=tuple(callbacks))
 
     def shared(self, now: float, parts: int) -> Stop:
-        """The limits of the first of so many runs that have to share the time that is left."""
+        """The limits of the next of ``parts`` runs that share the remaining time equally."""
         left = max(self.deadline - now, 0.0) / parts
         return replace(self, time_limit=None, deadline=min(self.deadline, now + left))

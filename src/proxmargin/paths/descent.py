@@ -9,9 +9,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
+from proxmargin.paths.extrapolation import extrapolated
 from proxmargin.paths.found import Found
 from proxmargin.paths.inner_products import InnerProducts
 from proxmargin.paths.strength import ALPHA, at_strength, problems_of, strength_of
@@ -22,6 +24,8 @@ from proxmargin.runtime.interrupts import interrupts
 __all__ = ["descended"]
 
 Array = NDArray[np.float64]
+
+TINY = float(np.finfo(np.float64).tiny)
 # (template, assembly, grid, k) -> the solutions of problem k
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
@@ -76,13 +80,20 @@ def _one_by_one(
 ) -> Iterator[list[Found]]:
     """By single fits with warm starts."""
     starts = [problem.null_point() for problem in assembly.problems]
-    for strength in grid.tolist():
+    reach = 1.0 / np.maximum(grid, TINY) if strength_of(template).falls else grid
+    before = starts
+    for k, strength in enumerate(grid.tolist()):
         model = at_strength(template, strength)
-        solutions = _fitted(model, assembly, problems_of(model, assembly), starts)
+        problems = problems_of(model, assembly)
+        solutions = _fitted(model, assembly, problems, starts)
         if not solutions:
             return
-        starts = [solution.point for solution in solutions]
         yield [Found.of(solution) for solution in solutions]
+        starts = last = [solution.point for solution in solutions]
+        if 0 < k < grid.size - 1:
+            at = (float(reach[k - 1]), float(reach[k]), float(reach[k + 1]))
+            starts = [extrapolated(*each, at) for each in zip(problems, last, before, strict=True)]
+        before = last
 
 
 def _together(
@@ -90,6 +101,10 @@ def _together(
 ) -> Iterator[list[Found]]:
     """All strengths of a problem together, each problem on its own."""
     walks = [walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
+    if len(walks) == 1:
+        for found in walks[0]:
+            yield [found]
+        return
     for model in zip(*walks, strict=False):
         yield list(model)
 

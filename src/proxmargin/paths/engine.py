@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import get_index_dtype
 
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.gap import lower_bound
@@ -22,7 +23,7 @@ from proxmargin.compiled.paths import driver, state
 from proxmargin.compiled.paths.quadratic import Quadratic
 from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
-from proxmargin.compiled.paths.stores import Dense, Slots
+from proxmargin.compiled.paths.stores import Dense, Shelf, Slots
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
@@ -34,16 +35,22 @@ from proxmargin.traits import Trait
 __all__ = ["Engine"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 NAME = "chord-newton"
 BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
 REFERENCES = 16  # dual points whose products with all features are kept
 FEW_FEATURES = 2000  # of sparse data, up to which all are read at every strength
+SHELF = 256  # columns of data by rows that are copied, at most
 FIRST_SLOTS = 256  # features that may enter the model, at first
 FIRST_MEMBERS = 128  # of them in a quadratic model, at first
 MODEL_BYTES = 2**26  # that a quadratic model may take, or as much as the data
+COPY_BYTES = 2**26  # that a copy may take of dense data that kernels do not read as they are
 ENTRIES_PER_CALL = 20_000_000  # of the data, times strengths: a fraction of a second
+SELDOM = 10  # strengths for which spans of dual points need no pass over the data
 FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
+WIDEST_RATIO = 1.1  # of neighbouring strengths, of wide dense data
+FARTHEST_RATIO = 1e6  # of strengths between which steps are taken; beyond it they rarely arrive
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
@@ -103,6 +110,13 @@ class Engine:
             shares=np.zeros(references),
             rest=np.empty(n),
         )
+        scattered = self.caches and isinstance(self.store, Dense) and self.store.by_rows
+        shelved = min(p, SHELF) if scattered else 0
+        self.shelf = Shelf(
+            columns=np.empty((shelved, n)),
+            owner=np.full(shelved, -1, np.int64),
+            place=np.full(p, -1, np.int64),
+        )
         holds_all = dense and not self.caches
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
@@ -127,6 +141,7 @@ class Engine:
             slots=self.slots,
             quadratic=self.quadratic,
             span=self.span,
+            shelf=self.shelf,
             buffers=self.buffers,
             counts=self.counts,
             levels=self.levels,
@@ -142,10 +157,13 @@ class Engine:
             feature=np.zeros(capacity, np.int64),
             every=np.arange(capacity),
             slot_of=np.full(self.terms.norms.size, -1, np.int64),
+            gate=self.terms.factor.copy(),
             coef=np.zeros(capacity),
             slope=np.zeros(capacity),
             mean=np.zeros(capacity),
             place=np.full(capacity, -1, np.int64),
+            guess=np.zeros(capacity),
+            lag=np.zeros(capacity),
             cache=np.empty((capacity, self._width)),
             rows=np.empty((0, self._width)),
             average=np.zeros(0),
@@ -169,7 +187,7 @@ class Engine:
         """Room for twice as many slots."""
         old = self.slots
         self._make_slots(min(2 * old.feature.size, self.terms.norms.size))
-        for name in ("feature", "slot_of", "coef", "slope", "mean", "place", "cache"):
+        for name in set(Slots._fields) - {"every", "rows", "average"}:
             before = getattr(old, name)
             getattr(self.slots, name)[: len(before)] = before
         self.slots = self.slots._replace(rows=old.rows, average=old.average)
@@ -187,7 +205,8 @@ class Engine:
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
         entries = self.problem.design.stored.base.nbytes // 8
-        return max(1, min(strengths, ENTRIES_PER_CALL // max(entries, 1)))
+        read = entries // SELDOM if self.terms.spans else entries
+        return max(1, min(strengths, ENTRIES_PER_CALL // max(read, 1)))
 
     def solved(self, l1: Array, l2: Array) -> list[Found]:
         """Solutions of falling strengths; fewer if one could not be solved.
@@ -197,6 +216,9 @@ class Engine:
         l1, l2 : (n_strengths,)
             Of the features with the largest factor.
         """
+        last = np.arange(l1.size)
+        if self.caches:
+            l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1, l2)
         entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
         first, started = 0, clock()
@@ -208,9 +230,10 @@ class Engine:
                 found = _enlarged(found)
             elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
                 break
-        seconds = (clock() - started) / max(first, 1)
+        last = last[last < first]
+        seconds = (clock() - started) / max(last.size, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))
-        return self._solutions(found, first, seconds)
+        return self._solutions(found, last, seconds)
 
     def go_on_from(self, point: Point, strength: float) -> None:
         """Continue from a solution that was found elsewhere."""
@@ -221,24 +244,47 @@ class Engine:
         values, intercept = point.coef[index, 0], float(point.intercept[0])
         driver.restart(self._state, index, values, intercept, strength)
 
-    def _solutions(self, found: Strengths, count: int, seconds: float) -> list[Found]:
-        """Of the first strengths."""
-        primal, gap = found.objectives[:count], found.gaps[:count]
+    def _solutions(self, found: Strengths, last: Index, seconds: float) -> list[Found]:
+        """Of the strengths that were asked for, ``last`` of those that lead to them."""
+        primal, gap = found.objectives[last], found.gaps[last]
         dual = lower_bound(primal, gap)
         relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), self.problem.negligible)
-        numbers = (primal, dual, gap, relative, found.violations, found.steps, found.passes)
-        told = np.column_stack([each[:count] for each in numbers]).tolist()
-        ends = pairwise(found.indptr[: count + 1].tolist())
+        effort = [_up_to(last, each) for each in (found.steps, found.passes)]
+        numbers = (primal, dual, gap, relative, found.violations[last], *effort)
+        told, columns = np.column_stack(numbers).tolist(), found.values[:, None]
+        ends = zip(found.indptr[last].tolist(), found.indptr[last + 1].tolist(), strict=True)
         return [
             Found(
-                found.indices[first:last],
-                found.values[first:last, None],
-                found.intercepts[k : k + 1],
-                told[k][0],
-                _certificate(told[k], seconds),
+                found.indices[start:end],
+                columns[start:end],
+                found.intercepts[at : at + 1],
+                each[0],
+                partial(_certificate, each, seconds),
+                True,
             )
-            for k, (first, last) in enumerate(ends)
+            for at, each, (start, end) in zip(last.tolist(), told, ends, strict=True)
         ]
+
+
+def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
+    """Strengths in small steps, and the places of those asked for.
+
+    Far below the last strength most of the features are above the strong rule, and dense models of
+    so many take longer than those of all strengths between. (Of sparse data they do not.)
+    """
+    tiny = np.finfo(float).tiny
+    fall = np.maximum(np.log(np.maximum(np.append(before, l1[:-1]), tiny)) - np.log(l1), 0.0)
+    fall[fall > np.log(FARTHEST_RATIO)] = 0.0
+    count = np.maximum(np.ceil(fall / np.log(WIDEST_RATIO)), 1.0).astype(np.int64)
+    last = np.cumsum(count) - 1
+    owner = np.repeat(np.arange(l1.size), count)
+    above = np.exp(fall[owner] * ((last[owner] - np.arange(owner.size)) / count[owner]))
+    return l1[owner] * above, l2[owner] * above, last
+
+
+def _up_to(last: Index, effort: Array) -> Array:
+    """What was done for each of the strengths that were asked for, and on the way to it."""
+    return np.diff(np.cumsum(effort)[last], prepend=0.0)
 
 
 def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
@@ -262,6 +308,7 @@ def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
 
 def _buffers(n: int, p: int) -> Buffers:
     """For n samples and p features, without members."""
+    flags = np.zeros(8 * -(-p // 8), np.uint8)
     return Buffers(
         scores=np.zeros(n),
         theta=np.zeros(n),
@@ -271,6 +318,8 @@ def _buffers(n: int, p: int) -> Buffers:
         estimate=np.zeros(p),
         unsure=np.zeros(p, np.int64),
         near=np.zeros(p, np.int64),
+        flags=flags,
+        words=flags.view(np.uint64),
         **_of_members(0),
     )
 
@@ -312,20 +361,33 @@ def _enlarged(found: Strengths) -> Strengths:
 
 
 def _is_readable(base: Design) -> bool:
-    """Whether kernels can read the entries in place: sparse, or dense with contiguous lines."""
+    """Whether kernels can read the entries, in place or in a copy, which of dense data is small."""
     if isinstance(base, SparseDesign):
-        return bool(base.matrix.dtype == np.float64)
-    return isinstance(base, DenseDesign) and base.lines is not None
+        return True
+    small = 8 * base.n_samples * base.n_features <= COPY_BYTES
+    return isinstance(base, DenseDesign) and (base.lines is not None or small)
 
 
 def _store(base: Design, caches: bool) -> Dense | Compressed:
-    if isinstance(base, DenseDesign) and base.lines is not None:
-        return Dense(lines=base.lines, by_rows=base.by_rows, caches=caches)
-    return base.remembered(_by_columns)
+    if not isinstance(base, DenseDesign):
+        return base.remembered(_by_columns)
+    lines = base.remembered(_copied_lines) if base.lines is None else base.lines
+    return Dense(lines=lines, by_rows=base.by_rows, caches=caches)
+
+
+def _copied_lines(design: Design) -> Array:
+    """Samples, or features if these are next to each other, in float64."""
+    if not isinstance(design, DenseDesign):
+        raise TypeError(f"{design!r} is not dense")
+    matrix = design.matrix if design.by_rows else design.matrix.T
+    return np.array(matrix, dtype=np.float64, order="C")
 
 
 def _by_columns(design: Design) -> Compressed:
     if not isinstance(design, SparseDesign):
         raise TypeError(f"{design!r} is not compressed")
     matrix = design.matrix.tocsc()
-    return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
+    # 64-bit indices that are not needed would compile all kernels once more
+    index = get_index_dtype(maxval=max(matrix.nnz, *matrix.shape))
+    indices, indptr = (each.astype(index, copy=False) for each in (matrix.indices, matrix.indptr))
+    return Compressed(matrix.shape[0], matrix.data.astype(np.float64, copy=False), indices, indptr)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.certificates.certificate import Certificate
-from proxmargin.estimators.base import Assembly, MarginEstimator
-from proxmargin.loop.outcome import Solution
+from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.estimators.assembly import Assembly, certificate_of
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.loop.outcome import Solution, Status
 from proxmargin.problem import Point
 from proxmargin.rows import live_rows
 
-__all__ = ["Found", "published"]
+__all__ = ["Certificates", "Found", "published"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -32,26 +33,89 @@ class Found(NamedTuple):
     intercept : (n_outputs,)
     primal : float
         The objective of the problem, which that of the certificate may be a multiple of.
-    certificate : Certificate
+    certify : callable
+        Makes the certificate: of the hundreds that a path has few are read.
+    is_met : bool
+        Whether what was asked for was reached, or nothing can be.
     """
 
     features: Index
     coef: Array
     intercept: Array
     primal: float
-    certificate: Certificate
+    certify: Callable[[], Certificate]
+    is_met: bool
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.certify()
 
     @classmethod
     def of(cls, solution: Solution) -> Found:
         coef, intercept = solution.point.coef, solution.point.intercept
         features = live_rows(coef)
-        return cls(features, coef[features], intercept, solution.gap.primal, solution.certificate)
+        certificate = solution.certificate
+        return cls(
+            features,
+            coef[features],
+            intercept,
+            solution.gap.primal,
+            lambda: certificate,
+            certificate.converged or solution.status is Status.SETTLED,
+        )
 
     def point(self, n_features: int) -> Point:
         """The solution with all of its coefficients."""
         coef = np.zeros((n_features, self.coef.shape[1]))
         coef[self.features] = self.coef
         return Point(coef, self.intercept)
+
+
+class Certificates(Sequence[Certificate | CertificateList]):
+    """Those of models, each made when it is read.
+
+    Parameters
+    ----------
+    models : sequence of the solutions that make up a model
+    """
+
+    def __init__(self, models: Sequence[Sequence[Found]]) -> None:
+        self._models = models
+        self._made: dict[int, Certificate | CertificateList] = {}
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate | CertificateList: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Certificate | CertificateList]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[k] for k in range(len(self))[index]]
+        k = range(len(self))[index]
+        if k not in self._made:
+            self._made[k] = certificate_of(self._models[k])
+        return self._made[k]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} certificates, {len(self.unmet)} with a tolerance that was not met>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    @property
+    def unmet(self) -> list[Certificate | CertificateList]:
+        """Those with a solution that stopped before its tolerance was met."""
+        short = {k for k, model in enumerate(self._models) for found in model if not found.is_met}
+        return [self[k] for k in sorted(short)]
 
 
 def published(
@@ -73,7 +137,10 @@ def published(
         return sparse.csr_array((0, n_features)), np.empty((0, 1))
     each = [found for model in models for found in model]
     used, dense = _side_by_side(each, n_features)
-    points = [Point(coef, found.intercept) for coef, found in zip(dense, each, strict=True)]
+    if dense.shape[2] == 1:  # like the outputs of a single point
+        points = [Point(dense[:, :, 0].T, np.concatenate([found.intercept for found in each]))]
+    else:
+        points = [Point(coef, found.intercept) for coef, found in zip(dense, each, strict=True)]
     coef, intercepts = template._published(assembly, points, used)
     rows, places = np.nonzero(coef)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(coef)))])

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.estimators.base import Assembly, MarginEstimator, margin_sums
+from proxmargin.estimators.assembly import Assembly, margin_sums
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.multiclass import MulticlassSVC
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.critical import critical_strength
 from proxmargin.losses import Logistic
-from proxmargin.paths.strength import ALPHA, strength_of
+from proxmargin.paths.strength import ALPHA, parameters_of, strength_of
 from proxmargin.penalties import ElasticNet, Ridge
 
 __all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
@@ -134,7 +135,8 @@ def unfitted(estimator: Estimator) -> Estimator:
     TypeError
         It has no strength, or its kernel is not linear.
     """
-    parameters = estimator.get_params(deep=False)
+    names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
+    parameters = {name: getattr(estimator, name) for name in names}
     strength = strength_of(estimator)
     if not getattr(estimator, "_is_linear", True):
         raise TypeError(

@@ -7,8 +7,9 @@ systems of the size of K, and the coefficients of all strengths one product with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,13 @@ from proxmargin.certificates.certify import certify_together
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.paths.active_set import ActiveSet
-from proxmargin.paths.dual_newton import DualNewton
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work
 from proxmargin.runtime.threads import quiet_threads
+from proxmargin.solvers.box.active_set import ActiveSet
+from proxmargin.solvers.in_samples import InSamples
+from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.traits import Trait
 
 __all__ = ["InnerProducts"]
@@ -33,11 +36,19 @@ BECAUSE = (
     "a ridge and fewer samples than features: on a path of strengths the inner products of the "
     "samples, formed once, replace the features"
 )
-MOST_SAMPLES = 3000  # of which inner products and a factor are held: 72 MB each
 # of a call, so that an interruption finds all strengths that are complete
 ENTRIES_PER_CALL = 2_000_000  # of the coefficients of its strengths: 16 MB
 WORK_PER_CALL = 10**10  # multiply-adds of factors of the inner products: about a second
 NEEDED = Trait.MARGINS | Trait.SINGLE_OUTPUT
+WAYS: tuple[InSamples[Any], ...] = (ActiveSet(), DualNewton())
+
+
+class _Model(NamedTuple):
+    """What a strength left: ``w = X'inner``, a dual point, and the steps that it took."""
+
+    inner: Array
+    dual: Array
+    steps: int
 
 
 @dataclass(eq=False)
@@ -59,65 +70,74 @@ class InnerProducts:
     def takes(problem: Problem) -> bool:
         """Whether all strengths like this one can be solved here."""
         design, intercept = problem.design, problem.intercept
-        wide = design.n_samples < design.n_features and design.n_samples <= MOST_SAMPLES
-        plain = intercept.is_shift_invariant or intercept.is_pinned
-        if not (wide and plain and problem.has_ridge_alone and NEEDED in problem.traits):
+        if not (design.n_samples < design.n_features and NEEDED in problem.traits):
             return False
-        return problem.largest_offset == 0 and any(way.takes(problem) for way in WAYS)
+        plain = intercept.is_shift_invariant or intercept.is_pinned
+        return plain and problem.largest_offset == 0 and _way(problem) is not None
 
     def __post_init__(self) -> None:
-        self.design, self.centre = self.problem.centred
-        kernel = self.design.outer_gram()
-        self.way = next(way for way in WAYS if way.takes(self.problem))(self.problem, kernel)
+        way = _way(self.problem)
+        assert way is not None
+        self.way, self.design = way, self.problem.centred.design
+        self.state: Any = None  # of the last strength
+        self.at_once = np.inf  # strengths that are tried together: few after one that was not met
 
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
         work = int(factor_work(self.design.n_samples))
         most = min(ENTRIES_PER_CALL // self.design.n_features, WORK_PER_CALL // work)
-        return max(1, min(strengths, most))
+        return max(1, int(min(strengths, most, self.at_once)))
 
-    def solved(self, problems: Sequence[Problem]) -> list[Solution]:
-        """Solutions for falling ridges; fewer if one could not be solved."""
+    def solved(self, problems: Sequence[Problem], *, afresh: bool = False) -> list[Solution]:
+        """Solutions for falling ridges; fewer if one could not be solved.
+
+        ``afresh``: none starts from the one before, as for other labels of the same samples.
+        """
         started, passes = clock(), self.design.ledger.passes
         # overflow and NaN are detected by checks, not by warnings
         silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
         with quiet_threads(self.design.nbytes), silent:
-            gaps, steps = self._proved(problems)
+            models = list(self._models(problems, afresh))
+            gaps = self._certified(problems[: len(models)], models) if models else []
         met = [gap.relative_gap <= self.tol for gap in gaps]
         count = met.index(False) if False in met else len(met)
+        self.at_once = 2.0 * self.at_once if count == len(problems) else 1.0
         seconds = (clock() - started) / max(len(gaps), 1)
         read = (self.design.ledger.passes - passes) / max(len(gaps), 1)
         return [
-            _solution(gap, self.way.name, each, read, seconds)
-            for gap, each in zip(gaps[:count], steps[:count], strict=True)
+            _solution(gap, self.way.name, model.steps, read, seconds)
+            for gap, model in zip(gaps[:count], models[:count], strict=True)
         ]
 
-    def _proved(self, problems: Sequence[Problem]) -> tuple[list[Gap], list[int]]:
-        """The gaps of the strengths up to one that could not be solved, and their steps."""
-        duals, steps = [], []
+    def _models(self, problems: Sequence[Problem], afresh: bool) -> Iterator[_Model]:
+        """Those of the strengths up to one that could not be solved."""
         for problem in problems:
-            found = self.way.solved(problem, self.tol)
-            if found is None:
-                break
-            duals.append(found.dual)
-            steps.append(found.steps)
-        return self._certified(problems[: len(duals)], duals) if duals else [], steps
+            if afresh or self.state is None:
+                state = self.way.init(problem, problem.origin(), Stop(self.tol))
+            else:
+                state = self.way.onward(problem, self.state)
+            while not (state.claims or state.finished or state.n_iter >= self.way.max_iter):
+                state = self.way.step(problem, state)
+            if not state.claims:
+                return
+            self.state = state
+            inner, dual = self.way.weights_of(problem, state), self.way.dual(problem, state)
+            yield _Model(inner, dual, state.n_iter)
 
-    def _certified(self, problems: Sequence[Problem], duals: Sequence[Array]) -> list[Gap]:
-        """The gaps of the coefficients of these dual points, on the data themselves."""
-        signed = np.column_stack(duals)
-        signed /= np.array([problem.penalty.l2 for problem in problems])
-        coef = np.asfortranarray(self.design.adjoint(signed))
-        points = [Point(column, np.zeros(1)) for column in np.hsplit(coef, len(duals))]
-        return certify_together(problems, points, [-dual[:, None] for dual in duals], self.tol)
+    def _certified(self, problems: Sequence[Problem], models: Sequence[_Model]) -> list[Gap]:
+        """The gaps of these coefficients, on the data themselves."""
+        inner = np.column_stack([model.inner for model in models])
+        coef = np.asfortranarray(self.design.adjoint(inner))
+        points = [Point(column, np.zeros(1)) for column in np.hsplit(coef, len(models))]
+        return certify_together(problems, points, [model.dual for model in models], self.tol)
 
     def go_on_from(self, problem: Problem, point: Point) -> None:
         """Continue from a solution that was found elsewhere."""
-        if point.dual is not None:
-            self.way.restart(problem, -point.dual[:, 0])
+        self.state = self.way.init(problem, point, Stop(self.tol))
 
 
-WAYS: tuple[type[ActiveSet] | type[DualNewton], ...] = (ActiveSet, DualNewton)
+def _way(problem: Problem) -> InSamples[Any] | None:
+    return next((way for way in WAYS if way.objection(problem) is None), None)
 
 
 def _solution(gap: Gap, name: str, steps: int, passes: float, seconds: float) -> Solution:

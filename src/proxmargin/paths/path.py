@@ -19,12 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, as_design
-from proxmargin.estimators.base import Assembly, MarginEstimator, certificate_of
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import descended
-from proxmargin.paths.found import Found, published
+from proxmargin.paths.found import Certificates, Found, published
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
 from proxmargin.paths.strength import Strength, at_strength, strength_of
@@ -35,7 +36,7 @@ from proxmargin.runtime.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Path", "margin_path", "walked", "warn_of_unmet"]
+__all__ = ["Path", "margin_path", "unmet_of", "walked", "warn_of_unmet"]
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ class Path:
     intercepts : (n_strengths, n_rows)
     n_nonzero : (n_strengths,) integers
         Features with a nonzero coefficient for any class.
-    certificates : list of Certificate or CertificateList
+    certificates : sequence of Certificate or CertificateList
         What each model proves about its distance from the optimum. Strengths that are solved
         together (``solver`` is 'chord-newton', 'dual-newton' or 'active-set') share their time:
         ``seconds`` is the mean over those of one call of the solver.
@@ -75,7 +76,7 @@ class Path:
     strengths: Array
     stacked: sparse.csr_array
     intercepts: Array
-    certificates: list[Certificate | CertificateList]
+    certificates: Sequence[Certificate | CertificateList]
     classes: NDArray[Any]
     scale: Array
     template: MarginEstimator = field(repr=False)
@@ -145,10 +146,13 @@ class Path:
         return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs], np.intp)
 
     def model(self, index: int) -> MarginEstimator:
-        """The fitted estimator for ``strengths[index]``."""
+        """The fitted estimator for ``strengths[index]``; without dual coefficients."""
         model = at_strength(self.template, self.strengths[index])
         index = range(len(self))[index]
-        model.coef_, model.intercept_ = self._coef_sparse(index).toarray(), self.intercepts[index]
+        model.coef_, model.intercept_ = (
+            self._coef_sparse(index).toarray(),
+            self.intercepts[index].copy(),
+        )
         model.classes_ = self.classes
         model.certificate_ = self.certificates[index]
         model.n_iter_ = max(model.certificate_.n_iter, 1)
@@ -289,8 +293,10 @@ def margin_path(
         path = walked(template, assembly, grid[order], stop_at, progress.advance)
         if interrupts.pending:
             _note_interruption(path, grid)
-    warn_of_unmet(f"the {type(template).__name__} path", template.tol, path.certificates)
-    return path.picked(np.argsort(order[: len(path)]))
+    short = unmet_of(path.certificates)
+    warn_of_unmet(f"the {type(template).__name__} path", template.tol, len(path), short)
+    back = np.argsort(order[: len(path)])
+    return path if np.all(back[1:] > back[:-1]) else path.picked(back)
 
 
 def walked(
@@ -326,7 +332,7 @@ def walked(
         strengths=grid[: len(models)],
         stacked=stacked,
         intercepts=intercepts,
-        certificates=[certificate_of(model) for model in models],
+        certificates=Certificates(models),
         classes=assembly.targets.classes,
         scale=assembly.scale,
         template=template,
@@ -335,19 +341,27 @@ def walked(
 
 
 def warn_of_unmet(
-    name: str, tol: float, certificates: Sequence[Certificate | CertificateList]
+    name: str, tol: float, fits: int, unmet: Sequence[Certificate | CertificateList]
 ) -> None:
-    """One warning for all fits that stopped before their tolerance was met."""
-    gaps = [gap for certificate in certificates for gap in _unmet_gaps(certificate)]
+    """One warning for all fits that stopped before their tolerance was met, ``unmet``."""
+    gaps = [gap for certificate in unmet for gap in _unmet_gaps(certificate)]
     if gaps:
-        short = sum(bool(_unmet_gaps(certificate)) for certificate in certificates)
         warnings.warn(
-            f"{short} of {len(certificates)} fits of {name} stopped before their tolerance was "
+            f"{len(unmet)} of {fits} fits of {name} stopped before their tolerance was "
             f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
             f"optimum (tol={tol:g})",
             ConvergenceWarning,
             stacklevel=users_level(),
         )
+
+
+def unmet_of(
+    certificates: Sequence[Certificate | CertificateList],
+) -> list[Certificate | CertificateList]:
+    """Those of models with a fit that was to meet a gap and did not."""
+    if isinstance(certificates, Certificates):
+        return certificates.unmet
+    return [certificate for certificate in certificates if _unmet_gaps(certificate)]
 
 
 def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:

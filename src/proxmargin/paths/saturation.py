@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.validation import check_number
 from proxmargin.paths.found import Found
 from proxmargin.paths.strength import at_strength, problems_of

@@ -8,7 +8,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.registry import MODELS
 from proxmargin.runtime.interrupts import interrupts
 

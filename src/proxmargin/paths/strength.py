@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.problem import Problem
 
-__all__ = ["ALPHA", "Strength", "at_strength", "problems_of", "strength_of"]
+__all__ = ["ALPHA", "Strength", "at_strength", "parameters_of", "problems_of", "strength_of"]
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
@@ -82,6 +83,12 @@ def strength_of(estimator: Any) -> Strength:
             f"such as SVC; {type(estimator).__name__} has none"
         )
     return strength
+
+
+@cache
+def parameters_of(kind: type[MarginEstimator]) -> tuple[str, ...]:
+    """The parameters of all estimators of a class; signatures take long to read."""
+    return tuple(kind._get_param_names())
 
 
 @cache

@@ -30,16 +30,17 @@ class Progress:
         self.started = perf_counter()
         self._over = Event()
         self._lock = Lock()
-        self._thread = Thread(target=self._show, daemon=True)
+        self._thread: Thread | None = None
 
     def __enter__(self) -> Self:
         if self.shown:
+            self._thread = Thread(target=self._show, daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self.shown:
+        if self._thread is not None:
             self._thread.join()
 
     def advance(self, latest: str = "") -> None:

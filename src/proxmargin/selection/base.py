@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -30,7 +31,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.estimators.base import Assembly, MarginEstimator
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -41,7 +43,7 @@ from proxmargin.inputs.validation import (
     validated_weights,
 )
 from proxmargin.paths.grid import default_grid
-from proxmargin.paths.path import walked, warn_of_unmet
+from proxmargin.paths.path import Path, unmet_of, walked, warn_of_unmet
 from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, strength_of
 from proxmargin.runtime.interrupts import interrupts
@@ -191,27 +193,51 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._forget()
         self.__dict__.update(names, n_features_in_=template.n_features_in_)
         with progress, quiet_threads(0):  # with more threads of BLAS, sums are other bits
-            results = self._judged(Plan(templates, grids), data, folds, progress.advance)
+            ahead = None
+            if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:
+                only = self._chosen(templates[0], names)
+                ahead = partial(walked, only, assembly, grids[0], tell=progress.advance)
+            plan = Plan(templates, grids)
+            results, path = self._judged(plan, data, folds, progress.advance, ahead)
             self._publish_scores(data, grids, results)
             _stop_if_interrupted(progress)
             if self.keep_scores:
                 self.oof_scores_ = _out_of_fold(data, folds, grids.shape, results)
             row, column = CHOICES[self.selection](self.cv_scores_)
             self._publish_choice(row, column)
-            certificates = [certificate for one in results for certificate in one.certificates]
+            fits = sum(one.fits for one in results)
+            unmet = [certificate for one in results for certificate in one.unmet]
             if self.refit:
-                chosen = templates[row].set_params(callbacks=self.callbacks)
-                chosen.__dict__.update(names)
-                best, more = self._refitted(chosen, data, assembly, column, progress)
-                certificates += more
+                chosen = self._chosen(templates[row], names)
+                best, more, short = self._refitted(chosen, data, assembly, column, progress, path)
+                fits += more
+                unmet += short
                 self._publish_best(best, names)
-        warn_of_unmet(type(self).__name__, template.tol, certificates)
+        warn_of_unmet(type(self).__name__, template.tol, fits, unmet)
         self._warn_of_edge()
 
+    def _chosen(self, template: MarginEstimator, names: Mapping[str, Any]) -> MarginEstimator:
+        """The template for all rows: with the callbacks, and names of features."""
+        chosen = copy(template).set_params(callbacks=self.callbacks)
+        chosen.__dict__.update(names)
+        return chosen
+
     def _judged(
-        self, plan: Plan, data: Data, folds: list[Fold], tell: Callable[[], None]
-    ) -> list[Judged]:
-        """What each fold says, the folds on several threads; the same bits for any number."""
+        self,
+        plan: Plan,
+        data: Data,
+        folds: list[Fold],
+        tell: Callable[[], None],
+        ahead: Callable[[], Path] | None,
+    ) -> tuple[list[Judged], Path | None]:
+        """What each fold says, the folds on several threads; the same bits for any number.
+
+        Parameters
+        ----------
+        ahead : callable, optional
+            Makes the path of all rows, where it is known before the choice. Of several threads
+            one begins with it: it takes longest. It is None with one thread.
+        """
         judge = judge_of(self.scoring, plan.templates[0])
         models = path_models if self._is_linear else kernel_models
 
@@ -219,12 +245,14 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows, fitted = data.held_out(fold), models(plan, data, fold, tell)
             return judged(fitted, rows, judge, plan.grids.shape, self.keep_scores)
 
-        threads = min(effective_n_jobs(self.n_jobs), len(folds))
+        threads = min(effective_n_jobs(self.n_jobs), len(folds) + (ahead is not None))
         with _of_all_together():
             if threads == 1:
-                return [one(fold) for fold in folds]
+                return [one(fold) for fold in folds], None
             with ThreadPoolExecutor(threads) as pool:
-                return list(pool.map(one, folds))
+                first = pool.submit(ahead) if ahead is not None else None
+                results = list(pool.map(one, folds))
+                return results, first.result() if first is not None else None
 
     def _refitted(
         self,
@@ -233,22 +261,24 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         assembly: Assembly | None,
         column: int,
         progress: Progress,
-    ) -> tuple[MarginEstimator, list[Any]]:
-        """The plain classifier of all rows, and the certificates of the path to it."""
+        path: Path | None,
+    ) -> tuple[MarginEstimator, int, list[Any]]:
+        """The plain classifier of all rows; how many fits led to it, and those that fell short."""
         name = self.strength.name
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
             with _of_all_together():
                 chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
-            return chosen, [chosen.certificate_]
-        path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
+            return chosen, 1, unmet_of([chosen.certificate_])
+        if path is None:
+            path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
         _stop_if_interrupted(progress)
         best = path.model(column)
         with _of_all_together():
             refitted(best, assembly)
-        return best, [*path.certificates, best.certificate_]
+        return best, len(path) + 1, unmet_of(path.certificates) + unmet_of([best.certificate_])
 
     # -- what is fitted ---------------------------------------------------------------------
 

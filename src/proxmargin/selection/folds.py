@@ -14,7 +14,7 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
-from proxmargin.paths.path import walked
+from proxmargin.paths.path import unmet_of, walked
 from proxmargin.paths.sharing import fitted_grid
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
@@ -225,24 +225,29 @@ class Judged:
         NaN for what an interruption kept from being fitted.
     decisions : list of (n_strengths, n_test[, n_classes]), one for each l1_ratio
         Scores of the held-out rows; kept on request.
-    certificates : list
-        Of all fits.
+    fits : int
+        How many models were fitted.
+    unmet : list of Certificate or CertificateList
+        Of those that stopped before their tolerance was met.
     """
 
     scores: Array
     decisions: list[Array]
-    certificates: list[Certificate | CertificateList]
+    fits: int
+    unmet: list[Certificate | CertificateList]
 
 
 def judged(models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, keep: bool) -> Judged:
     """Fit the models of a fold, and judge them on its held-out rows."""
-    result = Judged(np.full(shape, np.nan), [], [])
+    scores, kept, fits = np.full(shape, np.nan), [], 0
+    unmet: list[Certificate | CertificateList] = []
     for index, each in enumerate(models):
         if not len(each):
             break
         decisions = each.scores(rows.X, rows.targets.offset)
-        result.scores[index, : len(each)] = judge(each, decisions, rows)
-        result.certificates.extend(each.certificates)
+        scores[index, : len(each)] = judge(each, decisions, rows)
+        fits += len(each)
+        unmet += unmet_of(each.certificates)
         if keep:
-            result.decisions.append(decisions)
-    return result
+            kept.append(decisions)
+    return Judged(scores, kept, fits, unmet)

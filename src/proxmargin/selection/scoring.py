@@ -6,7 +6,7 @@ other scorers are asked model by model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial, update_wrapper
@@ -23,7 +23,7 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets
 
-__all__ = ["Asked", "HeldOut", "Judge", "Models", "judge_of"]
+__all__ = ["OF_CLASSES", "Asked", "HeldOut", "Judge", "Models", "judge_of"]
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Models(Protocol):
     @property
     def template(self) -> MarginEstimator: ...
     @property
-    def certificates(self) -> list[Any]: ...
+    def certificates(self) -> Sequence[Any]: ...
     def __len__(self) -> int: ...
     def model(self, index: int) -> MarginEstimator: ...
     def scores(self, X: Any, offset: Any = None) -> Array: ...
@@ -83,8 +83,8 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
             raise ValueError(f"scoring={scoring!r} needs a model with probabilities")
         factor = _OF_LIKELIHOOD[scoring]
         return lambda models, scores, rows: factor * _log_likelihoods(models, scores, rows)
-    if isinstance(scoring, str) and scoring == "accuracy":
-        return _accuracy
+    if isinstance(scoring, str) and scoring in OF_CLASSES:
+        return OF_CLASSES[scoring]
     if not callable(scoring) and not (isinstance(scoring, str) and scoring in get_scorer_names()):
         raise ValueError(
             "scoring must be None, 'deviance', a name that sklearn.metrics.get_scorer_names() "
@@ -116,12 +116,27 @@ def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
     return np.asarray(np.average(logs, axis=1, weights=rows.sample_weight))
 
 
-def _accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
+def _hits(scores: Array, rows: HeldOut) -> NDArray[np.bool_]:
+    """Whether each model predicts the class of each row, (n_models, n_samples)."""
     codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
-    hits = codes == rows.targets.codes
-    return np.asarray(np.average(hits, axis=1, weights=rows.sample_weight))
+    return np.asarray(codes == rows.targets.codes)
 
 
+def _accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
+    return np.asarray(np.average(_hits(scores, rows), axis=1, weights=rows.sample_weight))
+
+
+def _balanced_accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
+    """The mean over the classes that the rows have of the share that is predicted right."""
+    codes = rows.targets.codes
+    weights = np.ones(codes.size) if rows.sample_weight is None else rows.sample_weight
+    totals = np.bincount(codes, weights)
+    weights = weights / totals[codes] / np.count_nonzero(totals)
+    return np.asarray(_hits(scores, rows) @ weights)
+
+
+# what is a formula of the predicted classes, by scikit-learn's name
+OF_CLASSES: Mapping[str, Judge] = {"accuracy": _accuracy, "balanced_accuracy": _balanced_accuracy}
 # scikit-learn's name, and the deviance as statisticians and glmnet have it
 _OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
 

@@ -68,7 +68,7 @@ def length_inside(
 
 
 class BallRight(NamedTuple):
-    """The right-hand side of a Newton step, for products that the pairs are to have.
+    """The right-hand side of a Newton step, for target products of the complementary pairs.
 
     Attributes
     ----------

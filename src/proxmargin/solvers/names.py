@@ -12,6 +12,7 @@ from proxmargin.loop.outcome import Solution
 from proxmargin.loop.solver import Solver, UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.box.active_set import ActiveSet
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 from proxmargin.solvers.box.interior_point import InteriorPoint
@@ -38,6 +39,7 @@ from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
+from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
@@ -92,9 +94,9 @@ class ByTheRules:
         return solve(problem, choice, stop=stop, start=start)
 
 
-def _cutting_planes() -> Solver[Any]:
+def _cutting_planes(max_stalled: int = 8) -> Solver[Any]:
     """Cutting planes; the problems without a budget are solved by the rules."""
-    return CuttingPlanes(ByTheRules())
+    return CuttingPlanes(ByTheRules(), max_stalled)
 
 
 SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
@@ -119,7 +121,9 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fbpd": PrimalDual,
     "cutting-planes": _cutting_planes,
     "ridge-newton": RidgeNewton,
+    "dual-newton": DualNewton,
     "ball-newton": BallNewton,
+    "active-set": ActiveSet,
     "interior-point": InteriorPoint,
     "ball-interior-point": BallInteriorPoint,
     "net-interior-point": NetInteriorPoint,

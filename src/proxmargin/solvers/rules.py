@@ -180,6 +180,12 @@ RULES: tuple[Rule, ...] = (
         "ball-newton",
         "a smooth loss in a ball: few Newton steps inside it",
     ),
+    Rule(
+        lambda facts: facts.wide,
+        "active-set",
+        "a box on the dual and a ridge, fewer samples than features: the face of the box that "
+        "holds the optimum, in inner products of the samples",
+    ),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.certificates.certify import certify
+from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify
@@ -27,7 +28,9 @@ __all__ = ["Choice", "Table", "solve"]
 PROVABLE_GAP = 4.0  # gap over its rounding that no solver can be expected to reduce
 STATIONARY = 1e-13  # relative gradient norm that is zero up to rounding
 NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients that is zero in effect
-DUAL_ROUNDINGS = 30.0  # gap over the cost of rounding its dual point that no solver reduces
+# gap over the cost of rounding its dual point
+FEW_ROUNDINGS = 20.0  # from which no solver is likely to reduce it much
+MANY_ROUNDINGS = 50.0  # which explain what the last of the solvers has left
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,13 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _ended(solution, Status.UNPROVED)
-        if choice.solver.conclusive:
-            grain = _is_grain(problem, solution.gap)
-            return _ended(solution, Status.UNBALANCED if grain else solution.status)
         following = choice.following(problem, stop.deadline)
-        if following is None:
-            break
+        ends = choice.solver.conclusive or following is None
+        roundings = MANY_ROUNDINGS if ends else FEW_ROUNDINGS
+        if is_dual_rounding(problem, solution.gap, stop.tol, roundings):
+            return _ended(solution, Status.UNBALANCED)
+        if choice.solver.conclusive or following is None:
+            return solution
         best, done = solution.gap, solution.certificate
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         failures: list[Exception] = []
@@ -161,17 +165,6 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False
     return gap.primal > NEGLIGIBLE_LOSS * problem.value(problem.null_point())
-
-
-def _is_grain(problem: Problem, gap: Gap) -> bool:
-    """Whether the gap is what rounding a dual point to float64 costs where a ridge absorbs it.
-
-    No dual point of double precision balances features whose entries are so large.
-    """
-    design, l2 = problem.design, problem.penalty.l2
-    squares = (np.spacing(np.abs(gap.dual_point)) ** 2 / 12.0).sum(axis=1)
-    pulled = design.column_squares(squares, np.zeros(design.n_features))
-    return gap.gap <= DUAL_ROUNDINGS * float(pulled.sum()) / (2.0 * l2)
 
 
 def _ended(solution: Solution, status: Status) -> Solution:

@@ -14,7 +14,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from proxmargin import L2SVC, SVC, LogisticRegression, NuSVC
 from proxmargin.certificates.representer import certify_represented, represented
-from proxmargin.designs.kernel import IndefiniteKernelError, kernel_matrix
+from proxmargin.designs.kernel import kernel_matrix
+from proxmargin.designs.kernel_checks import IndefiniteKernelError
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.kernels import Precomputed, Rbf
 from proxmargin.loop.minimize import minimize

@@ -19,7 +19,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, WeightedElasticNet
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import choose, solve
-from proxmargin.solvers.box.net_interior_point import MAX_ENTRIES, NetInteriorPoint
+from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from tests.cases import ball_problem, hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
 
@@ -170,7 +170,7 @@ def test_it_says_what_it_needs(rng) -> None:
         solver.objection(replace(hinge_problem(rng), penalty=ElasticNet(0.1)))
     )
     assert solver.objection(ball_problem(rng)) is not None
-    large = problem_of(
-        np.ones((MAX_ENTRIES // 2 + 1, 2)), np.resize([1.0, -1.0], MAX_ENTRIES // 2 + 1)
-    )
+    samples = solver.max_entries // 2 + 1
+    large = problem_of(np.ones((samples, 2)), np.resize([1.0, -1.0], samples))
     assert "made for small data" in str(solver.objection(large))
+    assert NetInteriorPoint(max_entries=2 * samples).objection(large) is None

@@ -20,7 +20,6 @@ from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses import Hinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge import iterated_svm
 from proxmargin.solvers.hinge.admm import AlternatingDirections
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.hinge.iterated_svm import Isvm1, Isvm2, Isvm3
@@ -222,10 +221,10 @@ def test_isvm1_solves_the_inner_problem_before_it_changes_multipliers(rng) -> No
     assert kept > changed > 0
 
 
-def test_too_many_samples_are_refused_in_a_sentence(rng, monkeypatch) -> None:
-    monkeypatch.setattr(iterated_svm, "MAX_SAMPLES", 10)
+def test_too_many_samples_are_refused_in_a_sentence(rng) -> None:
     problem = drsvm(*two_classes(rng, 11, 3), 0.1, 0.1)
-    assert "at most, and there are 11" in str(Isvm2().objection(problem))
+    assert "at most, and there are 11" in str(Isvm2(max_samples=10).objection(problem))
+    assert Isvm2(max_samples=11).objection(problem) is None
     assert AlternatingDirections().objection(problem) is None
 
 

@@ -276,6 +276,18 @@ def test_units_of_the_features_that_differ_by_millions() -> None:
     assert found.gap.primal == pytest.approx(best, rel=1e-8)
 
 
+@pytest.mark.parametrize("power", [-12, -9, 9, 12])
+def test_units_of_all_features_are_those_of_the_strength(power: int) -> None:
+    X, y = sample(np.random.default_rng(5), 30, 12, 2)
+    signs, unit = 2.0 * y - 1.0, 10.0**power
+    plain = solved(two_classes(X, signs, 0.05, np.ones(30)))
+    scaled = solved(two_classes(unit * X, signs, 0.05 * unit, np.ones(30)))
+    assert scaled.gap.primal == pytest.approx(plain.gap.primal, rel=1e-9)
+    # a strength far beyond the products with any feature
+    nothing = solved(two_classes(unit * X, signs, 1e12 * unit, np.ones(30)))
+    assert not nothing.point.coef.any()
+
+
 def test_a_hinge_at_a_vertex_has_as_many_ties_as_coefficients() -> None:
     """Of a vertex that is not degenerate: samples on a kink count the unknowns."""
     rng = np.random.default_rng(15)

@@ -18,7 +18,7 @@ from proxmargin.losses import HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.losses.margins.distance_weighted import DistanceWeighted
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.smooth.ball_newton import MAX_CURVED_FEATURES, BallNewton, _minimised
+from proxmargin.solvers.smooth.ball_newton import BallNewton, _minimised
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.wrappers.turns import Turns
 from tests.data import load_instance, needs_data, reference_instances
@@ -122,15 +122,17 @@ def test_odd_data_end_with_a_certificate(phi, wide, rng) -> None:
 
 
 def test_balls_of_other_norms_are_refused_where_features_are_many(rng) -> None:
-    X, y = two_classes(rng, 10, MAX_CURVED_FEATURES + 1)
+    X, y = two_classes(rng, 10, BallNewton().max_curved_features + 1)
     problem = Problem(margin_sum(Logistic(), y), Ball(1.5, 1.0), as_design(X), Ridge(0.0))
     assert "p = 1.5" in str(BallNewton().objection(problem))
+    assert BallNewton(max_curved_features=X.shape[1]).objection(problem) is None
 
 
 def test_data_that_are_large_both_ways_are_refused() -> None:
     X, y = sp.csr_matrix((6000, 7000)), np.where(np.arange(6000) % 2 == 0, 1.0, -1.0)
     problem = Problem(margin_sum(Logistic(), y), Ball(2.0, 1.0), as_design(X), Ridge(0.0))
     assert "5000" in str(BallNewton().objection(problem))
+    assert BallNewton(max_side=6000).objection(problem) is None
 
 
 @needs_data("reference/instances.py", "reference/optima.json")

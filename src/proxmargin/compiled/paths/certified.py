@@ -70,7 +70,7 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
     if terms.free:
         gap += (2.0 * intercept + sizes) * (abs(total) + rounding(n) * mass)
     gap += rounding(n + k) * objective
-    return gap + lost(state, scale, goal.tol * objective - gap), objective
+    return gap + lost(state, scale, goal.tol * objective - gap, math.inf), objective
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")

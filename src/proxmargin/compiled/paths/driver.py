@@ -3,7 +3,8 @@
 From one strength to the next little changes: the solution, the curvatures of the samples and so
 the Hessian of the model (`proxmargin.compiled.paths.newton`). Features enter by the sequential
 strong rule (Tibshirani et al. 2012); what it leaves out is proven inactive by the span of former
-dual points (`proxmargin.compiled.paths.span`), or entered.
+dual points (`proxmargin.compiled.paths.span`), or entered. The first step at a strength is
+corrected by what it missed at the one before (`proxmargin.compiled.paths.foresight`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import foresight, stores
 from proxmargin.compiled.paths import span as spans
-from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
@@ -20,6 +21,7 @@ from proxmargin.compiled.paths.standing import rescored
 from proxmargin.compiled.paths.state import (
     BEFORE,
     DONE,
+    FIRST,
     GAVE_UP,
     INTERCEPT,
     KEPT,
@@ -92,6 +94,7 @@ def restart(state, index, values, intercept, strength):  # type: ignore[no-untyp
         slots.slope[s] = buffers.estimate[slots.feature[s]]
         slots.place[s] = -1
     counts[MEMBERS] = counts[KEPT] = 0
+    foresight.forget(state)
     levels[BEFORE] = strength
     levels[LOW] = math.inf
 
@@ -115,6 +118,7 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
     low = _strong_rule(strengths.l1[min(at + 1, strengths.l1.size - 1)], l1)
     wanted = _entering(state, rule)
     asked, steps, reads = tol, counts[STEPS], levels[READ]
+    counts[FIRST] = 1
     for _ in range(MAX_ROUNDS):
         if counts[SLOTS] + wanted > state.slots.feature.size:
             return NO_SLOT
@@ -130,6 +134,7 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
             strengths.passes[at] = levels[READ] - reads
             strengths.steps[at] = counts[STEPS] - steps
             levels[BEFORE] = l1
+            foresight.learn(state)
             return _written(state, strengths, at)
         rule = min(rule, l1)
         if wanted == 0:
@@ -163,8 +168,9 @@ def _entering(state, rule):  # type: ignore[no-untyped-def]
 def _enter(state, j):  # type: ignore[no-untyped-def]
     """Take feature j into the next slot."""
     slots, terms, s = state.slots, state.terms, state.counts[SLOTS]
-    slots.feature[s], slots.slot_of[j] = j, s
+    slots.feature[s], slots.slot_of[j], slots.gate[j] = j, s, math.inf
     slots.coef[s], slots.place[s] = 0.0, -1
+    slots.guess[s] = slots.lag[s] = 0.0
     slots.slope[s] = terms.inverse[j] * stores.one(state.store, j, state.buffers.theta)
     stores.load(state.store, slots, s, j, terms.weights, terms.inverse, terms.free)
     state.counts[SLOTS] = s + 1

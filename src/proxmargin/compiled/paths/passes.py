@@ -66,15 +66,17 @@ def _safeguarded(phi, scores, intercept, signs, weights, theta):  # type: ignore
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def lost(state, scale, enough):  # type: ignore[no-untyped-def]
+def lost(state, scale, enough, far):  # type: ignore[no-untyped-def]
     """Fenchel-Young sum of the scores against ``scale`` times the dual point.
 
-    Or a bound of it, where that is not above ``enough``.
+    Or a bound of it, where that is not above ``enough``, or more than ``far`` times that.
     """
     levels = state.levels
     up, down = scale * levels[UP], scale * levels[DOWN]
     bound = _bound(state, up, down)
-    return bound if bound <= enough or enough < 0.0 else _lost(state, up, down)
+    if bound <= enough or enough < 0.0 or far * enough < bound < math.inf:
+        return bound
+    return _lost(state, up, down)
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")

@@ -17,8 +17,7 @@ __all__ = ["price"]
 
 # a pass over the data for a new reference, rather than further inner products of single features,
 # when there were so many of them since the last one
-MANY_UNSURE = 6  # number of features over this
-BLOCK = 32  # features that are looked at together
+MANY_UNSURE = 4  # number of features over this
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
@@ -81,7 +80,16 @@ def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
         radius = _referred(state)
         spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
         count = _beyond(state, goal, radius)
-    stores.some(state.store, buffers.unsure, count, buffers.theta, terms.inverse, buffers.estimate)
+    stores.some(
+        state.store,
+        state.shelf,
+        buffers.unsure,
+        count,
+        buffers.theta,
+        terms.inverse,
+        buffers.estimate,
+        counts,
+    )
     levels[READ] += count / p
     return count
 
@@ -108,31 +116,24 @@ def _beyond(state, goal, radius):  # type: ignore[no-untyped-def]
     """Features without a slot whose inner product may be above its strength, into ``unsure``.
 
     Those that the next strength may let in go into ``near``: all whose product may be above
-    ``goal.low``. Of most blocks of features there are none of either.
+    ``goal.low``. Of most eights of features there are none of either.
     """
     terms, slots, buffers = state.terms, state.slots, state.buffers
     estimate, near, unsure = buffers.estimate, buffers.near, buffers.unsure
     p, count, nearby = estimate.size, 0, 0
-    for start in range(0, p, BLOCK):
-        end = min(start + BLOCK, p)
-        if _above(estimate, terms.norms, terms.factor, start, end, radius, goal.low) == 0:
+    for j in range(p):
+        reach = abs(estimate[j]) + radius * terms.norms[j]
+        buffers.flags[j] = reach > goal.low * slots.gate[j]
+    for word in range(buffers.words.size):
+        if buffers.words[word] == 0:
             continue
-        for j in range(start, end):
-            reach = abs(estimate[j]) + radius * terms.norms[j]
-            if reach > goal.low * terms.factor[j] and slots.slot_of[j] < 0:
+        for j in range(8 * word, min(8 * word + 8, p)):
+            if buffers.flags[j] != 0:
                 near[nearby] = j
                 nearby += 1
+                reach = abs(estimate[j]) + radius * terms.norms[j]
                 if reach > goal.l1 * terms.factor[j]:
                     unsure[count] = j
                     count += 1
     state.counts[NEAR], state.levels[LOW] = nearby, goal.low
-    return count
-
-
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _above(estimate, norms, factor, start, end, radius, low):  # type: ignore[no-untyped-def]
-    """How many of a block of features may be above ``low``."""
-    count = 0
-    for j in range(start, end):
-        count += abs(estimate[j]) + radius * norms[j] > low * factor[j]
     return count

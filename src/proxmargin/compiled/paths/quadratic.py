@@ -136,10 +136,13 @@ def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def
             order[size] = j
             placed[j] = True
             size += 1
+    former = size
     for j in range(value.size):
         if not placed[j] and _is_inside(value[j], net.lower[j], net.upper[j]):
             order[size] = j
             size += 1
+    if former == 0:
+        _sort(order, size, value)
     for a in range(first, size):
         j = order[a]
         for b in range(a):
@@ -151,6 +154,17 @@ def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def
             return -1
         factor[a, a] = math.sqrt(pivot)
     return size
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _sort(order, size, value):  # type: ignore[no-untyped-def]
+    """The largest first: those near zero leave soon, and only rows after theirs are lost."""
+    for a in range(1, size):
+        j, b = order[a], a
+        while b > 0 and abs(value[order[b - 1]]) < abs(value[j]):
+            order[b] = order[b - 1]
+            b -= 1
+        order[b] = j
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")

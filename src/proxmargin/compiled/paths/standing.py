@@ -12,6 +12,8 @@ from proxmargin.compiled.solvers.nets import violation
 
 __all__ = ["evaluate", "rescored", "standing"]
 
+HOPELESS = 4.0  # times the gap asked for: bounds beyond it need not be sharp
+
 
 @njit(cache=True, nogil=True, allocates=False)
 def rescored(state):  # type: ignore[no-untyped-def]
@@ -55,7 +57,8 @@ def standing(state, goal, claim):  # type: ignore[no-untyped-def]
         if w != 0.0 or abs(slots.slope[s]) > own:
             ridge, slope = goal.l2 * terms.factor[j], scale * slots.slope[s]
             gap += feature_term(slope, 0.0, w, own, ridge, terms.lower[j], terms.upper[j])
-    return worst, gap + lost(state, scale, claim * goal.tol * objective - gap), objective
+    gap += lost(state, scale, claim * goal.tol * objective - gap, HOPELESS)
+    return worst, gap, objective
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")

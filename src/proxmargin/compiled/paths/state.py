@@ -22,7 +22,9 @@ STEPS = 5  # of Newton's method
 MODELS = 6  # quadratic models formed
 NEAR = 7  # features whose inner product may be above the level LOW
 LOOKED = 8  # inner products of single features since the last reference
-COUNTS = 9
+SHELVED = 9  # columns that have been put on the shelf
+FIRST = 10  # 1 until the first step at a strength
+COUNTS = 11
 # places in the same of numbers
 INTERCEPT = 0  # of the centred columns
 BEFORE = 1  # the l1 strength before this one
@@ -35,7 +37,12 @@ SLOPE = 7  # of minus the loss there, in the intercept
 UP = 8  # factor that balanced the dual coordinates of positive signs
 DOWN = 9  # the same of negative ones
 LOW = 10  # in units of the factors
-LEVELS = 11
+RIDGE = 11  # strength in the factor of the Hessian
+DAMPED = 12  # the same
+GUESS = 13  # the intercept after the first step at a strength
+LAG = 14  # what further steps added to it
+STRIDE = 15  # relative fall of the l1 strength
+LEVELS = 16
 
 
 class Terms(NamedTuple):
@@ -88,6 +95,8 @@ class Buffers(NamedTuple):
         Inner products with the dual point, as far as they are known.
     unsure, near : (n_features,) integers
         Features that are to be looked at, now and at the next strength.
+    flags : (8 k,) bytes, words : (k,) integers of 64 bits
+        Whether features are near, 0 or 1; and the same memory by eights.
     members : (members,) integers
         The slots in the quadratic model.
     lift, slope, start, move : (members,)
@@ -104,6 +113,8 @@ class Buffers(NamedTuple):
     estimate: Any
     unsure: Any
     near: Any
+    flags: Any
+    words: Any
     members: Any
     lift: Any
     slope: Any
@@ -147,6 +158,7 @@ class State(NamedTuple):
     slots : Slots
     quadratic : Quadratic
     span : Span
+    shelf : Shelf
     buffers : Buffers
     counts : (COUNTS,) integers
     levels : (LEVELS,)
@@ -158,6 +170,7 @@ class State(NamedTuple):
     slots: Any
     quadratic: Any
     span: Any
+    shelf: Any
     buffers: Any
     counts: Any
     levels: Any

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import stores
+from proxmargin.compiled.paths import foresight, stores
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
 from proxmargin.compiled.paths.standing import rescored
 from proxmargin.compiled.paths.state import (
+    DAMPED,
+    FIRST,
     INTERCEPT,
     KEPT,
     LARGEST,
     MEMBERS,
+    RIDGE,
     SHARE,
     SLOPE,
     STEPS,
@@ -27,6 +30,8 @@ __all__ = ["halve", "step"]
 FORCING = 0.05  # of the violation: accuracy of the model's minimum
 FINE_FORCING = 1e-3  # of the tolerance, in units of the l1 strength
 DAMPING = 1e-10  # of the largest diagonal entry
+STRONGER = 1.1  # at most, times the ridge: that of a factor which is kept
+FACTOR_COST = 6.0  # times the samples, squared members: above it factors take longer than steps
 NEAR_ZERO = 1e-9  # of its move: a coefficient so near to zero is zero
 # losses whose curvature jumps
 FAR_DAMPING = 1e-4  # times the relative violation
@@ -47,7 +52,8 @@ def step(state, goal, worst):  # type: ignore[no-untyped-def]
     """
     buffers, counts, levels = state.buffers, state.counts, state.levels
     m = counts[MEMBERS]
-    _pose(state, goal, worst)
+    _lift(state, goal, worst)
+    _pose(state, goal)
     net = buffers.net
     counts[KEPT] = quadratic_minimum(
         state.quadratic,
@@ -64,25 +70,38 @@ def step(state, goal, worst):  # type: ignore[no-untyped-def]
         if buffers.move[x] != 0.0 and levels[TOTAL] > 0.0:
             turn -= state.slots.average[x] * buffers.move[x]
     counts[STEPS] += 1
-    return _taken(state, _searched(state, turn) if state.terms.jumps else 1.0, turn)
+    return _taken(state, goal, _searched(state, turn) if state.terms.jumps else 1.0, turn)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _pose(state, goal, worst):  # type: ignore[no-untyped-def]
-    """The model's slope and penalties at the coefficients; a new lift makes its factor void."""
-    terms, slots, buffers, counts = state.terms, state.slots, state.buffers, state.counts
-    net = buffers.net
+def _lift(state, goal, worst):  # type: ignore[no-untyped-def]
+    """Ridge and damping of the model's Hessian; new ones make its factor void.
+
+    Where a factor takes longer than a step does otherwise, that of a slightly stronger ridge
+    serves: another chord.
+    """
+    counts, levels, m = state.counts, state.levels, state.counts[MEMBERS]
     damping = DAMPING
-    if terms.jumps:
+    if state.terms.jumps:
         damping = FAR_DAMPING * min(1.0, worst / goal.l1) + 10.0 * DAMPING
-    damping *= state.levels[LARGEST]
-    for x in range(counts[MEMBERS]):
+    damping *= levels[LARGEST]
+    drift = STRONGER if m * m > FACTOR_COST * state.buffers.scores.size else 1.0
+    fits = goal.l2 <= levels[RIDGE] <= drift * goal.l2 and levels[DAMPED] == damping
+    if counts[KEPT] == 0 or not fits:
+        levels[RIDGE], levels[DAMPED] = goal.l2, damping
+        counts[KEPT] = 0
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _pose(state, goal):  # type: ignore[no-untyped-def]
+    """The model's slope and penalties at the coefficients."""
+    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
+    net = buffers.net
+    for x in range(state.counts[MEMBERS]):
         s = buffers.members[x]
         j = slots.feature[s]
         ridge = goal.l2 * terms.factor[j]
-        if buffers.lift[x] != ridge + damping:
-            counts[KEPT] = 0
-        buffers.lift[x] = ridge + damping
+        buffers.lift[x] = levels[RIDGE] * terms.factor[j] + levels[DAMPED]
         buffers.start[x] = buffers.move[x] = slots.coef[s]
         buffers.slope[x] = ridge * slots.coef[s] - slots.slope[s]
         net.l1[x], net.l2[x] = goal.l1 * terms.factor[j], ridge
@@ -90,23 +109,25 @@ def _pose(state, goal, worst):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _taken(state, length, turn):  # type: ignore[no-untyped-def]
+def _taken(state, goal, length, turn):  # type: ignore[no-untyped-def]
     """Move coefficients, scores and intercept; the move of the latter."""
-    slots, buffers = state.slots, state.buffers
+    slots, buffers, levels = state.slots, state.buffers, state.levels
     for x in range(state.counts[MEMBERS]):
         if buffers.move[x] != 0.0:
             s, move = buffers.members[x], length * buffers.move[x]
             end = buffers.start[x] + move
             slots.coef[s] = 0.0 if abs(end) <= NEAR_ZERO * abs(move) else end
             buffers.move[x] = slots.coef[s] - buffers.start[x]
+    turn *= length
     if state.terms.jumps:
         for i in range(buffers.moved.size):
             buffers.moved[i] *= length
             buffers.scores[i] += buffers.moved[i]
     else:
+        if state.counts[FIRST] == 1:
+            turn = foresight.corrected(state, goal, turn)
         rescored(state)
-    turn *= length
-    state.levels[INTERCEPT] += turn
+    levels[INTERCEPT] += turn
     return turn
 
 

@@ -13,10 +13,23 @@ import numpy as np
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths.state import SHELVED
 from proxmargin.compiled.paths.vectors import add, dot
 from proxmargin.compiled.products.columns import Compressed
 
-__all__ = ["Dense", "Slots", "combine", "cross", "gram", "load", "one", "pull", "pull_all", "some"]
+__all__ = [
+    "Dense",
+    "Shelf",
+    "Slots",
+    "combine",
+    "cross",
+    "gram",
+    "load",
+    "one",
+    "pull",
+    "pull_all",
+    "some",
+]
 
 BLOCK = 1 << 14  # entries of weighted rows in a Gram matrix held at a time
 LEAST_ROWS = 64
@@ -38,6 +51,23 @@ class Dense(NamedTuple):
     caches: bool
 
 
+class Shelf(NamedTuple):
+    """Copies of single columns of data by rows, where a column is scattered; the latest few.
+
+    Attributes
+    ----------
+    columns : (capacity, n_samples)
+    owner : (capacity,) integers
+        Their features, -1 where there is none.
+    place : (n_features,) integers
+        -1 where a feature has none.
+    """
+
+    columns: Any
+    owner: Any
+    place: Any
+
+
 class Slots(NamedTuple):
     """Features that may enter the model, in the order in which they came.
 
@@ -48,12 +78,16 @@ class Slots(NamedTuple):
         0, 1, 2, ...: all slots.
     slot_of : (n_features,) integers
         -1 where it has none.
+    gate : (n_features,)
+        The factors of the penalty, infinite where a feature has a slot.
     coef, slope : (capacity,)
         Of the scaled features; the slope is the inner product with the dual point.
     mean : (capacity,)
         What was subtracted from the columns as they are in the data.
     place : (capacity,) integers
         In the quadratic model, -1 outside.
+    guess, lag : (capacity,)
+        The coefficients after the first step at a strength, and what further steps added.
     cache : (capacity, n_samples), or empty
         Columns, centred and scaled.
     rows : (members, n_samples), or empty
@@ -65,10 +99,13 @@ class Slots(NamedTuple):
     feature: Any
     every: Any
     slot_of: Any
+    gate: Any
     coef: Any
     slope: Any
     mean: Any
     place: Any
+    guess: Any
+    lag: Any
     cache: Any
     rows: Any
     average: Any
@@ -82,7 +119,9 @@ def one(store: Any, j: Any, vector: Any) -> Any:
     """Inner product of a column, as it is in the data, with ``vector``."""
 
 
-def some(store: Any, index: Any, count: Any, vector: Any, inverse: Any, out: Any) -> Any:
+def some(
+    store: Any, shelf: Any, index: Any, count: Any, vector: Any, inverse: Any, out: Any, counts: Any
+) -> Any:
     """Inner products of the first ``count`` features of ``index`` with ``vector``, into ``out``."""
 
 
@@ -158,13 +197,13 @@ def _dense_one(store, j, vector):  # type: ignore[no-untyped-def]
 
 
 @overload(some)
-def _some(store, index, count, vector, inverse, out):  # type: ignore[no-untyped-def]
+def _some(store, shelf, index, count, vector, inverse, out, counts):  # type: ignore[no-untyped-def]
     if _is_compressed(store):
-        return lambda store, index, count, vector, inverse, out: _each(
+        return lambda store, shelf, index, count, vector, inverse, out, counts: _each(
             store, index, count, vector, inverse, out
         )
-    return lambda store, index, count, vector, inverse, out: _dense_some(
-        store, index, count, vector, inverse, out
+    return lambda store, shelf, index, count, vector, inverse, out, counts: _dense_some(
+        store, shelf, index, count, vector, inverse, out, counts
     )
 
 
@@ -176,18 +215,26 @@ def _each(store, index, count, vector, inverse, out):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _dense_some(store, index, count, vector, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_some(store, shelf, index, count, vector, inverse, out, counts):  # type: ignore[no-untyped-def]
     if not store.by_rows:
         _each(store, index, count, vector, inverse, out)
         return
     for x in range(count):
-        out[index[x]] = 0.0
-    for i in range(vector.size):  # along the lines in memory
-        line, factor = store.lines[i], vector[i]
-        for x in range(count):
-            out[index[x]] += factor * line[index[x]]
-    for x in range(count):
-        out[index[x]] *= inverse[index[x]]
+        j = index[x]
+        if shelf.place[j] < 0:
+            _shelve(store, shelf, j, counts[SHELVED] % shelf.owner.size)
+            counts[SHELVED] += 1
+        out[j] = inverse[j] * dot(shelf.columns[shelf.place[j]], vector)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _shelve(store, shelf, j, place):  # type: ignore[no-untyped-def]
+    """Put a column on the shelf, in place of the oldest."""
+    if shelf.owner[place] >= 0:
+        shelf.place[shelf.owner[place]] = -1
+    shelf.owner[place], shelf.place[j] = j, place
+    for i in range(shelf.columns.shape[1]):
+        shelf.columns[place, i] = store.lines[i, j]
 
 
 @overload(load)

@@ -1,7 +1,8 @@
 """A few columns of the data, dense or compressed by columns, behind one set of operations.
 
-Kernels that take ``columns`` take either a matrix in Fortran order or a `Compressed`, and are
-compiled once for each.
+Kernels that take ``columns`` take either an array in C order whose lines are the columns, or a
+`Compressed`, and are compiled once for each. (Of a matrix in Fortran order one with a single column
+is in C order too: kernels would be compiled again for it.)
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _dot(columns, j, vector):  # type: ignore[no-untyped-def]
 def _dense_dot(columns, j, vector):  # type: ignore[no-untyped-def]
     total = vector.dtype.type(0.0)
     for i in range(vector.size):
-        total += columns[i, j] * vector[i]
+        total += columns[j, i] * vector[i]
     return total
 
 
@@ -106,7 +107,7 @@ def _add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
 def _dense_add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
     scale = vector.dtype.type(factor)
     for i in range(vector.size):
-        vector[i] += scale * columns[i, j]
+        vector[i] += scale * columns[j, i]
 
 
 @njit(cache=True, **_EXACT)
@@ -122,8 +123,8 @@ def _column_square(columns, j):  # type: ignore[no-untyped-def]
 
         def dense(columns, j):  # type: ignore[no-untyped-def]
             total = columns.dtype.type(0.0)
-            for i in range(columns.shape[0]):
-                total += columns[i, j] * columns[i, j]
+            for i in range(columns.shape[1]):
+                total += columns[j, i] * columns[j, i]
             return total
 
         return dense
@@ -140,7 +141,7 @@ def _column_square(columns, j):  # type: ignore[no-untyped-def]
 @overload(height)
 def _height(columns):  # type: ignore[no-untyped-def]
     if isinstance(columns, types.Array):
-        return lambda columns: columns.shape[0]
+        return lambda columns: columns.shape[1]
     return lambda columns: columns.n_rows
 
 
@@ -150,11 +151,11 @@ def _active(columns, roots):  # type: ignore[no-untyped-def]
 
         def dense(columns, roots):  # type: ignore[no-untyped-def]
             live = np.flatnonzero(roots)
-            out = np.empty((columns.shape[1], live.size), np.float32)
-            for j in range(columns.shape[1]):
+            out = np.empty((columns.shape[0], live.size), np.float32)
+            for j in range(columns.shape[0]):
                 for place in range(live.size):
-                    out[j, place] = columns[live[place], j] * roots[live[place]]
-            return out.T
+                    out[j, place] = columns[j, live[place]] * roots[live[place]]
+            return out
 
         return dense
 
@@ -181,10 +182,10 @@ def _gram_of(columns, support):  # type: ignore[no-untyped-def]
     if isinstance(columns, types.Array):
 
         def dense(columns, support):  # type: ignore[no-untyped-def]
-            picked = np.empty((support.size, columns.shape[0]), columns.dtype)
+            picked = np.empty((support.size, columns.shape[1]), columns.dtype)
             for a in range(support.size):
-                for i in range(columns.shape[0]):  # an assignment of slices compiles for seconds
-                    picked[a, i] = columns[i, support[a]]
+                for i in range(columns.shape[1]):  # an assignment of slices compiles for seconds
+                    picked[a, i] = columns[support[a], i]
             return np.dot(picked, picked.T).astype(np.float64)
 
         return dense

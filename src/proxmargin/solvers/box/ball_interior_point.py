@@ -10,7 +10,7 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.standardized import StandardizedDesign
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.ridge import Ridge
@@ -37,7 +37,6 @@ FIRST_SLACK = 1.0  # of the box at the start, in units of the goal of the margin
 MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
 # convergence
 ROUNDING_PRODUCTS = 1e-3  # complementary products over the gap, below which the gap is rounding
-PATIENCE_CERTIFICATES = 8  # without progress and of rounding, until the method ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,16 +138,26 @@ class BallInteriorPoint(Solver[BallCentral]):
     one) is lifted by a variable t for each coefficient (`proxmargin.solvers.lifted_ball`). These
     are eliminated, which leaves the linear system of a ridge with one strength a feature.
 
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Certificates without a smaller gap, because of rounding, after which it ends.
+
     Notes
     -----
     The ball may be inactive: its multipliers then go to zero. It stores a square matrix of the
     smaller of samples and features, at most `box_program.LARGEST`. There is no warm start.
     """
 
+    max_stalled: int = 8
+
     name: ClassVar[str] = "ball-interior-point"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
     polishing: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None:
@@ -213,7 +222,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         program = _region_of(problem).program
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
-        finished = state.finished or idle >= PATIENCE_CERTIFICATES
+        finished = state.finished or idle >= self.max_stalled
         return replace(state, best=min(gap.gap, state.best), idle=idle, finished=finished)
 
 

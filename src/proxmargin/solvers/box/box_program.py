@@ -19,6 +19,7 @@ __all__ = [
     "LARGEST",
     "BoxProgram",
     "Solve",
+    "box_objection",
     "box_of",
     "has_ridge",
     "live_samples",
@@ -174,6 +175,15 @@ def size_objection(problem: Problem) -> str | None:
 
 def has_ridge(problem: Problem) -> bool:
     return problem.has_ridge_alone and problem.has_plain_intercept
+
+
+def box_objection(problem: Problem) -> str | None:
+    """Why the problem is no program of this kind, or None."""
+    if problem.loss.box is None:
+        return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
+    if not has_ridge(problem):
+        return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
+    return None
 
 
 def box_of(problem: Problem) -> Box:

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
-from proxmargin.designs.kernel import IndefiniteKernelError, KernelMatrix
-from proxmargin.loop.solver import Solver, State, require
+from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.designs.kernel_checks import IndefiniteKernelError
+from proxmargin.loop.solver import Solver, State, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -34,14 +35,13 @@ __all__ = ["BlockDecomposition", "Blocks", "begun_together"]
 
 PAIRS_PER_COORDINATE = 200  # pair steps on a block, per coordinate, before another block is chosen
 WHOLE_FORCING = 1e-4  # residual violation of a step where the whole problem is one block
-PATIENCE_STEPS = 5  # such steps that do not halve the violation: it has reached rounding
 REFRESH_TRAVEL = 30.0  # sum of updates, over |beta|_1, after which K beta is recomputed
 ROUNDING_ULPS = 16.0  # ulps of the gradients below which a violation is rounding
 EPS = float(np.finfo(float).eps)
 
 
 class Terms(NamedTuple):
-    """The dual of the module's first lines.
+    """The dual problem, as stated at the top of the module.
 
     Attributes
     ----------
@@ -103,10 +103,14 @@ class BlockDecomposition(Solver[Blocks]):
     forcing : float in (0, 1)
         Violation at which a block counts as solved, relative to that of the whole problem. A block
         that is the whole problem is solved more accurately.
+    max_stalled : int >= 1
+        Steps over the whole problem that do not halve the violation, after which it ends: the
+        violation has reached rounding.
     """
 
     block: int = 1000
     forcing: float = 0.1
+    max_stalled: int = 5
 
     name: ClassVar[str] = "decomposition"
     check_every: ClassVar[int] = 1
@@ -115,6 +119,7 @@ class BlockDecomposition(Solver[Blocks]):
     def __post_init__(self) -> None:
         require(self.block >= 2, "block must be at least 2", self.block)
         require(0 < self.forcing < 1, "forcing must lie between 0 and 1", self.forcing)
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None:
@@ -160,7 +165,7 @@ class BlockDecomposition(Solver[Blocks]):
             n_iter=state.n_iter + 1,
             objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
             point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
-            finished=pairs == 0 or (block.size == weights.size and idle >= PATIENCE_STEPS),
+            finished=pairs == 0 or (block.size == weights.size and idle >= self.max_stalled),
             weights=weights,
             product=product,
             block=block,

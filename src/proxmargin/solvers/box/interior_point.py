@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -18,7 +18,7 @@ from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import (
     BoxProgram,
     Solve,
-    has_ridge,
+    box_objection,
     program_of,
     size_objection,
     system_work,
@@ -46,7 +46,6 @@ PRODUCT_RANGE = (0.1, 10.0)  # of complementary products, over the target, that 
 MIN_STEP_GAIN = 0.05  # of the extension, for which another correction is worth its solve
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
-PATIENCE_CERTIFICATES = 6  # without progress and of rounding, until the method ends
 SEPARATED_MARGIN = 0.5  # of the goal: with all margins above it the classes are separated
 # crossover to the exact optimum on a face
 CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
@@ -126,6 +125,11 @@ class InteriorPoint(Solver[Central]):
     samples, whichever is smaller, bordered by F: no null-space basis of the constraint
     ``F'(y a) = pull`` is needed. Primal and dual variables move by the same step length.
 
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Certificates without a smaller gap, because of rounding, after which it ends.
+
     Notes
     -----
     Sources: Mehrotra (1992), "On the implementation of a primal-dual interior point method";
@@ -139,17 +143,18 @@ class InteriorPoint(Solver[Central]):
     in the dual.
     """
 
+    max_stalled: int = 6
+
     name: ClassVar[str] = "interior-point"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
     polishing: ClassVar[int] = 2
 
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
+
     def objection(self, problem: Problem) -> str | None:
-        if problem.loss.box is None:
-            return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
-        if not has_ridge(problem):
-            return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
-        return size_objection(problem)
+        return box_objection(problem) or size_objection(problem)
 
     def work(self, problem: Problem) -> float:
         return system_work(problem)
@@ -205,7 +210,7 @@ class InteriorPoint(Solver[Central]):
         expected = program.dual_unit * program.coef_unit * complementarity(state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
-        finished = state.finished or idle >= PATIENCE_CERTIFICATES
+        finished = state.finished or idle >= self.max_stalled
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -22,13 +22,10 @@ from proxmargin.traits import Trait
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
 
-MAX_ENTRIES = 1 << 18  # of the data as a dense matrix: 2 MB
-MAX_FEATURES = 1000  # a square matrix of them is factored
 FIRST_SLACK = 1.0  # of the boxes at the start, in units of the goal of the margins
 MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
-PATIENCE_CERTIFICATES = 12  # without progress and of rounding, until the method ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,10 +125,18 @@ class NetInteriorPoint(Solver[NetCentral]):
     """Mehrotra's predictor and corrector for losses with a box on their dual and an elastic net.
 
     Numbers are coefficients times ``hypot(largest entry, root of the ridge)`` of their feature: its
-    steps do not depend on the units of the features, be they any orders apart. The l1 norm is a
+    steps do not depend on the units of the features, however different. The l1 norm is a
     box for each coefficient, as a hinge is one for each sample, and so is each finite bound.
     Products of complementary pairs are in proportion to what a box can hold, which is next to
     nothing where the penalty is weak in these units.
+
+    Parameters
+    ----------
+    max_entries, max_features : int >= 1
+        Of the data that it takes: as a dense matrix, 2 MB for 2^18 entries; and the side of the
+        matrix that each step factors.
+    max_stalled : int >= 1
+        Certificates without a smaller gap, because of rounding, after which it ends.
 
     Notes
     -----
@@ -140,11 +145,18 @@ class NetInteriorPoint(Solver[NetCentral]):
     matrix, and a matrix over the features is factored each step. A start is not made use of.
     """
 
+    max_entries: int = 1 << 18
+    max_features: int = 1000
+    max_stalled: int = 12
+
     name: ClassVar[str] = "net-interior-point"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
     polishing: ClassVar[int] = 2
     conclusive: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_entries", "max_features", "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         if problem.loss.box is None or problem.loss.is_homogeneous:
@@ -153,10 +165,10 @@ class NetInteriorPoint(Solver[NetCentral]):
         if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
-        if n * p > MAX_ENTRIES or p > MAX_FEATURES:
+        if n * p > self.max_entries or p > self.max_features:
             return (
-                f"it is made for small data, of at most {MAX_ENTRIES} entries and {MAX_FEATURES} "
-                f"features: got {n} x {p}"
+                f"it is made for small data, of at most {self.max_entries} entries and "
+                f"{self.max_features} features: got {n} x {p}"
             )
         return None
 
@@ -219,9 +231,8 @@ class NetInteriorPoint(Solver[NetCentral]):
         expected = program.dual_unit * program.coef_unit * complementarity(state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
-        return replace(
-            state, best=best, idle=idle, finished=state.finished or idle >= PATIENCE_CERTIFICATES
-        )
+        finished = state.finished or idle >= self.max_stalled
+        return replace(state, best=best, idle=idle, finished=finished)
 
 
 def _boxes_of(problem: Problem) -> _Boxes:
@@ -262,9 +273,9 @@ def _new_boxes(problem: Problem) -> _Boxes:
 
 
 def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direction]:
-    """From the products that pairs are to have to Newton's step.
+    """A function from target products of the complementary pairs to the Newton step.
 
-    Products wanted contain what corrects for the products of changes.
+    The targets contain Mehrotra's second-order correction.
     """
     steep, flat = state.below / state.dual, state.above / state.room
     theta = 1.0 / (steep + flat + boxes.bends)
@@ -277,7 +288,7 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
         wanted = theta * (missing + pushed - pressed)
         at = solve(boxes.pulled(wanted) - slope)
         dual = wanted - theta * boxes.margins(at)
-        # once more for what is left: the more theta differ, the less of it a factor can tell
+        # a step of iterative refinement: the system is ill-conditioned where theta differ much
         again = solve(boxes.pulled(dual) - boxes.ridge * at - slope)
         at, dual = at + again, dual - theta * boxes.margins(again)
         below = pushed - state.below - steep * dual

@@ -35,7 +35,7 @@ CG_STEPS = 500  # at most
 
 @dataclass(frozen=True, eq=False)
 class DualNewtonSystem:
-    """What a Newton step is made of.
+    """The Jacobians of the proximal maps at a dual point, and the step sizes of the subproblem.
 
     Attributes
     ----------

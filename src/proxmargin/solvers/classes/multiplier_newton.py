@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.classes.block import class_coordinates
 from proxmargin.solvers.classes.smoothing import Smoothed
+from proxmargin.solvers.multipliers import MultiplierState, worst_of
 from proxmargin.solvers.smoothed_newton import minimised
 from proxmargin.traits import Trait
 
@@ -34,66 +34,40 @@ TARGET_STEPS = 6.0  # Newton steps on a smoothed problem at which sharpness woul
 # inexact solution of the smoothed problems, by their relative residual
 FIRST_RESIDUAL = 1e-2
 RESIDUAL_REDUCTION = 0.5  # factor from one problem to the next
-MIN_RESIDUAL = 1e-13  # some 500 ulp
-NEWTON_STEPS = 60  # on one smoothed problem, at most
 # working set of features
-OUTSIDE_VIOLATION = 0.1  # of l1: above it the same smoothed problem is solved on more features
 MIN_ADDED_FEATURES = 10  # half the least number that is added, if as many violate
 KINK_TOLERANCE = 1e-3  # distance to the largest margin within which a warm start takes a tie
-# proximal curvature
-MIN_PROXIMAL = 1e-6  # of the coefficients, in units of the l1 strength
-INTERCEPT_PROXIMAL = 1e-6  # of the intercept, absolute
-# convergence, at the largest sharpness
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
-PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
+INTERCEPT_PROXIMAL = 1e-6  # proximal curvature of the intercept, absolute
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClassMultipliers(State):
+class ClassMultipliers(MultiplierState):
     """The state of the proximal method of multipliers.
 
     Attributes
     ----------
-    members : (n_members,) integers
-        Columns of the working set, sorted.
     stacked : (n_members + 1, n_classes)
-        Their coefficients at the solution of the last smoothed problem, and its intercept, in the
-        coordinates of `ClassCoordinates`.
+        Coefficients of the working set at the solution of the last smoothed problem, and its
+        intercept, in the coordinates of `ClassCoordinates`.
     masses, scores : (n_samples, n_classes)
         Multipliers there, in unit simplices, and scores.
     centre, centre_masses : arrays
         ``stacked`` and ``masses`` that the smoothed problem was built around.
     violations : (n_features,) or None
         Of the point, by the certificate.
-    sharpness, proximal : float
-        Penalty parameter of the augmented Lagrangian (the inverse width of the smoothing), and
-        the proximal curvature in units of the l1 strength.
-    sharpest : float
-        Upper bound of the sharpness, lowered where rounding ended a line search.
-    residual : float
-        Relative residual to which the next smoothed problem is solved.
     steps : int
-        Newton steps that the last one took.
-    solved : bool
-        Whether it was solved.
+        Newton steps that the last smoothed problem took.
     """
 
-    members: NDArray[np.intp]
     stacked: Array
     masses: Array
     scores: Array
     centre: Array
     centre_masses: Array
     violations: Array | None = None
-    sharpness: float = FIRST_SHARPNESS
     sharpest: float = MAX_SHARPNESS
-    proximal: float = 1.0
     residual: float = FIRST_RESIDUAL
     steps: int = 0
-    solved: bool = True
-    best: float = np.inf
-    idle: int = 0
-    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -108,15 +82,26 @@ class MultiplierNewton(Solver[ClassMultipliers]):
     sharpness need not go to infinity. Features are priced by the certificate, and systems have
     those of a working set only.
 
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Steps at the largest sharpness without a smaller gap after which it ends: the gap has
+        reached rounding.
+
     Notes
     -----
     Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm";
     the model is (7) of Chierchia, Pustelnik, Pesquet and Pesquet-Popescu (2015).
     """
 
+    max_stalled: int = 4
+
     name: ClassVar[str] = "multiplier-newton"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 3000
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         loss, penalty = problem.loss, problem.penalty
@@ -151,37 +136,24 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         """Solve the next smoothed problem, or the same one on a larger working set."""
         state = self._prepared(problem, state)
         smoothed = _smoothed(problem, state)
-        left = NEWTON_STEPS
-        if state.stop.max_iter is not None:
-            left = min(left, state.stop.max_iter - state.n_iter)
         here, _, end = minimised(
-            smoothed, smoothed.at(state.stacked), state.residual, left, state.stop.deadline
+            smoothed,
+            smoothed.at(state.stacked),
+            state.residual,
+            state.newton_steps,
+            state.stop.deadline,
         )
-        sharpness = state.sharpness / 4.0 if end.stuck else state.sharpness
-        return replace(
-            state,
-            n_iter=state.n_iter + max(end.steps, 1),
+        return state.after(end, FIRST_SHARPNESS).but(
             stacked=here.stacked,
             masses=here.masses,
             scores=here.scores,
             violations=None,
-            sharpness=sharpness,
-            sharpest=sharpness if end.stuck else state.sharpest,
             steps=end.steps,
-            solved=end.solved,
-            finished=end.stuck and sharpness < FIRST_SHARPNESS,
         )
 
     def observe(self, problem: Problem, state: ClassMultipliers, gap: Gap) -> ClassMultipliers:
-        better = gap.relative_gap < GAP_REDUCTION * state.best
-        idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
-        return replace(
-            state,
-            violations=gap.violations,
-            best=min(state.best, gap.relative_gap),
-            idle=idle,
-            finished=state.finished or idle >= PATIENCE_STEPS,
-        )
+        judged = state.judged(gap.relative_gap, self.max_stalled)
+        return judged.but(violations=gap.violations)
 
     def point(self, problem: Problem, state: ClassMultipliers) -> Point:
         point = class_coordinates(problem).point(state.stacked, state.members)
@@ -202,30 +174,18 @@ class MultiplierNewton(Solver[ClassMultipliers]):
             state = self.observe(problem, state, certify(problem, point, dual=dual))
         assert state.violations is not None
         selects = problem.penalty.l1 > 0
-        outside = state.violations.copy() if selects else np.zeros(1)
-        if selects:
-            outside[state.members] = 0.0
-        complete = float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * problem.penalty.l1
-        if state.n_iter > 0 and state.solved and complete:
+        outside = state.outside(state.violations) if selects else np.zeros(1)
+        if state.is_complete(outside, problem.penalty.l1):
             growth = min(max(TARGET_STEPS / max(state.steps, 1), MIN_GROWTH), MAX_GROWTH)
-            state = replace(
-                state,
-                centre=state.stacked,
-                centre_masses=state.masses,
-                sharpness=min(growth * state.sharpness, state.sharpest),
-                proximal=max(state.proximal / growth, MIN_PROXIMAL),
-                residual=max(RESIDUAL_REDUCTION * state.residual, MIN_RESIDUAL),
-            )
+            sharper = state.sharpened(growth, RESIDUAL_REDUCTION)
+            state = sharper.but(centre=state.stacked, centre_masses=state.masses)
         return self._grown(problem, state, outside) if selects else state
 
     def _grown(self, problem: Problem, state: ClassMultipliers, outside: Array) -> ClassMultipliers:
         """The working set with the worst of the features outside it."""
         pairs = int(np.count_nonzero(state.stacked[:-1]))
-        size = min(
-            2 * max(MIN_ADDED_FEATURES, pairs, min(2 * state.scores.shape[0], 50)), outside.size
-        )
-        worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
-        worst = worst[outside[worst] > 0]
+        size = 2 * max(MIN_ADDED_FEATURES, pairs, min(2 * state.scores.shape[0], 50))
+        worst = worst_of(outside, size)
         if worst.size == 0:
             return state
         members = np.union1d(state.members, worst).astype(np.intp)
@@ -236,8 +196,8 @@ class MultiplierNewton(Solver[ClassMultipliers]):
             larger[places] = stacked
             return larger
 
-        return replace(
-            state, members=members, stacked=spread(state.stacked), centre=spread(state.centre)
+        return state.but(
+            members=members, stacked=spread(state.stacked), centre=spread(state.centre)
         )
 
 

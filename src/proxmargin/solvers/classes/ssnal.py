@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
@@ -45,7 +45,6 @@ OBJECTIVE_ROUNDING = 1e-15  # 5 ulp, of the sum of the absolute values of its te
 HALVINGS = 40  # of a step
 # convergence
 GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
-PATIENCE_STEPS = 8  # subproblems without progress: the gap has reached rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -134,7 +133,14 @@ class SemismoothNewton(Solver[Multipliers]):
 
     For any loss and penalty whose proximal maps have known Jacobians; fast where samples or active
     coefficients are few.
+
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Subproblems without a smaller gap after which it ends: the gap has reached rounding.
     """
+
+    max_stalled: int = 8
 
     name: ClassVar[str] = "ssnal"
     needs: ClassVar[Trait] = (
@@ -142,6 +148,9 @@ class SemismoothNewton(Solver[Multipliers]):
     )
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 2000
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         if Trait.PROX_JACOBIAN not in problem.intercept.traits:
@@ -184,7 +193,7 @@ class SemismoothNewton(Solver[Multipliers]):
                 tau=state.tau / STEP_RETREAT,
                 tau_b=state.tau_b / STEP_RETREAT,
                 ts=state.ts / STEP_RETREAT,
-                finished=state.idle + 1 >= PATIENCE_STEPS,
+                finished=state.idle + 1 >= self.max_stalled,
             )
         growth = (
             STEP_GROWTH * 2.0
@@ -209,7 +218,7 @@ class SemismoothNewton(Solver[Multipliers]):
             residual=max(state.residual * RESIDUAL_REDUCTION, MIN_RESIDUAL),
             point_change=float(moved / (1.0 + np.linalg.norm(state.coef))),
             idle=state.idle + 1,
-            finished=state.idle + 1 >= PATIENCE_STEPS,
+            finished=state.idle + 1 >= self.max_stalled,
         )
 
     def observe(self, problem: Problem, state: Multipliers, gap: Gap) -> Multipliers:

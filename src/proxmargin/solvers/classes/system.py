@@ -88,7 +88,7 @@ class Factored(ClassSystem):
 
 
 class _Base(NamedTuple):
-    """A factor for the pairs ``keep``, of a matrix with so many rows."""
+    """A factor for the pairs ``keep``, of a matrix with ``rows`` rows."""
 
     keep: NDArray[np.bool_]
     rows: int

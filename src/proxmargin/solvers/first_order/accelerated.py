@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, require
+from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -46,11 +46,7 @@ __all__ = [
 SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
 MIN_LIPSCHITZ = 1e-100  # step constants outside this range overflow as step lengths
 MAX_LIPSCHITZ = 1e200
-# convergence: a method without a step length that works cycles
-SAME_OBJECTIVE = (
-    1e-12  # relative difference of objectives within which F counts as equal to its least
-)
-PATIENCE_STEPS = 1000  # iterations without F at its least value, and half of all iterations
+SAME_OBJECTIVE = 1e-12  # relative difference from its least value within which F counts as equal
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,6 +135,9 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         conjugate of the loss is not smooth (logistic, DWD).
     scaled : bool
         On the primal side, precondition: every feature has unit scale.
+    max_stalled : float >= 1
+        Iterations without F at its least value after which the method ends, if they are at least
+        half of all: without a step length that works it cycles. Infinite as printed.
 
     Notes
     -----
@@ -159,6 +158,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     bt_every: int = 1
     floor: float = 1e-4
     scaled: bool = True
+    max_stalled: float = 1000
 
     name: ClassVar[str] = "apg"
     coupled: ClassVar[bool] = True
@@ -173,6 +173,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         require(0 <= self.stability <= 1, "stability must be in [0, 1]", self.stability)
         require(self.patience >= 1, "patience must be >= 1", self.patience)
         require(0 <= self.floor < 0.5, "floor must be in [0, 0.5)", self.floor)
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         if Trait.SMOOTH in problem.traits or lives_on_the_dual(problem):
@@ -224,7 +225,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             lipschitz=trial.lipschitz,
             next_lipschitz=self._decreased(side, state, trial),
         )
-        if n_iter - fresh.lowest_at > max(PATIENCE_STEPS, n_iter // 2):
+        if n_iter - fresh.lowest_at > max(self.max_stalled, n_iter // 2):
             fresh = replace(fresh, finished=True)
         if self._goes_uphill(side, state, trial, n_iter):
             return self._restarted(state, fresh)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -24,6 +24,7 @@ from proxmargin.solvers.hinge.model import (
     spread_of,
 )
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge
+from proxmargin.solvers.multipliers import MultiplierState, worst_of
 from proxmargin.solvers.smoothed_newton import minimised
 from proxmargin.traits import Trait
 
@@ -36,29 +37,21 @@ TALL_SHARPNESS = 1.0  # first value, tall data
 WARM_SHARPNESS = 2.0  # first value, from given coefficients
 SHARPNESS_GROWTH = 2.0  # factor with each update of the multipliers; proximal terms fall by it
 MAX_SHARPNESS = 3e4  # beyond it the rounding of scores dominates the multipliers
-SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed by rounding
 # proximal curvature
-MIN_PROXIMAL = 1e-6  # of the coefficients, relative to the penalty; the first is one
 INTERCEPT_PROXIMAL = 1e-6  # of the intercept, relative to the mean cap
 UNPENALISED_PROXIMAL = 1e-3  # of coefficients without a penalty, absolute
 # inexact solution of the smoothed problems, by their relative residual
 FIRST_RESIDUAL = 0.1
 RESIDUAL_REDUCTION = 0.3  # factor from one problem to the next
-MIN_RESIDUAL = 1e-13  # some 500 ulp
 ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted where rounding ends the search
-NEWTON_STEPS = 60  # on one smoothed problem, at most
 # working set of features
-OUTSIDE_VIOLATION = 0.1  # of l1: above it the same smoothed problem is solved on more features
 MIN_ADDED_FEATURES = 64  # if as many violate optimality
 COPIED_ENTRIES = 1 << 21  # matrix entries of a set that is copied: 16 MB
-# convergence, at the largest sharpness
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
-PATIENCE_STEPS = 4  # without progress: the gap has reached rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Multiplied(State):
-    """The state of the proximal method of multipliers.
+class Multiplied(MultiplierState):
+    """The state of the proximal method of multipliers, with the gap that it computes itself.
 
     Attributes
     ----------
@@ -67,39 +60,15 @@ class Multiplied(State):
         are those of centred features, where they are (`Problem.centred`).
     scores : (n_samples,)
         Of ``at``.
-    members : integers
-        Features of the working set, sorted.
     violations : (n_features,)
         ``(|X'(y a)| - l1)_+`` for the multipliers a.
-    sharpness : float
-        Penalty parameter of the augmented Lagrangian: widths of the smoothing over the caps.
-    sharpest : float
-        Its upper bound, lowered where rounding ended a line search.
-    proximal : float
-        Curvature of the proximal term of the coefficients, relative to the penalty.
-    residual : float
-        Relative residual to which the smoothed problem is solved.
-    solved : bool
-        Whether the last one was.
-    best : float
-        The least relative gap so far, as computed by the solver.
-    idle : int
-        Steps at the largest sharpness since then.
     """
 
     at: Centre
     centre: Centre
     scores: Array
-    members: NDArray[np.intp]
     violations: Array
-    sharpness: float = COLD_SHARPNESS
-    sharpest: float = MAX_SHARPNESS
-    proximal: float = 1.0
     residual: float = FIRST_RESIDUAL
-    solved: bool = False
-    best: float = np.inf
-    idle: int = 0
-    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -117,6 +86,12 @@ class HingeNewton(Solver[Multiplied]):
     method the smoothing is around the multipliers and leaves no bias: s need not go to infinity.
     The multipliers price the features, and a smoothed problem has those of a working set only.
 
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Steps at the largest sharpness without a smaller gap after which it ends: the gap has
+        reached rounding.
+
     Notes
     -----
     Rockafellar (1976), "Augmented Lagrangians and applications of the proximal point algorithm in
@@ -124,10 +99,15 @@ class HingeNewton(Solver[Multiplied]):
     Newton step; a step of the solver solves one smoothed problem.
     """
 
+    max_stalled: int = 4
+
     name: ClassVar[str] = "hinge-newton"
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 3000
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         return hinge_objection(problem, Trait.NET) or _objection_to_bounds(problem)
@@ -149,8 +129,10 @@ class HingeNewton(Solver[Multiplied]):
             sharpest=unit * MAX_SHARPNESS,
             stop=stop,
         )
-        # ask for a certificate at once: a warm start may be optimal already
-        return replace(_priced(problem, first, _pulled(problem, first)), claims=True)
+        priced = self._priced(problem, first, _pulled(problem, first))
+        # a warm start may be optimal already: the gap of given multipliers tells, of others a
+        # certificate
+        return priced if start.dual is not None else priced.but(claims=True)
 
     def step(self, problem: Problem, state: Multiplied) -> Multiplied:
         """Solve the next smoothed problem, or the same one on a larger working set."""
@@ -158,25 +140,16 @@ class HingeNewton(Solver[Multiplied]):
         smoothed = _smoothed(problem, state)
         here = smoothed.at(state.at.coef[state.members], state.at.intercept)
         here, slopes, end = minimised(
-            smoothed, here, state.residual, _limit(state), state.stop.deadline, ACCEPTED_EXCESS
+            smoothed, here, state.residual, state.newton_steps, state.stop.deadline, ACCEPTED_EXCESS
         )
         coef = np.zeros_like(state.at.coef)
         coef[state.members] = here.coef
-        failed = end.stuck and not end.solved
-        sharpness = state.sharpness / SHARPNESS_RETREAT if failed else state.sharpness
-        there = replace(
-            state,
-            n_iter=state.n_iter + max(end.steps, 1),
-            objective_change=np.inf,
+        there = state.after(end, COLD_SHARPNESS * _sharpness_unit(problem)).but(
             at=Centre(coef, here.intercept, here.dual),
             scores=here.scores,
-            sharpness=sharpness,
-            sharpest=sharpness if failed else state.sharpest,
-            solved=end.solved,
-            finished=failed and sharpness < COLD_SHARPNESS * _sharpness_unit(problem),
         )
         every = state.members.size == coef.size
-        return _priced(problem, there, slopes.pulled if every else _pulled(problem, there))
+        return self._priced(problem, there, slopes.pulled if every else _pulled(problem, there))
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
@@ -185,6 +158,23 @@ class HingeNewton(Solver[Multiplied]):
     def dual(self, problem: Problem, state: Multiplied) -> Array:
         signs, _ = signs_and_caps(problem)
         return (-signs * state.at.dual)[:, None]
+
+    def _priced(self, problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
+        """The violations of all features, and the gap of the multipliers (rounding ignored)."""
+        net = problem.net
+        rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
+        fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)
+        violations = np.maximum(np.maximum(rise, fall), 0.0)
+        primal, bound = _value(problem, state), float(state.at.dual @ goals(problem))
+        if problem.penalty.l2 > 0:
+            bound -= float((violations**2 / (2 * net.l2)).sum())
+        elif violations.any():
+            off = violations > 0
+            bound *= float((net.l1[off] / (net.l1[off] + violations[off])).min())
+        bound -= _leant(problem, state)
+        relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
+        judged = state.judged(relative, self.max_stalled)
+        return judged.but(violations=violations, claims=relative <= state.stop.tol)
 
 
 def _objection_to_bounds(problem: Problem) -> str | None:
@@ -202,32 +192,6 @@ def _pulled(problem: Problem, state: Multiplied) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
     signs, _ = signs_and_caps(problem)
     return problem.centred.design.adjoint((signs * state.at.dual)[:, None])[:, 0]
-
-
-def _priced(problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
-    """The violations of all features, and the duality gap of the multipliers (rounding ignored)."""
-    net = problem.net
-    rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
-    fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)
-    violations = np.maximum(np.maximum(rise, fall), 0.0)
-    primal, bound = _value(problem, state), float(state.at.dual @ goals(problem))
-    if problem.penalty.l2 > 0:
-        bound -= float((violations**2 / (2 * net.l2)).sum())
-    elif violations.any():
-        off = violations > 0
-        bound *= float((net.l1[off] / (net.l1[off] + violations[off])).min())
-    bound -= _leant(problem, state)
-    relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
-    better = relative < GAP_REDUCTION * state.best
-    idle = 0 if better or state.sharpness < state.sharpest else state.idle + 1
-    return replace(
-        state,
-        violations=violations,
-        best=min(state.best, relative),
-        idle=idle,
-        finished=state.finished or idle >= PATIENCE_STEPS,
-        claims=relative <= state.stop.tol,
-    )
 
 
 def _value(problem: Problem, state: Multiplied) -> float:
@@ -251,19 +215,13 @@ def _leant(problem: Problem, state: Multiplied) -> float:
 
 def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
     """Recentre where the last problem is solved, and grow the working set."""
-    outside = state.violations.copy()
-    outside[state.members] = 0.0
-    if state.solved and float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * problem.level:
-        state = replace(
-            state,
-            centre=state.at,
-            sharpness=min(SHARPNESS_GROWTH * state.sharpness, state.sharpest),
-            proximal=max(state.proximal / SHARPNESS_GROWTH, MIN_PROXIMAL),
-            residual=max(RESIDUAL_REDUCTION * state.residual, MIN_RESIDUAL),
-        )
+    outside = state.outside(state.violations)
+    if state.is_complete(outside, problem.level):
+        sharper = state.sharpened(SHARPNESS_GROWTH, RESIDUAL_REDUCTION)
+        state = sharper.but(centre=state.at)
     if not problem.level:  # without an l1 norm every feature is active
-        return replace(state, members=np.arange(outside.size))
-    return replace(state, members=_grown(state, outside))
+        return state.but(members=np.arange(outside.size))
+    return state.but(members=_grown(state, outside))
 
 
 def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
@@ -271,10 +229,9 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
     total = outside.size
     if total <= 2 * MIN_ADDED_FEATURES:
         return np.arange(total)
-    size = min(max(MIN_ADDED_FEATURES, 2 * int(np.count_nonzero(state.at.coef))), total)
-    worst = np.argpartition(outside, total - size)[total - size :]
+    size = max(MIN_ADDED_FEATURES, 2 * int(np.count_nonzero(state.at.coef)))
     wanted = np.zeros(total, dtype=bool)
-    wanted[worst[outside[worst] > 0]] = True
+    wanted[worst_of(outside, size)] = True
     wanted[state.members] = True
     return np.flatnonzero(wanted)
 
@@ -319,10 +276,3 @@ def _sharpness_unit(problem: Problem) -> float:
     """
     reach = spread_of(problem)
     return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
-
-
-def _limit(state: Multiplied) -> int:
-    """Newton steps that are left for the next smoothed problem."""
-    if state.stop.max_iter is None:
-        return NEWTON_STEPS
-    return min(NEWTON_STEPS, state.stop.max_iter - state.n_iter)

@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.smo import pair_steps, single_steps
-from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.solver import Solver, State, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
@@ -25,7 +25,6 @@ from proxmargin.solvers.hinge.model import (
 
 __all__ = ["Isvm1", "Isvm2", "Isvm3", "Split"]
 
-MAX_SAMPLES = 6_000  # their Gram matrix is stored: 288 MB
 # inner problem: largest violation of the optimality conditions, in units of the margin
 FIRST_ACCURACY = 1e-3
 FINEST_ACCURACY = 1e-11
@@ -77,6 +76,8 @@ class Isvm2(Solver[Split]):
     rho : float > 0, default 50
         Penalty parameter for the sum of the losses, as in the paper; divided by the total weight
         here, where losses are averaged.
+    max_samples : int >= 1, default 6000
+        Samples that it takes at most: it stores their Gram matrix, of 288 MB for 6000.
 
     Notes
     -----
@@ -87,18 +88,20 @@ class Isvm2(Solver[Split]):
     """
 
     rho: float = 50.0
+    max_samples: int = 6000
 
     name: ClassVar[str] = "isvm2"
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
         require(np.isfinite(self.rho) and self.rho > 0, "rho must be a number > 0", self.rho)
+        at_least_one(self, "max_samples")
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.design.n_samples > MAX_SAMPLES:
+        if problem.design.n_samples > self.max_samples:
             return (
-                f"it stores the Gram matrix of the samples, of which there may be {MAX_SAMPLES} "
-                f"at most, and there are {problem.design.n_samples}"
+                "it stores the Gram matrix of the samples, of which there may be "
+                f"{self.max_samples} at most, and there are {problem.design.n_samples}"
             )
         return hinge_objection(problem)
 

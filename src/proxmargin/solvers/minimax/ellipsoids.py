@@ -65,6 +65,10 @@ def coordinates_of(problem: Problem) -> Coordinates:
     """
     if not forms_covariances(problem):
         return AllFeatures(problem.design)
+    return problem.remembered(_coordinates)
+
+
+def _coordinates(problem: Problem) -> Coordinates:
     design = centred(problem.design, problem.loss.shares)
     if MAX_GRADED_FEATURES >= design.n_features > design.n_samples:
         variances = design.column_squares(problem.loss.shares, np.zeros(design.n_features))

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array, subtract_outer
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
@@ -43,7 +44,6 @@ LINE_SEARCH_STEPS = 100  # at most; bisections exhaust the 53 bits of a step lon
 LINE_SEARCH_TOLERANCE = 1e-6  # of the first slope: an evaluation costs eight scalars
 # convergence, by the duality gap
 GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
-PATIENCE_STEPS = 6  # without progress: the gap has reached rounding
 STALLED_STEPS = 2  # without progress: a class has nearly equal scores, go on in the levels
 # Newton's method in the levels; levels are in units of the mean variance over l2
 REFINEMENTS = 2  # of a linear system, each with a residual from the data
@@ -53,11 +53,10 @@ LEVEL_MOVED = 0.5  # relative change of a level that counts as progress whatever
 LOW_LEVEL = 1e-5  # a level below this that still falls is taken to its limit, zero
 LEVEL_FLOOR = 1e-10  # least level: 1 / level still leaves the Cholesky factor its digits
 LIMIT_NEWTON_STEPS = 3  # for the level of one class where that of the other is zero
-LEVEL_PATIENCE_STEPS = 8  # without progress: more than in w, as the gap can rise on the way
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ProbabilityState(State):
+class ProbabilityState(PricedState):
     """The state of `ProbabilityNewton`.
 
     Attributes
@@ -103,14 +102,26 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     ``kappa n = min over mu of n^2 / (2 mu) + kappa^2 mu / 2``: the objective minimised over w is
     smooth and convex in them down to zero, ``w = (l2 I + sum_o S_o / mu_o)^-1 d``, and the dual
     point of a level that is falling is feasible without a projection.
+
+    Parameters
+    ----------
+    max_stalled, max_stalled_levels : int >= 1
+        Steps in w and in the levels without a smaller gap after which it ends: the gap has reached
+        rounding. In the levels it can rise on the way.
     """
+
+    max_stalled: int = 6
+    max_stalled_levels: int = 8
 
     name: ClassVar[str] = "probability-newton"
     needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
+    prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
-    polishing: ClassVar[int] = 1
     reads_columns: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled", "max_stalled_levels")
 
     def objection(self, problem: Problem) -> str | None:
         fits = isinstance(problem.loss, MinimaxProbability) and is_ridge(problem)
@@ -127,6 +138,8 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             coef=coef,
             scores=design.scores(coef[:, None])[:, 0],
             covariances=np.stack(covariances(loss, design)) if formed else None,
+            tol=CLAIM_FRACTION * stop.tol,
+            unpolished=stop.polish,
         )
 
     def step(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
@@ -141,6 +154,9 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         return self._newton(
             problem, replace(state, coef=multiple * state.coef, scores=multiple * state.scores)
         )
+
+    def observe(self, problem: Problem, state: ProbabilityState, gap: Gap) -> ProbabilityState:
+        return state.observed()
 
     def point(self, problem: Problem, state: ProbabilityState) -> Point:
         return Point(coordinates_of(problem).coef(state.coef)[:, None], np.zeros(1))
@@ -165,16 +181,16 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         # a zero step is a stall too: at equal scores of a class the objective has a kink
         still = idle >= STALLED_STEPS or change == 0.0
         stuck = still and state.covariances is not None and at.kappa > 0
-        return replace(
-            reached,
+        there = reached.but(
             n_iter=state.n_iter + 1,
             levels=_Spread(problem, reached).sizes / at.kappa if stuck else None,
             dual=duals[best],
             gap=min(gaps[best], state.gap),
             idle=idle,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
-            finished=not stuck and (change == 0.0 or idle >= PATIENCE_STEPS),
+            finished=not stuck and (change == 0.0 or idle >= self.max_stalled),
         )
+        return _priced(problem, there, gaps[best])
 
     def _in_levels(
         self, problem: Problem, state: ProbabilityState, levels: Array
@@ -203,15 +219,15 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         moved = np.abs(np.maximum(following, LEVEL_FLOOR * unit) - levels)
         on_the_way = bool((moved > LEVEL_MOVED * levels).any())
         idle = 0 if on_the_way or gap < GAP_REDUCTION * state.gap else state.idle + 1
-        return replace(
-            reached,
+        there = reached.but(
             n_iter=state.n_iter + 1,
             dual=dual,
             levels=following,
             gap=min(gap, state.gap),
             idle=idle,
-            finished=idle >= LEVEL_PATIENCE_STEPS,
+            finished=idle >= self.max_stalled_levels,
         )
+        return _priced(problem, there, gap)
 
     def _at_zero(
         self, problem: Problem, state: ProbabilityState, levels: Array, collapsed: NDArray[np.bool_]
@@ -451,6 +467,13 @@ def _gap(problem: Problem, state: ProbabilityState, dual: Array | None) -> float
     rest = l2 * state.coef + design.adjoint(dual[:, None])[:, 0]
     young = ellipsoid_loss(problem).fenchel_young(state.scores[:, None], dual[:, None])
     return young + float(rest @ rest) / (2.0 * l2)
+
+
+def _priced(problem: Problem, state: ProbabilityState, gap: float) -> ProbabilityState:
+    """With the gap relative to the objective, and a claim if that meets the tolerance."""
+    value = ellipsoid_loss(problem).value(state.scores[:, None])
+    value += 0.5 * problem.penalty.l2 * float(state.coef @ state.coef)
+    return state.but(relative_gap=gap / max(abs(value), problem.negligible)).claimed(final=True)
 
 
 def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:

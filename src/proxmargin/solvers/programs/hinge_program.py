@@ -17,6 +17,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
+from proxmargin.solvers.programs.units import InUnits
 from proxmargin.traits import Trait
 
 __all__ = ["HingeProgram", "hinge_program"]
@@ -215,4 +216,7 @@ def hinge_program(problem: Problem) -> HingeProgram | None:
     rows, gauge = hinge_rows(problem.loss.without_budget), gauge_columns(problem.penalty)
     if rows is None or gauge is None:
         return None
-    return HingeProgram(problem, rows, gauge, level)
+    # a feature with smaller entries has |x_j'q| < strength for every dual point q: it stays at zero
+    least = gauge.strength / float(rows.costs.sum())
+    units = InUnits.of(gauge, problem.design.column_bounds(), least if level is None else 0.0)
+    return HingeProgram(problem, rows, units, level)

@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
@@ -28,12 +28,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["BallNewton", "BallNewtonState"]
 
-# sides: the smaller of the numbers of features and samples
-MAX_SIDE = 5000  # for which a Hessian is formed: 200 MB
-POLISH_SIDE = 400  # up to which a polishing step is cheap beside the fit
+POLISH_SIDE = 400  # features or samples, if fewer, up to which a polishing step is cheap
 FACTORS_PER_STEP = 4.0  # Cholesky factors that the multiplier of a step takes, on average
 # balls of other norms than the Euclidean, where a model takes an interior point method
-MAX_CURVED_FEATURES = 30
 FACTORS_PER_CURVED_STEP = 40.0
 CURVED_TOLERANCE = 1e-14  # complementarity gap of the model, relative to its decrease
 # regularisation of a singular Hessian
@@ -49,7 +46,6 @@ MAX_SECULAR_STEPS = 60
 GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
 OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective that is more than rounding
 ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
-PATIENCE_STEPS = 6  # without progress: gap and objective have reached rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,7 +100,21 @@ class BallNewton(Solver[BallNewtonState]):
 
     For other p models are minimised by an interior point method (`minimised_in_ball`), for few
     features.
+
+    Parameters
+    ----------
+    max_side : int >= 1
+        Features or samples, whichever are fewer, that it takes at most: its Hessian has 200 MB for
+        5000.
+    max_curved_features : int >= 1
+        Features that it takes at most where the norm is not Euclidean.
+    max_stalled : int >= 1
+        Steps without progress after which it ends: gap and objective have reached rounding.
     """
+
+    max_side: int = 5000
+    max_curved_features: int = 30
+    max_stalled: int = 6
 
     name: ClassVar[str] = "ball-newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT | Trait.BALL
@@ -112,19 +122,22 @@ class BallNewton(Solver[BallNewtonState]):
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_side", "max_curved_features", "max_stalled")
+
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)
         if missing:
             return missing
-        if problem.ball.p != 2 and problem.design.n_features > MAX_CURVED_FEATURES:
+        if problem.ball.p != 2 and problem.design.n_features > self.max_curved_features:
             return (
                 f"it needs a ball of the Euclidean norm, p = 2, where there are more than "
-                f"{MAX_CURVED_FEATURES} features, got p = {problem.ball.p:g}"
+                f"{self.max_curved_features} features, got p = {problem.ball.p:g}"
             )
         side = short_side(problem.design)
-        if side > MAX_SIDE:
+        if side > self.max_side:
             return (
-                f"it forms a matrix of {side} by {side}: at most {MAX_SIDE} features or"
+                f"it forms a matrix of {side} by {side}: at most {self.max_side} features or"
                 " samples, whichever are fewer, are taken"
             )
         return None
@@ -178,7 +191,7 @@ class BallNewton(Solver[BallNewtonState]):
         )
         priced = self._priced(problem, reached)
         stuck = change == 0.0 and state.share == 0.0
-        return priced.but(finished=priced.idle >= PATIENCE_STEPS or stuck)
+        return priced.but(finished=priced.idle >= self.max_stalled or stuck)
 
     def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         """The objective and the gap of the state's point."""

@@ -15,6 +15,8 @@ from proxmargin.problem import Problem
 
 __all__ = ["ColumnSet", "readable"]
 
+INT32_MAX = np.iinfo(np.int32).max
+
 
 def readable(problem: Problem) -> bool:
     """Whether columns can be read without making a sparse matrix dense."""
@@ -92,10 +94,10 @@ class ColumnSet:
 
     @property
     def kernel(self) -> Any:
-        """The columns as compiled kernels take them: an array, or compressed columns."""
+        """The columns as compiled kernels take them: lines of an array, or compressed columns."""
         matrix = self.columns
         if isinstance(matrix, np.ndarray):
-            return matrix
+            return matrix.T
         return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
 
     def offset(self, coef: Array) -> float:
@@ -116,6 +118,9 @@ def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
     if compressed is not None:
         copied = sp.csc_array(compressed.matrix, dtype=np.float64, copy=True)
         copied.sum_duplicates()
+        if copied.shape[0] <= INT32_MAX and copied.nnz <= INT32_MAX:  # no further kernels for int64
+            copied.indices = copied.indices.astype(np.int32, copy=False)
+            copied.indptr = copied.indptr.astype(np.int32, copy=False)
         if not stored.is_plain:
             copied.data /= np.repeat(stored.scale, np.diff(copied.indptr))
         return copied, -stored.centre / stored.scale  # the columns are those of the data plus this

@@ -16,7 +16,7 @@ from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, require
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -35,7 +35,6 @@ ENTRIES_PER_CALL = 4_000_000  # matrix entries read, at most: some ten milliseco
 MAX_GRAM_SIDE = 1000  # 8 MB each; or as many as the square root of the entries of the columns
 # convergence, by the largest violation of the optimality conditions
 VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
-PATIENCE_STEPS = 3  # without progress: violations have reached rounding
 # polishing after the tolerance is met
 POLISHED_VIOLATION = 1e-12  # target, of the l1 strength
 POLISHING_STEPS = 4  # at most, on a working set
@@ -113,10 +112,13 @@ class ProximalNewton(Solver[Pursuit]):
         Least number of violating features in the set; by default ``max(64, sqrt(8 p))``.
     forcing : float
         Residual of the restricted problem, relative to the violation of the whole problem.
+    max_stalled : int >= 1
+        Steps without a smaller violation after which it ends: violations have reached rounding.
     """
 
     smallest: int = 0
     forcing: float = 0.1
+    max_stalled: int = 3
 
     name: ClassVar[str] = "newton"
     needs: ClassVar[Trait] = (
@@ -128,6 +130,7 @@ class ProximalNewton(Solver[Pursuit]):
     def __post_init__(self) -> None:
         require(self.smallest >= 0, "smallest must be >= 0", self.smallest)
         require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         if not readable(problem):
@@ -241,7 +244,7 @@ class ProximalNewton(Solver[Pursuit]):
         least = state.least if new == 0 and priced.width == state.width else np.inf
         idle = 0 if priced.violation < VIOLATION_REDUCTION * least else state.idle + 1
         least = min(least, priced.violation)
-        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE_STEPS)
+        return priced.but(least=least, idle=idle, finished=idle >= self.max_stalled)
 
     def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
         return state.observed()
@@ -272,8 +275,6 @@ class ProximalNewton(Solver[Pursuit]):
         wanted = state.coef != 0
         wanted[inside] |= state.violations[inside] > (KEEP_THRESHOLD - 1.0) * l1[inside]
         wanted[worst] = True
-        if np.count_nonzero(wanted) == 1:  # one column is C- and F-contiguous: Numba would compile
-            wanted[np.flatnonzero(wanted)[0] - 1] = True  # another specialisation for it
         return wanted, worst.size
 
     def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -142,17 +143,21 @@ class Narrow(Form):
 class Wide(Form):
     """Few samples: ``w = X'a``, and all that is needed of the data is their Gram matrix."""
 
+    @cached_property
+    def gram(self) -> Array:
+        return self.design.outer_gram()
+
     def inner(self, coef: Array) -> Array:
         if not coef.any():
             return np.zeros(self.design.n_samples)
         scores = self.design.scores(coef[:, None])[:, 0]
-        return inverse_of(self.design.outer_gram())(scores)
+        return inverse_of(self.gram)(scores)
 
     def coef(self, inner: Array) -> Array:
         return self.design.adjoint(inner[:, None])[:, 0]
 
     def products(self, inner: Array) -> Array:
-        return self.design.outer_gram() @ inner
+        return self.gram @ inner
 
     def inner_product(self, left: Array, right: Array, products: Array) -> float:
         return float(left @ products)
@@ -220,7 +225,7 @@ class Wide(Form):
         By CG where a bound on the condition number says that it takes less time: where the ridge
         is strong.
         """
-        whole, root = self.design.outer_gram(), np.sqrt(bend)
+        whole, root = self.gram, np.sqrt(bend)
         inner = whole if curved.all() else whole[np.ix_(curved, curved)]
         most = self.design.remembered(_gram_norm)
         condition = 1.0 + float(bend.max(initial=0.0)) * most / l2
@@ -288,9 +293,8 @@ def _new_form(problem: Problem, deadline: float) -> Form:
     work = gram_work(long, short, raw.density) + factor_work(short)
     if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
         return Large(problem.centred if dense else Centred(raw, np.zeros(features)))
-    few = (
-        samples
-        <= (GRAM_SAMPLES_PER_FEATURE if dense and not _is_weak(problem, raw) else 1.0) * features
+    few = samples <= features or (
+        dense and samples <= GRAM_SAMPLES_PER_FEATURE * features and not _is_weak(problem, raw)
     )
     return (Wide if few else Narrow)(problem.centred)
 

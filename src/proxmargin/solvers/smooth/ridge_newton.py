@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import CLAIM_FRACTION, Solver
+from proxmargin.loop.solver import CLAIM_FRACTION, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.smooth.margin_model import expanded, first_share, line_search, next_share
@@ -25,7 +25,6 @@ RIDGE_GAP = 0.1  # relative gap at which a ridge is left
 # convergence
 GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
 OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective that is more than rounding
-PATIENCE_STEPS = 8  # without progress: gap and objective have reached rounding
 EXACT_GAP = 1e-20  # relative gap that leaves nothing to polish
 
 
@@ -46,13 +45,23 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     least-squares majoriser as curvature, and the share goes to zero.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
+
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Steps without progress after which it ends: gap and objective have reached rounding.
     """
+
+    max_stalled: int = 8
 
     name: ClassVar[str] = "ridge-newton"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 500
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         refusal = None if problem.has_ridge_alone else "it needs a ridge penalty (no l1 part)"
@@ -73,7 +82,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             tol=CLAIM_FRACTION * stop.tol,
             deadline=stop.deadline,
         )
-        return _priced(problem, form, state).but(unpolished=stop.polish, idle=0)
+        return self._priced(problem, form, state).but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         form, l2, at, inner = form_of(problem), state.ridge, state.at, state.inner
@@ -94,7 +103,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             share=share,
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
         )
-        return _priced(problem, form, reached)
+        return self._priced(problem, form, reached)
 
     def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
         return state.observed()
@@ -108,31 +117,32 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         """``-l2 a`` for wide data, where it gives a smaller gap than the gradient of the loss."""
         return form_of(problem).dual(problem, state)
 
-
-def _priced(problem: Problem, form: Form, state: RidgeNewtonState) -> RidgeNewtonState:
-    """The objective and the gap of the state's point, and the next ridge of the homotopy."""
-    at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
-    square = form.inner_product(inner, inner, at.scores - at.intercept)
-    objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
-    passing = ridge > final
-    proved = form.proved(problem, state) if passing else gap
-    least = max(at.value + 0.5 * final * square, problem.negligible)
-    if not passing and gap > state.tol * least:
-        proved = min(gap, form.proved(problem, state))
-    better = passing or gap < GAP_REDUCTION * state.gap
-    better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
-    idle = 0 if better else state.idle + 1
-    still = state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
-    return state.but(
-        ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
-        objective=objective,
-        gap=np.inf if passing else min(gap, state.gap),
-        idle=idle,
-        objective_change=(state.objective - objective) / (1.0 + abs(objective)),
-        finished=idle >= PATIENCE_STEPS or still,
-        exact=proved <= EXACT_GAP * least,
-        relative_gap=proved / least,
-    ).claimed(final=True)  # `proved` is a gap of the problem with the final ridge
+    def _priced(self, problem: Problem, form: Form, state: RidgeNewtonState) -> RidgeNewtonState:
+        """The objective and the gap of the state's point, and the next ridge of the homotopy."""
+        at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
+        square = form.inner_product(inner, inner, at.scores - at.intercept)
+        objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
+        passing = ridge > final
+        proved = form.proved(problem, state) if passing else gap
+        least = max(at.value + 0.5 * final * square, problem.negligible)
+        if not passing and gap > state.tol * least:
+            proved = min(gap, form.proved(problem, state))
+        better = passing or gap < GAP_REDUCTION * state.gap
+        better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
+        idle = 0 if better else state.idle + 1
+        still = (
+            state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
+        )
+        return state.but(
+            ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
+            objective=objective,
+            gap=np.inf if passing else min(gap, state.gap),
+            idle=idle,
+            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+            finished=idle >= self.max_stalled or still,
+            exact=proved <= EXACT_GAP * least,
+            relative_gap=proved / least,
+        ).claimed(final=True)  # `proved` is a gap of the problem with the final ridge
 
 
 def _first_ridge(problem: Problem, design: Design) -> float:

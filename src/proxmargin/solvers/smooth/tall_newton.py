@@ -10,11 +10,12 @@ import numpy as np
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
-from proxmargin.compiled.solvers.proximal_newton import landed, pricing, quadratic_minimum
+from proxmargin.compiled.solvers.proximal_newton import landed, pricing
+from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import standardized
 from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.shifted import Shifted
@@ -24,9 +25,6 @@ from proxmargin.traits import Trait
 
 __all__ = ["TallNewton", "TallState"]
 
-# the shapes of data that the solver takes: beyond them a working set is faster
-MAX_FEATURES = 1000  # an 8 MB Hessian
-MIN_SAMPLES_PER_FEATURE = 20
 # warm start from a subsample
 SUBSAMPLE_FRACTION = 0.02  # of the samples, unless the next is more
 SUBSAMPLE_PER_FEATURE = 10  # samples at least
@@ -45,7 +43,6 @@ LINE_SEARCH_TOLERANCE = 0.3  # of the first slope
 LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
 # convergence, by the largest violation of the optimality conditions
 VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
-PATIENCE_STEPS = 5  # without progress: violations have reached rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +92,20 @@ class TallNewton(Solver[TallState]):
     piecewise quadratic loss changes only by the samples that enter or leave its quadratic zone:
     after a warm start from a subsample they are few, the matrix is updated, and an iteration costs
     two products with the data. The logistic loss needs a new matrix each time, but few iterations.
+
+    Parameters
+    ----------
+    max_features, samples_per_feature : int >= 1
+        Features at most, and samples for each at least, that it takes: for other shapes a working
+        set is faster, and the Hessian of 1000 features has 8 MB.
+    max_stalled : int >= 1
+        Iterations without a smaller violation after which it ends: violations have reached
+        rounding.
     """
+
+    max_features: int = 1000
+    samples_per_feature: int = 20
+    max_stalled: int = 5
 
     name: ClassVar[str] = "tall-newton"
     needs: ClassVar[Trait] = (
@@ -104,12 +114,15 @@ class TallNewton(Solver[TallState]):
     prices: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_features", "samples_per_feature", "max_stalled")
+
     def objection(self, problem: Problem) -> str | None:
         n, p = problem.design.n_samples, problem.design.n_features
-        if p > MAX_FEATURES or n < MIN_SAMPLES_PER_FEATURE * p:
+        if p > self.max_features or n < self.samples_per_feature * p:
             return (
-                f"it needs at most {MAX_FEATURES} features and {MIN_SAMPLES_PER_FEATURE} samples "
-                f"a feature, and there are {n} samples of {p} features"
+                f"it needs at most {self.max_features} features and {self.samples_per_feature} "
+                f"samples a feature, and there are {n} samples of {p} features"
             )
         return super().objection(problem)
 
@@ -174,7 +187,8 @@ class TallNewton(Solver[TallState]):
         priced = self._priced(problem, reached)
         idle = 0 if priced.violation < VIOLATION_REDUCTION * state.least else state.idle + 1
         least = min(state.least, priced.violation)
-        return priced.but(least=least, idle=idle, finished=idle >= PATIENCE_STEPS or change == 0.0)
+        finished = idle >= self.max_stalled or change == 0.0
+        return priced.but(least=least, idle=idle, finished=finished)
 
     def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
         """Tighten the tolerance after a claim that was not confirmed, and recompute the scores."""

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
@@ -42,7 +42,6 @@ LOOSEST_TOL = 1e-2
 TIGHTEST_TOL = 1e-13  # about what certificates can prove in float64
 # convergence, by the difference of upper and lower bound
 INTERVAL_REDUCTION = 0.9  # a smaller difference than this times the least one is progress
-PATIENCE_TURNS = 8  # without progress, after which the solver gives up
 
 
 class Cut(NamedTuple):
@@ -99,14 +98,20 @@ class CuttingPlanes(Solver[Bracket]):
     ----------
     inner : callable
         ``inner(problem, stop, start)`` solves a problem without a budget.
+    max_stalled : int >= 1
+        Inner problems without a smaller difference of the bounds after which it gives up.
     """
 
     inner: Inner
+    max_stalled: int = 8
 
     name: ClassVar[str] = "cutting-planes"
     needs: ClassVar[Trait] = Trait.BUDGET
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)
@@ -141,7 +146,8 @@ class CuttingPlanes(Solver[Bracket]):
             interrupted=solution.status is Status.INTERRUPTED,
         )
         state = replace(state, over=cut) if cut.excess > 0 else replace(state, under=cut)
-        return _weighed(state, loss)
+        state = _weighed(state, loss)
+        return replace(state, finished=state.idle > self.max_stalled)
 
     def point(self, problem: Problem, state: Bracket) -> Point:
         """The convex combination that meets the budget; without one, the nearest to it."""
@@ -227,5 +233,4 @@ def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
         wanted=float(np.clip(wanted, TIGHTEST_TOL, LOOSEST_TOL)),
         idle=idle,
         open=min(still_open, state.open),
-        finished=idle > PATIENCE_TURNS,
     )

@@ -1,0 +1,244 @@
+"""Losses with a box on their dual points and a ridge, few samples: an active-set method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.loop.solver import PricedState
+from proxmargin.loop.stopping import Stop
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.box.box_program import BoxProgram, box_objection, live_samples, program_of
+from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE
+from proxmargin.solvers.in_samples import InSamples
+from proxmargin.solvers.linear_algebra import cholesky
+
+__all__ = ["ActiveSet", "OnFace"]
+
+Sides = NDArray[np.int8]
+
+FULL_EXCHANGES = 3  # in a row without fewer samples on wrong sides, until one at a time changes
+# relative: of coordinates to the box, of margins to the scores
+ROUNDING = 1e-9
+NEAR = 1e-6  # the same, of the margins of a point to start from
+PROXIMAL = 1e-13  # of the inner products, on their diagonal: repeated samples share their weight
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnFace(PricedState):
+    """The state of `ActiveSet`, in units of the program (`BoxProgram`), without its dead samples.
+
+    Attributes
+    ----------
+    sides : (n_samples,) of `AT_ZERO`, `FREE`, `AT_CAP`
+        The face of the box that the next step tries.
+    signed : (n_samples,)
+        The dual point v: ``w = X'v / l2``.
+    free : (n_free,)
+        Intercept and threshold, where there are any.
+    wrong : int
+        The fewest samples on wrong sides of a face so far.
+    idle : int
+        Faces since then.
+    """
+
+    sides: Sides
+    signed: Array
+    free: Array
+    wrong: int = np.iinfo(np.int64).max
+    idle: int = 0
+
+
+class _At(NamedTuple):
+    """The solution on a face."""
+
+    signed: Array
+    free: Array
+    scores: Array
+
+
+@dataclass(frozen=True)
+class ActiveSet(InSamples[OnFace]):
+    """The primal-dual active-set method, in inner products K of the samples.
+
+    Margins are known to be at their goal where dual coordinates are strictly inside of the box, so
+    that on a face the optimality conditions are linear,
+
+        ``K v / l2 + F f + bends v = y goal`` (samples inside),  ``F'v = pull + ridge f``,
+
+    with columns F of the intercept and, for the tail mean, of the threshold. Samples whose
+    coordinate leaves the box go to that side, and those whose margin is on the wrong side of the
+    goal become free. It is a semismooth Newton method (Hintermueller, Ito, Kunisch 2002) and ends
+    at the exact solution after a few faces, or, which has no guarantee, not at all.
+    """
+
+    name: ClassVar[str] = "active-set"
+    max_iter: ClassVar[int] = 40  # faces
+
+    def objection(self, problem: Problem) -> str | None:
+        return box_objection(problem) or super().objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> OnFace:
+        program = program_of(problem)
+        return OnFace(
+            sides=_first_sides(problem, program, start),
+            signed=np.zeros_like(program.signs),
+            free=np.zeros_like(program.pull),
+            tol=stop.tol,
+        )
+
+    def onward(self, problem: Problem, state: OnFace) -> OnFace:
+        most = np.iinfo(np.int64).max
+        return state.but(n_iter=0, wrong=most, idle=0, claims=False, exact=False, finished=False)
+
+    def step(self, problem: Problem, state: OnFace) -> OnFace:
+        program = program_of(problem)
+        at = _on(program, state.sides)
+        if at is None or not np.isfinite(at.scores).all():
+            return state.but(n_iter=state.n_iter + 1, finished=True)
+        sides = _following(program, state.sides, at)
+        wrong = np.flatnonzero(sides != state.sides)
+        ended = wrong.size == 0
+        idle = 0 if wrong.size < state.wrong else state.idle + 1
+        if idle > FULL_EXCHANGES:
+            sides[wrong[:-1]] = state.sides[wrong[:-1]]
+        return state.but(
+            n_iter=state.n_iter + 1,
+            wrong=min(wrong.size, state.wrong),
+            idle=idle,
+            sides=sides,
+            signed=at.signed,
+            free=at.free,
+            relative_gap=0.0 if ended else np.inf,
+            exact=ended,
+            finished=ended,
+        ).claimed(final=True)
+
+    def weights_of(self, problem: Problem, state: OnFace) -> Array:
+        program = program_of(problem)
+        inner = np.zeros(problem.design.n_samples)
+        inner[live_samples(problem)] = program.coef_unit / program.l2 * state.signed
+        return inner
+
+    def point(self, problem: Problem, state: OnFace) -> Point:
+        program, data = program_of(problem), problem.centred
+        coef = data.design.adjoint(self.weights_of(problem, state)[:, None])
+        intercept = np.zeros(1)
+        if problem.fits_intercept:
+            intercept[0] = program.coef_unit * state.free[0]
+        return data.point(coef, intercept)
+
+    def dual(self, problem: Problem, state: OnFace) -> Array:
+        program = program_of(problem)
+        return program.dual_point(problem, program.signs * state.signed)
+
+
+def _first_sides(problem: Problem, program: BoxProgram, start: Point) -> Sides:
+    """Those of a solution that is known, or of a ridge so strong that no margin exceeds its goal.
+
+    Where the margins of a point tell the side of a sample, and there is no threshold to be found,
+    a warm start is taken from them.
+    """
+    live, tail = live_samples(problem), bool(problem.fits_intercept < program.pull.size)
+    if start.dual is not None:
+        return _sides_of(program, -program.signs * start.dual[live, 0] / program.dual_unit)
+    if start.coef.any() and not tail:
+        scores = problem.design.scores(start.coef)[live, 0] + start.intercept[0]
+        return _sides_at(program, program.signs * scores / program.coef_unit)
+    sides = np.full(program.caps.size, AT_CAP, np.int8)
+    if tail or not np.isfinite(program.caps).all():
+        sides[:] = FREE
+    elif problem.fits_intercept:  # the heavier class has room
+        surplus = float(program.signs @ program.caps)
+        sides[program.signs * surplus > ROUNDING * program.caps.sum()] = FREE
+    return sides
+
+
+def _sides_of(program: BoxProgram, a: Array) -> Sides:
+    """Of dual coordinates."""
+    room = ROUNDING * _units(program, a)
+    sides = np.full(a.size, FREE, np.int8)
+    sides[a <= room] = AT_ZERO
+    sides[a >= program.caps - room] = AT_CAP
+    return sides
+
+
+def _sides_at(program: BoxProgram, margins: Array) -> Sides:
+    """Of margins."""
+    missing = program.goal - margins
+    room = NEAR * (np.abs(program.goal) + float(np.abs(margins).max()))
+    sides = np.full(margins.size, FREE, np.int8)
+    sides[missing < -room] = AT_ZERO
+    if np.isfinite(program.caps).all():
+        sides[missing - program.bends * program.caps > room] = AT_CAP
+    return sides
+
+
+def _on(program: BoxProgram, sides: Sides) -> _At | None:
+    """The solution on a face; None without one."""
+    kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
+    full, inside = sides == AT_CAP, np.flatnonzero(sides == FREE)
+    signed = np.zeros_like(program.signs)
+    signed[full] = program.signs[full] * program.caps[full]
+    if not inside.size:
+        return _on_a_corner(program, sides, signed)
+    level = float(np.trace(kernel)) / len(kernel)
+    right = l2 * program.signs * program.goal - kernel @ signed
+    part = borders[inside]
+    # F'v is known where f has no ridge: this changes f alone, and makes K definite
+    lift = np.where(program.ridge == 0, level, 0.0)
+    matrix = kernel[np.ix_(inside, inside)] + (part * lift) @ part.T
+    matrix.flat[:: inside.size + 1] += l2 * program.bends[inside] + PROXIMAL * level
+    factor = cholesky(matrix, overwrite=True)
+    if factor is None:
+        return None
+    both = factor.solve(np.column_stack([right[inside], part]))
+    alone, across = both[:, 0], both[:, 1:]
+    corner = part.T @ across + np.diag(program.ridge / l2)
+    known = part.T @ alone + borders.T @ signed - program.pull
+    if known.size == 1:
+        free = known / corner[0]
+    else:  # samples of one class do not tell a threshold from an intercept
+        free = np.asarray(np.linalg.lstsq(corner, known, rcond=None)[0])
+    signed[inside] = alone - across @ free
+    free = (free + lift * (part.T @ signed[inside])) / l2
+    return _At(signed, free, kernel @ signed / l2 + borders @ free)
+
+
+def _on_a_corner(program: BoxProgram, sides: Sides, signed: Array) -> _At | None:
+    """No coordinate is free: any intercept does that keeps all margins on their sides."""
+    bare = program.design.outer_gram() @ signed / program.l2
+    if not program.pull.size:
+        return _At(signed, np.zeros(0), bare)
+    if program.pull.size > 1 or program.ridge[0] > 0:
+        return None
+    if abs(float(signed.sum())) > ROUNDING * float(np.abs(signed).sum()):
+        return None
+    edge, upper = program.signs * program.goal - bare, sides * program.signs > 0
+    low, high = edge[~upper].max(initial=-np.inf), edge[upper].min(initial=np.inf)
+    ends = [end for end in (low, high) if np.isfinite(end)]
+    shift = float(np.mean(ends))
+    return _At(signed, np.array([shift]), bare + shift)
+
+
+def _following(program: BoxProgram, sides: Sides, at: _At) -> Sides:
+    """The sides that a solution on a face asks for."""
+    a, inside = program.signs * at.signed, sides == FREE
+    missing = program.goal - program.signs * at.scores - program.bends * a
+    wrong = ROUNDING * (np.abs(program.goal) + float(np.abs(at.scores).max()))
+    room = ROUNDING * _units(program, a)
+    following = sides.copy()
+    following[inside & (a < -room)] = AT_ZERO
+    following[inside & (a > program.caps + room)] = AT_CAP
+    following[(sides == AT_ZERO) & (missing > wrong)] = FREE
+    following[(sides == AT_CAP) & (missing < -wrong)] = FREE
+    return following
+
+
+def _units(program: BoxProgram, a: Array) -> Array:
+    """Of the coordinates: the caps, or the largest of them where there are none."""
+    return np.where(np.isfinite(program.caps), program.caps, float(np.abs(a).max(initial=0.0)))

@@ -1,0 +1,148 @@
+"""Smooth losses that are strictly convex and a ridge, few samples: Newton's method on the dual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState
+from proxmargin.loop.stopping import Stop
+from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.in_samples import InSamples
+from proxmargin.solvers.linear_algebra import cholesky, inverse_of
+from proxmargin.solvers.smooth.margin_model import Expansion, expanded, line_search
+from proxmargin.traits import Trait
+
+__all__ = ["DualNewton", "WeightsOfSamples"]
+
+FLAT_CURVATURE = 1e-30  # of the largest curvature: below, a sample counts as linear
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightsOfSamples(PricedState):
+    """The state of `DualNewton`.
+
+    Attributes
+    ----------
+    weights : (n_samples,)
+        The a of ``w = X'a``, for centred samples where the intercept is free.
+    at : Expansion
+        The loss there.
+    """
+
+    weights: Array
+    at: Expansion
+
+
+@dataclass(frozen=True)
+class DualNewton(InSamples[WeightsOfSamples]):
+    """Newton's method in inner products K of the samples.
+
+    With the signed dual point ``v = l2 a``, the gradient q of the loss in the scores and its
+    curvatures D, a step d of v and one m of the intercept solve
+
+        ``d + D (K d / l2 + m) = -(q + v)``,  ``sum(v + d) = l2_b (b + m)``,
+
+    scaled symmetrically by the roots of D. ``(q + v)' K (q + v) / (2 l2)`` is a duality gap. It is
+    `RidgeNewton` for wide data without what that has for kinks and weak ridges: on a path it starts
+    close to the solution.
+    """
+
+    name: ClassVar[str] = "dual-newton"
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
+    max_iter: ClassVar[int] = 60
+
+    def objection(self, problem: Problem) -> str | None:
+        refusal = super().objection(problem)
+        if refusal is None and not problem.margins.phi.is_strictly_convex:
+            refusal = "it needs a loss that is curved everywhere"
+        return refusal
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> WeightsOfSamples:
+        design, kernel = problem.centred.design, _kernel(problem)
+        weights, bare = np.zeros(design.n_samples), np.zeros(design.n_samples)
+        if start.dual is not None:
+            weights = -start.dual[:, 0] / problem.penalty.l2
+            bare = kernel @ weights
+        elif start.coef.any():
+            bare = design.scores(start.coef)[:, 0]
+            weights = inverse_of(kernel)(bare)
+        intercept = float(problem.centred.intercept(start)[0])
+        at = expanded(problem, bare + intercept, intercept, 0.0)
+        state = WeightsOfSamples(weights=weights, at=at, tol=CLAIM_FRACTION * stop.tol)
+        return _priced(problem, state.but(unpolished=stop.polish))
+
+    def onward(self, problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
+        return _priced(problem, state.but(n_iter=0, unpolished=True))
+
+    def step(self, problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
+        l2, at, weights = problem.penalty.l2, state.at, state.weights
+        step, move = _step(problem, state)
+        moved = _kernel(problem) @ step
+        slope, bend = l2 * float(weights @ moved), l2 * float(step @ moved)
+        moved += move
+        length = line_search(problem, at, moved, move, slope, bend)
+        if not length > 0:
+            return state.but(n_iter=state.n_iter + 1, finished=True)
+        scores, intercept = at.scores + length * moved, at.intercept + length * move
+        there = expanded(problem, scores, intercept, 0.0)
+        size, change = float(np.linalg.norm(weights)), length * float(np.linalg.norm(step))
+        reached = state.but(
+            n_iter=state.n_iter + 1,
+            weights=weights + length * step,
+            at=there,
+            point_change=change / size if size > 0 else np.inf,
+            objective_change=(at.value - there.value) / (1.0 + abs(there.value)),
+        )
+        return _priced(problem, reached)
+
+    def observe(self, problem: Problem, state: WeightsOfSamples, gap: Gap) -> WeightsOfSamples:
+        return state.observed()
+
+    def weights_of(self, problem: Problem, state: WeightsOfSamples) -> Array:
+        return state.weights
+
+    def point(self, problem: Problem, state: WeightsOfSamples) -> Point:
+        data = problem.centred
+        coef = data.design.adjoint(state.weights[:, None])
+        return data.point(coef, np.array([state.at.intercept]))
+
+    def dual(self, problem: Problem, state: WeightsOfSamples) -> Array:
+        return -problem.penalty.l2 * state.weights[:, None]
+
+
+def _kernel(problem: Problem) -> Array:
+    return problem.centred.design.outer_gram()
+
+
+def _priced(problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
+    """With the gap of the state's point, and a claim if that meets the tolerance."""
+    l2, at, weights = problem.penalty.l2, state.at, state.weights
+    rest = at.dual + l2 * weights
+    gap = 0.5 * float(rest @ (_kernel(problem) @ rest)) / l2
+    value = at.value + 0.5 * l2 * float(weights @ (at.scores - at.intercept))
+    return state.but(relative_gap=gap / max(value, problem.negligible)).claimed(final=True)
+
+
+def _step(problem: Problem, state: WeightsOfSamples) -> tuple[Array, float]:
+    """Newton's step of the weights and of the intercept."""
+    l2, at = problem.penalty.l2, state.at
+    rest = at.dual + l2 * state.weights
+    root = np.sqrt(np.maximum(at.bend, FLAT_CURVATURE * at.bend.max()))
+    matrix = _kernel(problem) * root
+    matrix *= root[:, None]
+    matrix.flat[:: root.size + 1] += l2
+    factor = cholesky(matrix, overwrite=True)
+    if factor is None:
+        return -rest / l2, 0.0
+    by_score, by_shift = root * factor.solve(np.column_stack([-rest / root, root])).T
+    if not problem.fits_intercept:
+        return by_score, 0.0
+    own = problem.intercept.l2 / l2
+    surplus = float(by_score.sum() + state.weights.sum()) - own * at.intercept
+    move = surplus / (float(by_shift.sum()) + own)
+    return by_score - move * by_shift, move

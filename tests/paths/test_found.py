@@ -1,0 +1,77 @@
+"""What paths found: certificates that are made when they are read."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from proxmargin import HuberizedSVC, Path, SparseLogisticRegression, margin_path
+from proxmargin.paths.found import Certificates
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def path(request: pytest.FixtureRequest) -> Path:
+    """Of one problem, which the engine solves, and of one a class."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 50))
+    y = np.arange(30) % request.param
+    X[:, 0] += y
+    return margin_path(SparseLogisticRegression(l1_ratio=0.9), X, y, n_alphas=5, eps=0.1)
+
+
+def test_certificates_are_a_sequence(path: Path) -> None:
+    every = path.certificates
+    assert isinstance(every, Certificates)
+    assert len(every) == 5
+    assert list(every) == [every[k] for k in range(5)]
+    assert every[-1] == every[4]
+    assert list(every[1:3]) == [every[1], every[2]]
+    with pytest.raises(IndexError):
+        every[5]
+
+
+def test_a_certificate_is_made_once(path: Path) -> None:
+    assert path.certificates[2] is path.certificates[2]
+    assert path.model(2).certificate_ is path.certificates[2]
+
+
+def test_copies_have_the_certificates(path: Path) -> None:
+    for other in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path)):
+        assert list(other.certificates) == list(path.certificates)
+        back = other.picked(np.arange(len(path))[::-1])
+        assert list(back.certificates) == list(path.certificates)[::-1]
+
+
+def test_strengths_in_another_order_are_the_same_models() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((30, 6))
+    y = np.where(X[:, 0] + rng.standard_normal(30) > 0, 1, -1)
+    alphas = np.array([0.01, 0.1, 0.03])
+    mixed = margin_path(HuberizedSVC(), X, y, alphas=alphas)
+    falling = margin_path(HuberizedSVC(), X, y, alphas=np.sort(alphas)[::-1])
+    np.testing.assert_array_equal(mixed.strengths, alphas)
+    np.testing.assert_array_equal(mixed.coefs, falling.coefs[[2, 0, 1]])
+    assert [one.primal for one in mixed.certificates] == [
+        falling.certificates[k].primal for k in (2, 0, 1)
+    ]
+
+
+def test_those_that_fell_short_are_told() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((30, 6))
+    y = np.where(X[:, 0] + rng.standard_normal(30) > 0, 1, -1)
+    with pytest.warns(match="2 of 3 fits"):
+        path = margin_path(HuberizedSVC(max_iter=0), X, y, n_alphas=3, eps=0.1)
+    assert isinstance(path.certificates, Certificates)
+    assert [one.converged for one in path.certificates] == [True, False, False]
+    assert path.certificates.unmet == path.certificates[1:]
+
+
+def test_certificates_compare_and_print_as_what_they_are(path: Path) -> None:
+    back = pickle.loads(pickle.dumps(path))
+    assert path.certificates == back.certificates
+    assert path.certificates != list(path.certificates)[1:]
+    assert repr(path.certificates) == "<5 certificates, 0 with a tolerance that was not met>"

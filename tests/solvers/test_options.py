@@ -1,0 +1,62 @@
+"""Limits at which solvers give up or refuse a problem are theirs to be set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from inspect import signature
+
+import numpy as np
+import pytest
+
+from proxmargin.designs import as_design
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import Stop
+from proxmargin.losses import HuberizedHinge, MarginSum
+from proxmargin.penalties import ElasticNet, Ridge
+from proxmargin.problem import Problem
+from proxmargin.solvers.first_order.accelerated import FastProximalGradient
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.smooth.tall_newton import TallNewton
+
+LIMITS = [
+    (name, option)
+    for name, make in SOLVERS.items()
+    for option in signature(make).parameters
+    if option.startswith("max_") or option == "samples_per_feature"
+]
+
+
+@pytest.fixture
+def problem(rng) -> Problem:
+    X = rng.standard_normal((60, 4))
+    y = np.where(X[:, 0] + rng.standard_normal(60) > 0, 1.0, -1.0)
+    loss = MarginSum(HuberizedHinge(0.5), y[:, None], np.full((60, 1), 1 / 60))
+    return Problem(loss, ElasticNet(0.01, 0.01), as_design(X), Ridge(0.0))
+
+
+@pytest.mark.parametrize(("name", "option"), LIMITS)
+def test_a_limit_below_one_is_refused_by_name(name, option) -> None:
+    SOLVERS[name](**{option: 1})
+    with pytest.raises(ValueError, match=f"solver_options: {option} must be >= 1, got 0"):
+        SOLVERS[name](**{option: 0})
+
+
+@pytest.mark.parametrize("value", ["a", None, [1], True])
+def test_a_limit_that_is_no_number_is_refused_by_name(value) -> None:
+    with pytest.raises(ValueError, match="solver_options: max_samples must be >= 1"):
+        SOLVERS["active-set"](max_samples=value)
+
+
+@pytest.mark.parametrize(("limit", "ends"), [(5, True), (1000, False), (np.inf, False)])
+def test_accelerated_steps_end_without_a_new_least_objective(limit, ends, problem) -> None:
+    solver = FastProximalGradient(max_stalled=limit)
+    state = solver.init(problem, problem.null_point(), Stop())
+    old = replace(state, n_iter=30, lowest=-1.0, lowest_at=1)
+    assert solver.step(problem, old).finished is ends
+
+
+def test_a_larger_limit_lets_a_solver_take_what_it_refuses(problem) -> None:
+    assert "at most 1000 features and 20 samples a feature" in str(TallNewton().objection(problem))
+    willing = TallNewton(samples_per_feature=15)
+    assert willing.objection(problem) is None
+    assert minimize(problem, willing, stop=Stop(tol=1e-9)).certificate.converged
