@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["canonical", "crowded_centre", "entries_of_columns", "full_columns", "shifted"]
+__all__ = [
+    "canonical",
+    "crowded_centre",
+    "entries_of_columns",
+    "full_columns",
+    "narrow_indices",
+    "shifted",
+]
 
 Array = NDArray[np.float64]
 
@@ -16,6 +23,7 @@ Array = NDArray[np.float64]
 CROWDED = 0.9
 # samples behind the centre of a column: any point amid its entries will do
 CENTRE_ROWS = 256
+INT32_MAX = np.iinfo(np.int32).max
 # entries of a common point written out at a time: a megabyte
 BLOCK = 1 << 17
 
@@ -31,6 +39,12 @@ def canonical(matrix: Any) -> Any:
     tidy = matrix.copy()
     tidy.sum_duplicates()
     return tidy
+
+
+def narrow_indices(matrix: Any) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """``indices`` and ``indptr``, in 32 bits where they fit: 64 would compile all kernels anew."""
+    index = np.int32 if max(matrix.nnz, *matrix.shape) <= INT32_MAX else np.int64
+    return matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False)
 
 
 def entries_of_columns(matrix: Any) -> NDArray[np.intp]:

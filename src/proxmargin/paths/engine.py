@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import get_index_dtype
 
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.gap import lower_bound
@@ -27,6 +26,7 @@ from proxmargin.compiled.paths.stores import Dense, Shelf, Slots
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
+from proxmargin.designs.compressed import narrow_indices
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
 from proxmargin.problem import Point, Problem
@@ -387,7 +387,5 @@ def _by_columns(design: Design) -> Compressed:
     if not isinstance(design, SparseDesign):
         raise TypeError(f"{design!r} is not compressed")
     matrix = design.matrix.tocsc()
-    # 64-bit indices that are not needed would compile all kernels once more
-    index = get_index_dtype(maxval=max(matrix.nnz, *matrix.shape))
-    indices, indptr = (each.astype(index, copy=False) for each in (matrix.indices, matrix.indptr))
-    return Compressed(matrix.shape[0], matrix.data.astype(np.float64, copy=False), indices, indptr)
+    entries = matrix.data.astype(np.float64, copy=False)
+    return Compressed(matrix.shape[0], entries, *narrow_indices(matrix))

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.columns import Compressed, scale_lines
 from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design
+from proxmargin.designs.compressed import narrow_indices
 from proxmargin.problem import Problem
 
 __all__ = ["ColumnSet", "readable"]
-
-INT32_MAX = np.iinfo(np.int32).max
 
 
 def readable(problem: Problem) -> bool:
@@ -118,9 +117,7 @@ def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
     if compressed is not None:
         copied = sp.csc_array(compressed.matrix, dtype=np.float64, copy=True)
         copied.sum_duplicates()
-        if copied.shape[0] <= INT32_MAX and copied.nnz <= INT32_MAX:  # no further kernels for int64
-            copied.indices = copied.indices.astype(np.int32, copy=False)
-            copied.indptr = copied.indptr.astype(np.int32, copy=False)
+        copied.indices, copied.indptr = narrow_indices(copied)
         if not stored.is_plain:
             copied.data /= np.repeat(stored.scale, np.diff(copied.indptr))
         return copied, -stored.centre / stored.scale  # the columns are those of the data plus this
