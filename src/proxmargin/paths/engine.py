@@ -72,7 +72,7 @@ class Engine:
     @staticmethod
     def takes(problem: Problem) -> bool:
         """Whether all strengths like this one can be solved here."""
-        if NEEDED not in problem.traits or problem.largest_offset > 0:
+        if NEEDED not in problem.traits or problem.loss.largest_offset > 0:
             return False
         if not np.all(problem.net.l1 > 0):
             return False  # what nothing shrinks is no part of these certificates
