@@ -98,8 +98,8 @@ class SparseDesign(Design):
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(weights), out)
         if centre.any():
-            self.ledger.charge(self.share)
-            half = rows.T @ weights - 0.5 * weights.sum() * centre
+            pulled = SparseDesign(rows, self.ledger, self.share).adjoint(weights[:, None])[:, 0]
+            half = pulled - 0.5 * weights.sum() * centre
             subtract_outer(out, centre, half)
             subtract_outer(out, half, centre)
         return out

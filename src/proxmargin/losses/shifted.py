@@ -43,7 +43,7 @@ class Shifted(Wrapped):
         return self.shift
 
     @cached_property
-    def largest_offset(self) -> float:  # type: ignore[override]
+    def largest_offset(self) -> float:
         return float(np.max(np.abs(self.shift), initial=0.0))
 
     @property

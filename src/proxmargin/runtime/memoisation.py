@@ -33,7 +33,7 @@ class Remembers:
             Arguments of the computation that are not part of the key.
         """
         if not given and (known := self._memory.get((make,))):  # most calls, and the quickest
-            return known[1]  # type: ignore[no-any-return]
+            return known[1]
         arrays = [each for each in given if isinstance(each, np.ndarray)]
         key = (make, *(each for each in given if not isinstance(each, np.ndarray)))
         known = self._memory.get(key)

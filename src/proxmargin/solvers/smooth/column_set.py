@@ -117,7 +117,8 @@ def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
     base, centre, scale = design.stored
     plain = base is design
     if base.compressed is not None:
-        copied = sp.csc_array(base.columns(members).matrix, dtype=np.float64, copy=True)
+        matrix: Any = base.columns(members).matrix  # type: ignore[attr-defined]
+        copied: Any = sp.csc_array(matrix, dtype=np.float64, copy=True)
         copied.sum_duplicates()
         copied.indices, copied.indptr = narrow_indices(copied)
         if plain:
