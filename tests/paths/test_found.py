@@ -75,3 +75,15 @@ def test_certificates_compare_and_print_as_what_they_are(path: Path) -> None:
     assert path.certificates == back.certificates
     assert path.certificates != list(path.certificates)[1:]
     assert repr(path.certificates) == "<5 certificates, 0 with a tolerance that was not met>"
+
+
+def test_parts_of_what_was_found_are_the_same_models(path: Path) -> None:
+    for found in path.certificates._parts[0]:  # type: ignore[attr-defined]
+        assert found.count > 1
+        rest = found.part(1, found.count)
+        assert rest.count == found.count - 1
+        for k in range(rest.count):
+            np.testing.assert_array_equal(rest.point(k, 50).coef, found.point(k + 1, 50).coef)
+            assert rest.certify(k) == found.certify(k + 1)
+        assert found.part(0, found.count) is found
+        np.testing.assert_array_equal(rest.point(-1, 50).coef, found.point(-1, 50).coef)
