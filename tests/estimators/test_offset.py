@@ -405,11 +405,13 @@ def test_an_optimum_of_zero_is_proved(model: Any, beyond: float, rng: np.random.
     X, y = rng.standard_normal((40, 5)), np.where(np.arange(40) % 2, 1, -1)
     fitted = clone(model).fit(X, y, offset=beyond * y)
     certificate = fitted.certificate_
-    assert certificate.converged and certificate.primal == certificate.gap == 0.0
+    assert certificate.converged
+    assert certificate.primal == certificate.gap == 0.0
     assert np.array_equal(fitted.predict(X, beyond * y), y)
 
 
 def test_an_optimum_that_is_almost_zero_is_not_taken_for_it(rng: np.random.Generator) -> None:
     X, y = rng.standard_normal((40, 5)), np.where(np.arange(40) % 2, 1, -1)
     certificate = SVC(fit_intercept=False).fit(X, y, offset=(1 - 1e-9) * y).certificate_
-    assert certificate.converged and certificate.dual > 0
+    assert certificate.converged
+    assert certificate.dual > 0
