@@ -119,8 +119,9 @@ class MarginSum(Loss):
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """Smooth losses with a compiled form as in `Loss`; of others the larger end of what the
-        terms, which are convex, can be: at a kink the whole slope counts."""
-        if self.phi.scalars is not None:
+        terms, which are convex, can be: at a kink the whole slope counts. So too with a dual point
+        of zero, which proves that a loss of zero is optimal: it has no curvature around that."""
+        if self.phi.scalars is not None and dual.any():
             return super().growth(scores, gradient, dual, error)
         t, a = self.signs * scores, self._coordinates(dual)
         low, high = self.phi.fenchel_young(t - error, a), self.phi.fenchel_young(t + error, a)
