@@ -16,7 +16,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.problem import Point
 from proxmargin.rows import live_rows
 
-__all__ = ["Certificates", "Found", "published"]
+__all__ = ["Certificates", "Found", "published", "weights_of_samples"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -37,6 +37,8 @@ class Found(NamedTuple):
         Makes the certificate: of the hundreds that a path has few are read.
     is_met : bool
         Whether what was asked for was reached, or nothing can be.
+    weights : (n_samples,), optional
+        Of the samples in the coefficients, where the model publishes them.
     """
 
     features: Index
@@ -45,13 +47,14 @@ class Found(NamedTuple):
     primal: float
     certify: Callable[[], Certificate]
     is_met: bool
+    weights: Array | None = None
 
     @property
     def certificate(self) -> Certificate:
         return self.certify()
 
     @classmethod
-    def of(cls, solution: Solution) -> Found:
+    def of(cls, solution: Solution, weights: Array | None = None) -> Found:
         coef, intercept = solution.point.coef, solution.point.intercept
         features = live_rows(coef)
         certificate = solution.certificate
@@ -62,6 +65,7 @@ class Found(NamedTuple):
             solution.gap.primal,
             lambda: certificate,
             certificate.converged or solution.status is Status.SETTLED,
+            weights,
         )
 
     def point(self, n_features: int) -> Point:
@@ -142,11 +146,26 @@ def published(
     else:
         points = [Point(coef, found.intercept) for coef, found in zip(dense, each, strict=True)]
     coef, intercepts = template._published(assembly, points, used)
-    rows, places = np.nonzero(coef)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(coef)))])
-    parts = coef[rows, places], used[places], starts
-    stacked = sparse.csr_array(parts, shape=(len(coef), n_features))
-    return stacked, intercepts.reshape(len(models), -1)
+    return _compressed(coef, used, n_features), intercepts.reshape(len(models), -1)
+
+
+def weights_of_samples(
+    assembly: Assembly, models: Sequence[Sequence[Found]]
+) -> sparse.csr_array | None:
+    """The weights of the given samples in all models, (n_models * n_rows, n_samples).
+
+    None of models that publish none.
+    """
+    each = [found.weights for model in models for found in model if found.weights is not None]
+    return _compressed(np.array(each), assembly.numbers, assembly.numbers[-1] + 1) if each else None
+
+
+def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
+    """What is not zero of the values in these columns."""
+    rows, places = np.nonzero(values)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(values)))])
+    parts = values[rows, places], columns[places], starts
+    return sparse.csr_array(parts, shape=(len(values), width))
 
 
 def _side_by_side(each: Sequence[Found], n_features: int) -> tuple[Index, Array]:
