@@ -358,7 +358,7 @@ class TestProgress:
     def test_it_goes_to_standard_error_with_the_last_result(self, capfd, monkeypatch):
         monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.01)
         with Progress("work", 2) as progress:
-            progress.advance("first")
+            progress.advance(latest="first")
             threading.Event().wait(0.1)
         out, err = capfd.readouterr()
         assert out == ""

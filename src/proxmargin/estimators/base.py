@@ -430,8 +430,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return assembly.published(points, features)
 
     def _weights_of_samples(self, problem: Problem, solution: Solution) -> Array | None:
-        """The weights of the samples in the coefficients, (n_samples,), of models that publish them;
-        without a product with the data."""
+        """Of the samples in the coefficients, (n_samples,), without a product with the data; None
+        of models that publish none."""
         return None
 
     def _note_run(self, solutions: list[Solution]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +46,14 @@ class MarginSum(Loss):
 
     @cached_property
     def traits(self) -> Trait:  # type: ignore[override]
-        smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
-        outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
-        dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
-        compiled = Trait.NONE if self.phi.scalars is None else Trait.COMPILED
-        lines = Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
-        hinge = Trait.HINGE if self.phi.is_hinge else Trait.NONE
-        prox = lines if self.phi.has_quadratic_conjugate else Trait.NONE
-        return smooth | compiled | outputs | dual | prox | hinge | Trait.MARGINS | Trait.OUTPUTWISE
+        phi = self.phi
+        return _traits(
+            single=self.n_outputs == 1,
+            smooth=bool(np.isfinite(phi.smoothness)),
+            compiled=phi.scalars is not None,
+            hinge=phi.is_hinge,
+            lines=phi.has_quadratic_conjugate,
+        )
 
     @cached_property
     def box(self) -> Box | None:
@@ -231,3 +231,27 @@ class MarginSum(Loss):
         t = self.signs * (scores + shift)
         slope = -(self.weights * self.signs * self.phi.descent(t)).sum(axis=0)
         return slope, (self.weights * self.phi.curvature(t)).sum(axis=0)
+
+
+@cache
+def _traits(*, single: bool, smooth: bool, compiled: bool, hinge: bool, lines: bool) -> Trait:
+    """Of sums with these properties; flags take long to join.
+
+    Parameters
+    ----------
+    single : bool
+        There is one column of scores.
+    lines : bool
+        Conjugates are quadratic, between bounds.
+    """
+    traits = Trait.MARGINS | Trait.OUTPUTWISE
+    traits |= Trait.SINGLE_OUTPUT | Trait.DUAL_FORM if single else Trait.MANY_OUTPUTS
+    if smooth:
+        traits |= Trait.SMOOTH
+    if compiled:
+        traits |= Trait.COMPILED
+    if hinge:
+        traits |= Trait.HINGE
+    if lines:
+        traits |= Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
+    return traits
