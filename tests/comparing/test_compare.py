@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import threading
+import time
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -29,6 +31,17 @@ from proxmargin.runtime.progress import Progress
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))
+
+
+class Compiling(RidgeClassifier):
+    """Its fits hold the lock with which Numba compiles."""
+
+    seconds = 0.02
+
+    def fit(self, X, y, sample_weight=None):
+        with global_compiler_lock:
+            time.sleep(self.seconds)
+        return super().fit(X, y, sample_weight)
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +202,12 @@ class TestChoice:
         assert np.isnan(result.table.loc["ridge", "relative_gap"])
         assert "ridge" in str(result)
 
+    def test_compiling_is_no_part_of_the_seconds(self):
+        X, y = load_wine(return_X_y=True)
+        slow = Candidate("slow", Compiling, Grid({"alpha": [1.0]}))
+        result = compare(X, y, models=[slow], cv=2, progress=False)
+        assert (result.folds.seconds < 0.5 * Compiling.seconds).all()
+
     def test_names_are_checked_first(self):
         with pytest.raises(ValueError, match="no model 'Nope' to compare"):
             compare([[0.0]], [0], models=["Nope"])
@@ -339,7 +358,7 @@ class TestProgress:
     def test_it_goes_to_standard_error_with_the_last_result(self, capfd, monkeypatch):
         monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.01)
         with Progress("work", 2) as progress:
-            progress.advance("first")
+            progress.advance(latest="first")
             threading.Event().wait(0.1)
         out, err = capfd.readouterr()
         assert out == ""

@@ -60,6 +60,7 @@ MARGINS: dict[str, MarginLoss] = {
     "squared hinge": SquaredHinge(),
     "logistic": Logistic(),
 }
+KERNELS = ("linear", "rbf")
 HINGES = ("hinge-newton", "isvm1", "isvm2", "isvm3", "admm", "linear-program", "fbpd")
 SMOOTH = ("newton", "tall-newton", "gcd", "b-pgh", "b-pgh-2", "fapg-ws", "ridge-newton")
 BOTH = ("interior-point", "net-interior-point", "fapg", "apg", "fapg-star")
@@ -386,3 +387,31 @@ def test_models_without_a_place_for_an_offset_say_so(model: Any) -> None:
     data = Data()
     with pytest.raises(ValueError, match=rf"{type(model).__name__} takes no offset: .{{10}}"):
         model.fit(data.X, data.y, offset=data.offset)
+
+
+@pytest.mark.parametrize("beyond", [1.0, 5.0])
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(SUMS[loss](kernel=kernel) for loss in ("hinge", "squared hinge") for kernel in KERNELS),
+        *(NETS[loss](standardize=True) for loss in NETS if loss != "logistic"),
+        HuberizedSVC(fit_intercept=False),
+        SVC(solver="interior-point"),
+        SVC(solver="decomposition", kernel="rbf"),
+        ElasticNetSVC(solver="fbpd"),
+    ],
+)
+def test_an_optimum_of_zero_is_proved(model: Any, beyond: float, rng: np.random.Generator) -> None:
+    X, y = rng.standard_normal((40, 5)), np.where(np.arange(40) % 2, 1, -1)
+    fitted = clone(model).fit(X, y, offset=beyond * y)
+    certificate = fitted.certificate_
+    assert certificate.converged
+    assert certificate.primal == certificate.gap == 0.0
+    assert np.array_equal(fitted.predict(X, beyond * y), y)
+
+
+def test_an_optimum_that_is_almost_zero_is_not_taken_for_it(rng: np.random.Generator) -> None:
+    X, y = rng.standard_normal((40, 5)), np.where(np.arange(40) % 2, 1, -1)
+    certificate = SVC(fit_intercept=False).fit(X, y, offset=(1 - 1e-9) * y).certificate_
+    assert certificate.converged
+    assert certificate.dual > 0

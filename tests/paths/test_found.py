@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC, Path, SparseLogisticRegression, margin_path
+from proxmargin.paths.engine import Engine
 from proxmargin.paths.found import Certificates
 
 
@@ -75,3 +76,42 @@ def test_certificates_compare_and_print_as_what_they_are(path: Path) -> None:
     assert path.certificates == back.certificates
     assert path.certificates != list(path.certificates)[1:]
     assert repr(path.certificates) == "<5 certificates, 0 with a tolerance that was not met>"
+
+
+def test_parts_of_what_was_found_are_the_same_models() -> None:
+    rng = np.random.default_rng(6)
+    X, y = rng.standard_normal((30, 50)), np.arange(30) % 3
+    X[:, 0] += y
+    model = SparseLogisticRegression(multi_class="ovr")
+    path = margin_path(model, X, y, n_alphas=5, eps=0.1)
+    assert isinstance(path.certificates, Certificates)
+    (classes,) = path.certificates._parts
+    assert len(classes) == 3
+    for found in classes:
+        rest = found.part(1, 5)
+        assert (found.count, rest.count) == (5, 4)
+        for k in range(4):
+            np.testing.assert_array_equal(rest.point(k, 50).coef, found.point(k + 1, 50).coef)
+            assert rest.certify(k) == found.certify(k + 1)
+        np.testing.assert_array_equal(rest.point(-1, 50).coef, found.point(4, 50).coef)
+
+
+def test_problems_that_are_solved_in_steps_of_different_length_are_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((30, 50)), np.arange(30) % 3
+    X[:, 0] += y
+    model = SparseLogisticRegression(multi_class="ovr", tol=1e-10)
+    expected = margin_path(model, X, y, n_alphas=7, eps=0.1)
+    lengths = {}
+
+    def few(self: Engine, strengths: int) -> int:
+        return min(strengths, lengths.setdefault(self, 1 + len(lengths)))
+
+    monkeypatch.setattr(Engine, "chunk", few)
+    path = margin_path(model, X, y, n_alphas=7, eps=0.1)
+    assert sorted(lengths.values()) == [1, 2, 3]
+    assert len(path) == 7
+    np.testing.assert_allclose(path.coefs, expected.coefs, atol=1e-4)
+    assert [one.n_iter > 0 for one in path.certificates][1:] == [True] * 6

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, overload
 
-__all__ = ["Certificate", "CertificateList"]
+__all__ = ["Certificate", "CertificateList", "combined"]
 
 
 @dataclass(frozen=True)
@@ -169,3 +169,8 @@ class CertificateList(Sequence[Certificate]):
 
     def _worst(self) -> Certificate:
         return max(self, key=lambda c: (not c.converged, c.relative_gap))
+
+
+def combined(certificates: Sequence[Certificate]) -> Certificate | CertificateList:
+    """The certificate of a model: of its one problem, or of all that make it up."""
+    return certificates[0] if len(certificates) == 1 else CertificateList(certificates)

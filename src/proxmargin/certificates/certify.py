@@ -69,7 +69,10 @@ def certify(
     """
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
-    return _proved(problem, _gap(problem, *found, _pulled), found.scores, dual, tol)
+    gap = _gap(problem, *found, _pulled)
+    if 0.0 <= gap.primal <= gap.rounding and dual is None:  # zero may be the optimum, and proves it
+        gap = _least(gap, certify(problem, gap.point, dual=np.zeros_like(gap.dual_point)))
+    return _proved(problem, gap, found.scores, dual, tol)
 
 
 def certify_together(
@@ -106,8 +109,11 @@ def _proved(problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, to
     """The gap, by compensated products where those may prove a relative gap of ``tol``."""
     if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores):
         return gap
-    refined = _refined(problem, gap, dual)
-    return refined if refined.gap < gap.gap else gap
+    return _least(_refined(problem, gap, dual), gap)
+
+
+def _least(first: Gap, second: Gap) -> Gap:
+    return first if first.gap < second.gap else second
 
 
 class _Certifiable(NamedTuple):

@@ -89,7 +89,8 @@ class Standing:
     folds : int
         Finished ones.
     score_mean, score_sd, features_used, seconds_per_fit : float
-        Means over the folds, and the sample standard deviation of the score.
+        Means over the folds, and the sample standard deviation of the score. Seconds are without
+        those in which kernels were compiled.
     relative_gap : float
         The worst that any of these models is certified for.
     settings : dict

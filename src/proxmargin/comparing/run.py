@@ -136,7 +136,7 @@ def _performed(
         with Progress("compare", len(tasks), shown=progress) as shown:
             for outcome in _running(tasks, data, scorer, n_jobs):
                 outcomes.append(outcome)
-                shown.advance(_label(outcome))
+                shown.advance(latest=_label(outcome))
     except (KeyboardInterrupt, BrokenExecutor) as error:
         if not outcomes:
             raise

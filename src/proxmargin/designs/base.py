@@ -168,6 +168,8 @@ class Design(Remembers, ABC):
         """
         live = live_rows(coef)
         sizes: Array = self.column_bounds()[live] @ np.abs(coef[live])
+        if not live.size:  # nothing was added
+            return Enclosed(scores, np.zeros_like(sizes), np.abs(intercept))
         error = gamma(live.size + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.designs import uncentred
 from proxmargin.inputs.targets import Targets
 from proxmargin.loop.outcome import Solution, Status
@@ -93,8 +93,7 @@ class Certified(Protocol):
 
 def certificate_of(solutions: Sequence[Certified]) -> Certificate | CertificateList:
     """The certificate of a model: of its one problem, or of all that make it up."""
-    certificates = [solution.certificate for solution in solutions]
-    return certificates[0] if len(certificates) == 1 else CertificateList(certificates)
+    return combined([solution.certificate for solution in solutions])
 
 
 def unmet(solutions: Sequence[Solution]) -> list[Solution]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,14 +48,21 @@ class Targets:
         # a class without weight is no class, as if its rows had been removed
         classes = np.unique(y[weights > 0])
         codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-        weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
+        return cls(classes, codes, weights).weighted(weights, class_weight)
+
+    def weighted(self, sample_weight: Array, class_weight: ClassWeight) -> Targets:
+        """The same labels with other weights; raises ValueError as `encode`."""
+        classes, codes = self.classes, self.codes
+        weights = sample_weight
+        if class_weight is not None:
+            weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
         present = classes[np.bincount(codes, weights, minlength=classes.size) > 0]
         if present.size < 2:
             kept = f"the one class {_plain(present[0])!r}" if present.size else "no class"
             raise ValueError(
                 f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
             )
-        return cls(classes, codes, weights)
+        return replace(self, weights=weights)
 
     def picked(self, index: NDArray[np.intp]) -> Targets:
         """Those of some of the samples, with the same classes."""
@@ -85,9 +92,7 @@ class Targets:
 def _class_factors(
     classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
 ) -> Array:
-    """The factor of each class: 1, given by a dict, or inverse to its total weight."""
-    if class_weight is None:
-        return np.ones(classes.size)
+    """The factor of each class: given by a dict, or inverse to its total weight."""
     if class_weight == "balanced":
         totals = np.bincount(codes, weights, minlength=classes.size)
         live = totals > 0

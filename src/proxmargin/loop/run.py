@@ -198,15 +198,21 @@ class Run:
         nothing = incumbent.best is None or not incumbent.best.is_finite
         if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
             incumbent.consider(start)
+        elif failed and self.problem.largest_offset > 0:
+            incumbent.consider(None)  # what is added may leave nothing to be fitted
         best = incumbent.best
         assert best is not None
         if interrupts.pending:
             return best, Status.INTERRUPTED
-        if self.stop.change is None and status in (Status.CONVERGED, Status.STALLED):
+        if self.stop.change is None and status in _OF_THE_GAP:
             met = best.relative_gap <= self.stop.tol  # scores that were updated may have misled
-            status = Status.CONVERGED if met else Status.STALLED
+            unmet = Status.STALLED if status is Status.CONVERGED else status
+            status = Status.CONVERGED if met else unmet
         return best, status
 
+
+# what the best gap decides in the end
+_OF_THE_GAP = (Status.CONVERGED, Status.STALLED, Status.ROUNDED)
 
 # the first that a certificate shows ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {

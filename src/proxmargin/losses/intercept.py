@@ -146,7 +146,8 @@ def minimise_hinge_shift(scores: Array, signs: Array, weights: Array, l2: float)
     order = np.argsort(kinks)
     kinks = kinks[order]
     after = np.cumsum(weights[order]) - weights[signs > 0].sum() + l2 * kinks
-    first = min(int(np.searchsorted(after, 0.0)), kinks.size - 1)
+    flattest = 0.0 if l2 > 0 else -GRADIENT_ROUNDING  # a slope that counts as zero
+    first = min(int(np.searchsorted(after, flattest)), kinks.size - 1)
     before = after[first] - weights[order][first]
     if l2 > 0 and after[-1] < 0:
         return float(kinks[-1] - after[-1] / l2)  # beyond all of them

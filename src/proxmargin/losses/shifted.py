@@ -81,13 +81,13 @@ class Shifted(Wrapped):
         the latter, ``(1 - s) <rounding, |dual|>`` at most, is included.
         """
         moved = scores + self.shift
-        rounding = 2.0 * UNIT * np.abs(moved)
+        rounding = _of_adding(scores, moved)
         grown = self.loss.growth(moved, gradient, dual, error + rounding)
         return grown + weighed(np.abs(dual), rounding)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         moved = scores + self.shift
-        worst = self.loss.pessimistic(moved, error + 2.0 * UNIT * np.abs(moved))
+        worst = self.loss.pessimistic(moved, error + _of_adding(scores, moved))
         return worst - self.shift
 
     def conjugate(self, dual: Array) -> float:
@@ -111,6 +111,11 @@ class Shifted(Wrapped):
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
         form = self.loss.dual_form(intercept, floor)
         return None if form is None else _TiltedForm(form, self.shift[:, 0])
+
+
+def _of_adding(scores: Array, moved: Array) -> Array:
+    """A bound on the rounding of the scores with the shift: nothing is lost in adding to zero."""
+    return np.where(scores == 0, 0.0, 2.0 * UNIT * np.abs(moved))
 
 
 class _TiltedForm(DualForm):

@@ -26,12 +26,14 @@ __all__ = ["descended"]
 Array = NDArray[np.float64]
 
 TINY = float(np.finfo(np.float64).tiny)
-# (template, assembly, grid, k) -> the solutions of problem k
+# (template, assembly, grid, k) -> the solutions of problem k, some strengths at a time
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
 def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
-    """What is found at each strength for each problem; ends early if interrupted.
+    """What is found for each problem, for some strengths at a time; ends early if interrupted.
+
+    All problems for the same strengths.
 
     Parameters
     ----------
@@ -101,12 +103,16 @@ def _together(
 ) -> Iterator[list[Found]]:
     """All strengths of a problem together, each problem on its own."""
     walks = [walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
-    if len(walks) == 1:
-        for found in walks[0]:
-            yield [found]
-        return
-    for model in zip(*walks, strict=False):
-        yield list(model)
+    ahead = [next(each, None) for each in walks]
+    while known := [found for found in ahead if found is not None]:
+        if len(known) < len(walks):  # a problem was interrupted
+            return
+        count = min(found.count for found in known)
+        yield [found.part(0, count) for found in known]
+        ahead = [
+            found.part(count, found.count) if found.count > count else next(each, None)
+            for found, each in zip(known, walks, strict=True)
+        ]
 
 
 def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
@@ -118,15 +124,15 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
     while at < grid.size and not interrupts.pending:
         part = slice(at, at + engine.chunk(grid.size - at))
         found = engine.solved(l1[part], l2[part])
-        if not found:
+        if not found.count:
             model = at_strength(template, grid[at])
             fitted = _fitted(model, assembly, [problems_of(model, assembly)[k]], [last()])
             if not fitted:
                 return
             engine.go_on_from(fitted[0].point, float(l1[at]))
-            found = [Found.of(fitted[0])]
-        yield from found
-        last, at = partial(found[-1].point, first.design.n_features), at + len(found)
+            found = Found.of(fitted[0])
+        yield found
+        last, at = partial(found.point, -1, first.design.n_features), at + found.count
 
 
 def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
@@ -137,16 +143,17 @@ def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int)
         part = grid[at : at + path.chunk(grid.size - at)]
         models = [at_strength(template, strength) for strength in part]
         problems = [problems_of(model, assembly)[k] for model in models]
-        found = path.solved(problems)
-        if found:
-            found = [_stated(*each) for each in zip(models, problems, found, strict=False)]
+        solutions = path.solved(problems)
+        if solutions:
+            solved = zip(models, problems, solutions, strict=False)
+            solutions = [_stated(*each) for each in solved]
         else:
-            found = _fitted(models[0], assembly, problems[:1], [point])
-            if not found:
+            solutions = _fitted(models[0], assembly, problems[:1], [point])
+            if not solutions:
                 return
-            path.go_on_from(problems[0], found[0].point)
-        yield from map(Found.of, found)
-        point, at = found[-1].point, at + len(found)
+            path.go_on_from(problems[0], solutions[0].point)
+        yield from map(Found.of, solutions)
+        point, at = solutions[-1].point, at + len(solutions)
 
 
 def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Solution:

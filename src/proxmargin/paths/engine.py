@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,6 +50,7 @@ SELDOM = 10  # strengths for which spans of dual points need no pass over the da
 FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # of neighbouring strengths, of wide dense data
 FARTHEST_RATIO = 1e6  # of strengths between which steps are taken; beyond it they rarely arrive
+TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
@@ -208,8 +208,8 @@ class Engine:
         read = entries // SELDOM if self.terms.spans else entries
         return max(1, min(strengths, ENTRIES_PER_CALL // max(read, 1)))
 
-    def solved(self, l1: Array, l2: Array) -> list[Found]:
-        """Solutions of falling strengths; fewer if one could not be solved.
+    def solved(self, l1: Array, l2: Array) -> Found:
+        """Solutions of falling strengths; of fewer if one could not be solved.
 
         Parameters
         ----------
@@ -244,26 +244,25 @@ class Engine:
         values, intercept = point.coef[index, 0], float(point.intercept[0])
         driver.restart(self._state, index, values, intercept, strength)
 
-    def _solutions(self, found: Strengths, last: Index, seconds: float) -> list[Found]:
+    def _solutions(self, found: Strengths, last: Index, seconds: float) -> Found:
         """Of the strengths that were asked for, ``last`` of those that lead to them."""
         primal, gap = found.objectives[last], found.gaps[last]
         dual = lower_bound(primal, gap)
         relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), self.problem.negligible)
         effort = [_up_to(last, each) for each in (found.steps, found.passes)]
-        numbers = (primal, dual, gap, relative, found.violations[last], *effort)
-        told, columns = np.column_stack(numbers).tolist(), found.values[:, None]
-        ends = zip(found.indptr[last].tolist(), found.indptr[last + 1].tolist(), strict=True)
-        return [
-            Found(
-                found.indices[start:end],
-                columns[start:end],
-                found.intercepts[at : at + 1],
-                each[0],
-                partial(_certificate, each, seconds),
-                True,
-            )
-            for at, each, (start, end) in zip(last.tolist(), told, ends, strict=True)
-        ]
+        told = np.stack((primal, dual, gap, relative, found.violations[last], *effort), axis=1)
+        first = found.indptr[last]
+        starts = np.append(0, np.cumsum(found.indptr[last + 1] - first))
+        own = np.arange(starts[-1]) + np.repeat(first - starts[:-1], np.diff(starts))
+        return Found(
+            features=found.indices[own],
+            coef=found.values[own][:, None],
+            starts=starts,
+            intercepts=found.intercepts[last][:, None],
+            primal=primal,
+            met=np.ones(last.size, np.bool_),
+            certify=lambda number: _certificate(told[number].tolist(), seconds),
+        )
 
 
 def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
@@ -272,8 +271,10 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
     Far below the last strength most of the features are above the strong rule, and dense models of
     so many take longer than those of all strengths between. (Of sparse data they do not.)
     """
-    tiny = np.finfo(float).tiny
-    fall = np.maximum(np.log(np.maximum(np.append(before, l1[:-1]), tiny)) - np.log(l1), 0.0)
+    above = np.append(before, l1[:-1])
+    if np.all(above <= WIDEST_RATIO * l1):
+        return l1, l2, np.arange(l1.size)
+    fall = np.maximum(np.log(np.maximum(above, TINY)) - np.log(l1), 0.0)
     fall[fall > np.log(FARTHEST_RATIO)] = 0.0
     count = np.maximum(np.ceil(fall / np.log(WIDEST_RATIO)), 1.0).astype(np.int64)
     last = np.cumsum(count) - 1

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, overload
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.certificates.certificate import Certificate, CertificateList
-from proxmargin.estimators.assembly import Assembly, certificate_of
+from proxmargin.certificates.certificate import Certificate, CertificateList, combined
+from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.problem import Point
@@ -22,53 +25,78 @@ Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
 
-class Found(NamedTuple):
-    """The solution of one problem at one strength.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Solutions of one problem at strengths that follow each other.
 
     Attributes
     ----------
-    features : (k,) integers
-        Those with a coefficient.
-    coef : (k, n_outputs)
-    intercept : (n_outputs,)
-    primal : float
-        The objective of the problem, which that of the certificate may be a multiple of.
-    certify : callable
-        Makes the certificate: of the hundreds that a path has few are read.
-    is_met : bool
+    features : (n_nonzero,) integers
+        Those with a coefficient, strength by strength.
+    coef : (n_nonzero, n_outputs)
+    starts : (n_strengths + 1,) integers
+        Where those of each strength begin, and where the last ones end.
+    intercepts : (n_strengths, n_outputs)
+    primal : (n_strengths,)
+        Objectives of the problem, which those of the certificates may be a multiple of.
+    met : (n_strengths,) bool
         Whether what was asked for was reached, or nothing can be.
+    certify : callable
+        Makes the certificate of the strength with a number: of the hundreds that a path has few
+        are read.
     """
 
     features: Index
     coef: Array
-    intercept: Array
-    primal: float
-    certify: Callable[[], Certificate]
-    is_met: bool
+    starts: Index
+    intercepts: Array
+    primal: Array
+    met: NDArray[np.bool_]
+    certify: Callable[[int], Certificate]
 
     @property
-    def certificate(self) -> Certificate:
-        return self.certify()
+    def count(self) -> int:
+        """Of the strengths."""
+        return self.primal.size
 
     @classmethod
     def of(cls, solution: Solution) -> Found:
+        """The solution of a single fit."""
         coef, intercept = solution.point.coef, solution.point.intercept
         features = live_rows(coef)
         certificate = solution.certificate
         return cls(
             features,
             coef[features],
-            intercept,
-            solution.gap.primal,
-            lambda: certificate,
-            certificate.converged or solution.status is Status.SETTLED,
+            np.array([0, features.size]),
+            intercept[None, :],
+            np.array([solution.gap.primal]),
+            np.array([certificate.converged or solution.status is Status.SETTLED]),
+            lambda _: certificate,
         )
 
-    def point(self, n_features: int) -> Point:
-        """The solution with all of its coefficients."""
+    def part(self, first: int, last: int) -> Found:
+        """The solutions of the strengths from ``first`` up to, but without, ``last``."""
+        if (first, last) == (0, self.count):
+            return self
+        inside, strengths = slice(self.starts[first], self.starts[last]), slice(first, last)
+        return Found(
+            self.features[inside],
+            self.coef[inside],
+            self.starts[first : last + 1] - self.starts[first],
+            self.intercepts[strengths],
+            self.primal[strengths],
+            self.met[strengths],
+            lambda number: self.certify(first + number),
+        )
+
+    def point(self, number: int, n_features: int) -> Point:
+        """The solution of a strength, with all of its coefficients; of the last one for -1."""
+        number = range(self.count)[number]
+        own = slice(self.starts[number], self.starts[number + 1])
         coef = np.zeros((n_features, self.coef.shape[1]))
-        coef[self.features] = self.coef
-        return Point(coef, self.intercept)
+        coef[self.features[own]] = self.coef[own]
+        return Point(coef, self.intercepts[number])
 
 
 class Certificates(Sequence[Certificate | CertificateList]):
@@ -76,15 +104,17 @@ class Certificates(Sequence[Certificate | CertificateList]):
 
     Parameters
     ----------
-    models : sequence of the solutions that make up a model
+    parts : sequence of the solutions of each problem that makes up a model
+        For some strengths, all problems for the same ones.
     """
 
-    def __init__(self, models: Sequence[Sequence[Found]]) -> None:
-        self._models = models
+    def __init__(self, parts: Sequence[Sequence[Found]]) -> None:
+        self._parts = parts
+        self._ends = list(accumulate(part[0].count for part in parts))
         self._made: dict[int, Certificate | CertificateList] = {}
 
     def __len__(self) -> int:
-        return len(self._models)
+        return self._ends[-1] if self._ends else 0
 
     @overload
     def __getitem__(self, index: int) -> Certificate | CertificateList: ...
@@ -97,7 +127,9 @@ class Certificates(Sequence[Certificate | CertificateList]):
             return [self[k] for k in range(len(self))[index]]
         k = range(len(self))[index]
         if k not in self._made:
-            self._made[k] = certificate_of(self._models[k])
+            at = bisect_right(self._ends, k)
+            number = k - self._ends[at] + self._parts[at][0].count
+            self._made[k] = combined([found.certify(number) for found in self._parts[at]])
         return self._made[k]
 
     def __eq__(self, other: object) -> bool:
@@ -114,18 +146,19 @@ class Certificates(Sequence[Certificate | CertificateList]):
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
         """Those with a solution that stopped before its tolerance was met."""
-        short = {k for k, model in enumerate(self._models) for found in model if not found.is_met}
-        return [self[k] for k in sorted(short)]
+        met = [np.all([found.met for found in part], axis=0) for part in self._parts]
+        return [self[k] for k in np.flatnonzero(~np.concatenate(met)).tolist()] if met else []
 
 
 def published(
-    template: MarginEstimator, assembly: Assembly, models: Sequence[Sequence[Found]]
+    template: MarginEstimator, assembly: Assembly, parts: Sequence[Sequence[Found]]
 ) -> tuple[sparse.csr_array, Array]:
     """Coefficients of all models below each other, and their intercepts, in the units of the data.
 
     Parameters
     ----------
-    models : sequence of the solutions that make up a model
+    parts : sequence of the solutions of each problem that makes up a model
+        For some strengths, all problems for the same ones.
 
     Returns
     -------
@@ -133,30 +166,45 @@ def published(
     intercepts : (n_models, n_rows)
     """
     n_features = assembly.scale.size
-    if not models:
+    if not parts:
         return sparse.csr_array((0, n_features)), np.empty((0, 1))
-    each = [found for model in models for found in model]
-    used, dense = _side_by_side(each, n_features)
+    used, dense, intercepts = _side_by_side(parts, n_features)
     if dense.shape[2] == 1:  # like the outputs of a single point
-        points = [Point(dense[:, :, 0].T, np.concatenate([found.intercept for found in each]))]
+        points = [Point(dense[:, :, 0].T, intercepts[:, 0])]
     else:
-        points = [Point(coef, found.intercept) for coef, found in zip(dense, each, strict=True)]
-    coef, intercepts = template._published(assembly, points, used)
+        points = [Point(*each) for each in zip(dense, intercepts, strict=True)]
+    coef, shifts = template._published(assembly, points, used)
     rows, places = np.nonzero(coef)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(coef)))])
-    parts = coef[rows, places], used[places], starts
-    stacked = sparse.csr_array(parts, shape=(len(coef), n_features))
-    return stacked, intercepts.reshape(len(models), -1)
+    entries = coef[rows, places], used[places], starts
+    stacked = sparse.csr_array(entries, shape=(len(coef), n_features))
+    return stacked, shifts.reshape(sum(part[0].count for part in parts), -1)
 
 
-def _side_by_side(each: Sequence[Found], n_features: int) -> tuple[Index, Array]:
-    """The features that any of them has, and the coefficients of these, (n, k, n_outputs)."""
+def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[Index, Array, Array]:
+    """The features that any solution has; coefficients of these; and the intercepts.
+
+    Returns
+    -------
+    used : (k,)
+    coef : (n_solutions, k, n_outputs), intercepts : (n_solutions, n_outputs)
+        Of each strength in turn the solutions of all problems.
+    """
+    each = [found for part in parts for found in part]
     features = np.concatenate([found.features for found in each])
     place = np.zeros(n_features, dtype=np.intp)
     place[features] = 1
     used = np.flatnonzero(place)
     place[used] = np.arange(used.size)
-    dense = np.zeros((len(each), used.size, each[0].coef.shape[1]))
-    owner = np.repeat(np.arange(len(each)), [found.features.size for found in each])
-    dense[owner, place[features]] = np.concatenate([found.coef for found in each])
-    return used, dense
+    outputs, step = each[0].coef.shape[1], len(parts[0])
+    size, first = sum(found.count for found in each), 0
+    owners, intercepts = [], np.empty((size, outputs))
+    for part in parts:
+        for number, found in enumerate(part):
+            rows = np.arange(first + number, first + step * found.count, step)
+            owners.append(np.repeat(rows, np.diff(found.starts)))
+            intercepts[rows] = found.intercepts
+        first += step * part[0].count
+    coef = np.zeros((size, used.size, outputs))
+    coef[np.concatenate(owners), place[features]] = np.concatenate([found.coef for found in each])
+    return used, coef, intercepts

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
-from proxmargin.designs import Design, as_design
+from proxmargin.designs import as_design
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
@@ -165,16 +165,17 @@ class Path:
         """
         X = validated_features(self.template, X)
         offset = self.template._checked_offset(offset, X, self.classes)
-        scores = self.scores_of(as_design(X))
+        scores = self.scores_of(X)
         return scores if offset is None else scores + offset
 
-    def scores_of(self, design: Design) -> Array:
-        """The same for the samples of a design, without offset."""
-        stacked = self.stacked
-        used = np.unique(stacked.indices).astype(np.intp)
-        if used.size < design.n_features:
-            design, stacked = design.columns(used), stacked[:, used]
-        flat = design.scores(np.ascontiguousarray(stacked.toarray().T))
+    def scores_of(self, X: Any) -> Array:
+        """The same for samples that are validated, without offset."""
+        design, stacked = as_design(X), self.stacked
+        used = np.flatnonzero(np.bincount(stacked.indices, minlength=design.n_features))
+        owner = np.repeat(np.arange(stacked.shape[0]), np.diff(stacked.indptr))
+        coef = np.zeros((used.size, stacked.shape[0]))
+        coef[np.searchsorted(used, stacked.indices), owner] = stacked.data
+        flat = (design if used.size == design.n_features else design.columns(used)).scores(coef)
         count, rows = self.intercepts.shape
         scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
         return scores if rows > 1 else scores[:, :, 0]
@@ -304,7 +305,7 @@ def walked(
     assembly: Assembly,
     grid: Array,
     stop_at: float | None = None,
-    tell: Callable[[], object] = lambda: None,
+    tell: Callable[[int], object] = lambda count: None,
 ) -> Path:
     """The path over a grid from the strongest penalty; shorter if interrupted or saturated.
 
@@ -313,26 +314,28 @@ def walked(
     template : estimator
         That assembled the data. Is not changed.
     tell : callable
-        Called when a strength is complete.
+        Called with the number of strengths that are complete since the last time.
     """
     saturation = Saturation(template, assembly, stop_at)
     quiet = copy(template)
     quiet.verbose = 0
-    models: list[Sequence[Found]] = []
-    for strength, model in zip(grid.tolist(), descended(quiet, assembly, grid), strict=False):
-        models.append(model)
-        tell()
-        ended = saturation.ending(strength, model)
+    parts: list[Sequence[Found]] = []
+    count = 0
+    for found in descended(quiet, assembly, grid):
+        kept, ended = saturation.ending(grid[count : count + found[0].count], found)
+        parts.append([each.part(0, kept) for each in found])
+        count += kept
+        tell(kept)
         if ended is not None:
             break
     else:
-        ended = Ending.COMPLETE if len(models) == grid.size else Ending.INTERRUPTED
-    stacked, intercepts = published(template, assembly, models)
+        ended = Ending.COMPLETE if count == grid.size else Ending.INTERRUPTED
+    stacked, intercepts = published(template, assembly, parts)
     return Path(
-        strengths=grid[: len(models)],
+        strengths=grid[:count],
         stacked=stacked,
         intercepts=intercepts,
-        certificates=Certificates(models),
+        certificates=Certificates(parts),
         classes=assembly.targets.classes,
         scale=assembly.scale,
         template=template,

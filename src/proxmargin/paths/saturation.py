@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.validation import check_number
@@ -13,6 +16,8 @@ from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Problem
 
 __all__ = ["Ending", "Saturation"]
+
+Array = NDArray[np.float64]
 
 # glmnet's fdev and mnlam. It compares neighbours; a hinge's paths are flat between jumps, and those
 # of dense grids everywhere, so that here the strengths differ by a factor.
@@ -52,15 +57,31 @@ class Saturation:
         self.marked: tuple[float, float] | None = None  # a strength and what it explained
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
 
-    def ending(self, strength: float, model: Sequence[Found]) -> Ending | None:
-        """Why the path ends with this model, to be asked at each strength in turn; None if not."""
-        if self.stop_at is None:
-            return None
+    def ending(self, strengths: Array, found: Sequence[Found]) -> tuple[int, Ending | None]:
+        """How many of the strengths the path goes on for, and why it ends there; None if not.
+
+        To be asked of all strengths in turn.
+
+        Parameters
+        ----------
+        found : the solutions of each problem, at these strengths
+        """
+        if self.stop_at is not None:
+            for k, strength in enumerate(strengths.tolist()):
+                model = [each.part(k, k + 1) for each in found]
+                ending = self._ending(strength, model, self.stop_at)
+                if ending is not None:
+                    return k + 1, ending
+        return strengths.size, None
+
+    def _ending(self, strength: float, model: Sequence[Found], stop_at: float) -> Ending | None:
+        """Why the path ends with this model, if it does."""
         explained = 1.0 - self._loss(strength, model) / self.null
         self.count += 1
-        if explained >= self.stop_at:
+        if explained >= stop_at:
             return Ending.EXPLAINED
-        resolved = sum(one.certificate.relative_gap * abs(one.primal) for one in model) / self.null
+        resolved = sum(one.certify(0).relative_gap * abs(one.primal[0]) for one in model)
+        resolved /= self.null
         return Ending.FLAT if self._is_flat(strength, explained, resolved) else None
 
     def _is_flat(self, strength: float, explained: float, resolved: float) -> bool:
@@ -79,9 +100,9 @@ class Saturation:
     def _loss(self, strength: float, model: Sequence[Found]) -> float:
         problems = problems_of(at_strength(self.template, strength), self.assembly)
         return sum(
-            one.primal
-            - problem.penalty.value(one.point(problem.design.n_features).coef)
-            - problem.intercept.value(one.intercept[None, :])
+            float(one.primal[0])
+            - problem.penalty.value(one.point(0, problem.design.n_features).coef)
+            - problem.intercept.value(one.intercepts)
             for problem, one in zip(problems, model, strict=True)
         )
 

@@ -43,10 +43,10 @@ class Progress:
         if self._thread is not None:
             self._thread.join()
 
-    def advance(self, latest: str = "") -> None:
-        """One more unit is done, on any thread."""
+    def advance(self, count: int = 1, latest: str = "") -> None:
+        """So many more units are done, on any thread."""
         with self._lock:
-            self.done += 1
+            self.done += count
             self.latest = latest
 
     @property

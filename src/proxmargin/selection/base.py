@@ -45,7 +45,7 @@ from proxmargin.inputs.validation import (
 from proxmargin.paths.grid import default_grid
 from proxmargin.paths.path import Path, unmet_of, walked, warn_of_unmet
 from proxmargin.paths.sharing import refitted
-from proxmargin.paths.strength import Strength, strength_of
+from proxmargin.paths.strength import Strength, parameters_of, strength_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import Progress
@@ -218,8 +218,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _chosen(self, template: MarginEstimator, names: Mapping[str, Any]) -> MarginEstimator:
         """The template for all rows: with the callbacks, and names of features."""
-        chosen = copy(template).set_params(callbacks=self.callbacks)
-        chosen.__dict__.update(names)
+        chosen = copy(template)
+        chosen.__dict__.update(names, callbacks=self.callbacks)
         return chosen
 
     def _judged(
@@ -227,7 +227,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plan: Plan,
         data: Data,
         folds: list[Fold],
-        tell: Callable[[], None],
+        tell: Callable[[int], None],
         ahead: Callable[[], Path] | None,
     ) -> tuple[list[Judged], Path | None]:
         """What each fold says, the folds on several threads; the same bits for any number.
@@ -296,7 +296,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _template(self) -> MarginEstimator:
         """The plain classifier with the parameters that it shares with this one."""
-        names = [n for n in signature(self.plain).parameters if n not in self._dropped]
+        parameters = parameters_of(self.plain)  # type: ignore[arg-type]  # classes are hashable
+        names = [n for n in parameters if n not in self._dropped]
         settings = {name: getattr(self, name) for name in names}
         return self.plain(**{**settings, "callbacks": (), "verbose": 0})
 
@@ -306,7 +307,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         templates = [copy(template) for _ in ratios]
         for each, ratio in zip(templates, ratios, strict=True):
             if hasattr(self, "l1_ratios"):
-                each.set_params(l1_ratio=ratio)
+                each.l1_ratio = ratio
             each._check_parameters()
             each._check_model()
         return templates

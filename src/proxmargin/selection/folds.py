@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Tell = Callable[[], object]
+Tell = Callable[[int], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +101,14 @@ class Data:
         weights = np.zeros(self.targets.codes.size)
         given = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
         np.add.at(weights, fold.train, given)
-        missing = np.setdiff1d(self.targets.classes, np.unique(self.labels[weights > 0]))
-        if missing.size:
+        classes = self.targets.classes
+        counts = np.bincount(self.targets.codes[weights > 0], minlength=classes.size)
+        if not counts.all():
             raise ValueError(
-                f"the training rows of fold {fold.number} have no sample of class {missing[0]!s}: "
-                "choose fewer folds, or stratified ones"
+                f"the training rows of fold {fold.number} have no sample of class "
+                f"{classes[np.argmin(counts)]!s}: choose fewer folds, or stratified ones"
             )
-        targets = Targets.encode(self.labels, weights, class_weight)
-        return replace(targets, offset=self.targets.offset)
+        return self.targets.weighted(weights, class_weight)
 
 
 def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
@@ -187,7 +187,7 @@ def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Mo
         try:
             for model in fitted_grid(template, settings, X, y, weights, offset):
                 models.append(model)
-                tell()
+                tell(1)
         except KeyboardInterrupt:
             if not interrupts.pending:
                 raise
@@ -211,8 +211,8 @@ class Machines:
     def model(self, index: int) -> MarginEstimator:
         return self.models[index]
 
-    def scores(self, X: Any, offset: Any = None) -> Array:
-        return np.stack([model.decision_function(X, offset) for model in self.models])
+    def scores_of(self, X: Any) -> Array:
+        return np.stack([model.decision_function(X) for model in self.models])
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +244,9 @@ def judged(models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, ke
     for index, each in enumerate(models):
         if not len(each):
             break
-        decisions = each.scores(rows.X, rows.targets.offset)
+        decisions = each.scores_of(rows.X)
+        if rows.targets.offset is not None:
+            decisions = decisions + rows.targets.offset
         scores[index, : len(each)] = judge(each, decisions, rows)
         fits += len(each)
         unmet += unmet_of(each.certificates)

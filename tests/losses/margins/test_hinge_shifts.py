@@ -66,3 +66,10 @@ def test_a_ridge_may_put_the_intercept_beyond_all_kinks(level: float, l2: float)
     found = minimise_hinge_shift(scores, signs, weights, l2)
     grid = np.concatenate([np.linspace(-1200, 1200, 4801), found + np.linspace(-0.1, 0.1, 201)])
     assert value(found) <= min(map(value, grid)) + 1e-12
+
+
+@pytest.mark.parametrize("n", [2, 10, 40, 1000])
+def test_of_an_interval_that_is_optimal_the_middle_is_found_whatever_the_rounding(n: int) -> None:
+    signs = np.where(np.arange(n) % 2, 1.0, -1.0)
+    found = minimise_hinge_shift(5.0 * signs + 0.5, signs, np.full(n, 1.0 / n), 0.0)
+    assert found == pytest.approx(-0.5)

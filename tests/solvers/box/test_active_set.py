@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,35 @@ def test_where_faces_do_not_end_another_solver_goes_on() -> None:
         assert told.converged
         solvers.add(told.solver)
     assert "interior-point" in solvers
+
+
+@pytest.mark.parametrize("positive", [0.0, 1.0])
+@pytest.mark.parametrize("negative", [0.0, 1.0])
+@pytest.mark.parametrize("l2", [0.02, 1.0, 100.0])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_a_corner_without_balance_is_left(
+    rng: np.random.Generator, positive: float, negative: float, l2: float, ridge: float
+) -> None:
+    bare = wide_hinge_problem(rng, penalty=Ridge(l2))
+    problem = replace(bare, intercept=Ridge(ridge))
+    loss = problem.margins
+    shares = np.where(loss.signs > 0, positive, negative)
+    corner = problem.origin()._replace(dual=-shares * loss.weights * loss.signs)
+    solution = minimize(problem, ActiveSet(), start=corner, stop=TIGHT)
+    assert solution.certificate.converged
+    assert solution.gap.primal <= minimize(problem, SOLVERS["interior-point"]()).gap.primal + 1e-8
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_corner_without_balance_is_left_by_the_threshold(
+    rng: np.random.Generator, share: float
+) -> None:
+    X, y = wide()
+    problem = NuSVC(nu=0.5, fit_intercept=False)._assemble(X, y, None).problems[0]
+    caps = problem.loss.box.caps
+    inside = np.arange(caps.size) < share * caps.size
+    corner = problem.origin()._replace(
+        dual=np.where(inside, -problem.loss.box.signs * caps, 0.0)[:, None]
+    )
+    solution = minimize(problem, ActiveSet(), start=corner, stop=TIGHT)
+    assert solution.certificate.converged

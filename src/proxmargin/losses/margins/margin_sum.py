@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +46,14 @@ class MarginSum(Loss):
 
     @cached_property
     def traits(self) -> Trait:  # type: ignore[override]
-        smooth = Trait.SMOOTH if np.isfinite(self.phi.smoothness) else Trait.NONE
-        outputs = Trait.SINGLE_OUTPUT if self.n_outputs == 1 else Trait.MANY_OUTPUTS
-        dual = Trait.DUAL_FORM if self.n_outputs == 1 else Trait.NONE
-        compiled = Trait.NONE if self.phi.scalars is None else Trait.COMPILED
-        lines = Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
-        hinge = Trait.HINGE if self.phi.is_hinge else Trait.NONE
-        prox = lines if self.phi.has_quadratic_conjugate else Trait.NONE
-        return smooth | compiled | outputs | dual | prox | hinge | Trait.MARGINS | Trait.OUTPUTWISE
+        phi = self.phi
+        return _traits(
+            single=self.n_outputs == 1,
+            smooth=bool(np.isfinite(phi.smoothness)),
+            compiled=phi.scalars is not None,
+            hinge=phi.is_hinge,
+            lines=phi.has_quadratic_conjugate,
+        )
 
     @cached_property
     def box(self) -> Box | None:
@@ -119,8 +119,9 @@ class MarginSum(Loss):
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """Smooth losses with a compiled form as in `Loss`; of others the larger end of what the
-        terms, which are convex, can be: at a kink the whole slope counts."""
-        if self.phi.scalars is not None:
+        terms, which are convex, can be: at a kink the whole slope counts. So too with a dual point
+        of zero, which proves that a loss of zero is optimal: it has no curvature around that."""
+        if self.phi.scalars is not None and dual.any():
             return super().growth(scores, gradient, dual, error)
         t, a = self.signs * scores, self._coordinates(dual)
         low, high = self.phi.fenchel_young(t - error, a), self.phi.fenchel_young(t + error, a)
@@ -230,3 +231,27 @@ class MarginSum(Loss):
         t = self.signs * (scores + shift)
         slope = -(self.weights * self.signs * self.phi.descent(t)).sum(axis=0)
         return slope, (self.weights * self.phi.curvature(t)).sum(axis=0)
+
+
+@cache
+def _traits(*, single: bool, smooth: bool, compiled: bool, hinge: bool, lines: bool) -> Trait:
+    """Of sums with these properties; flags take long to join.
+
+    Parameters
+    ----------
+    single : bool
+        There is one column of scores.
+    lines : bool
+        Conjugates are quadratic, between bounds.
+    """
+    traits = Trait.MARGINS | Trait.OUTPUTWISE
+    traits |= Trait.SINGLE_OUTPUT | Trait.DUAL_FORM if single else Trait.MANY_OUTPUTS
+    if smooth:
+        traits |= Trait.SMOOTH
+    if compiled:
+        traits |= Trait.COMPILED
+    if hinge:
+        traits |= Trait.HINGE
+    if lines:
+        traits |= Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN
+    return traits

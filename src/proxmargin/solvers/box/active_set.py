@@ -97,15 +97,16 @@ class ActiveSet(InSamples[OnFace]):
 
     def step(self, problem: Problem, state: OnFace) -> OnFace:
         program = program_of(problem)
-        at = _on(program, state.sides)
+        face = _with_balance(program, state.sides)
+        at = _on(program, face)
         if at is None or not np.isfinite(at.scores).all():
             return state.but(n_iter=state.n_iter + 1, finished=True)
-        sides = _following(program, state.sides, at)
-        wrong = np.flatnonzero(sides != state.sides)
+        sides = _following(program, face, at)
+        wrong = np.flatnonzero(sides != face)
         ended = wrong.size == 0
         idle = 0 if wrong.size < state.wrong else state.idle + 1
         if idle > FULL_EXCHANGES:
-            sides[wrong[:-1]] = state.sides[wrong[:-1]]
+            sides[wrong[:-1]] = face[wrong[:-1]]
         return state.but(
             n_iter=state.n_iter + 1,
             wrong=min(wrong.size, state.wrong),
@@ -178,12 +179,42 @@ def _sides_at(program: BoxProgram, margins: Array) -> Sides:
     return sides
 
 
+def _with_balance(program: BoxProgram, sides: Sides) -> Sides:
+    """The face; of a corner whose sum no intercept (or threshold) allows, an edge that leads away.
+
+    The surplus pulls the intercept until the first margin is at its goal: that of a sample of the
+    heavier class at its cap, or of one of the other class at zero.
+    """
+    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(sides == FREE):
+        return sides
+    signed = _at_caps(program, sides)
+    surplus = float(program.borders[:, 0] @ signed - program.pull[0])
+    if abs(surplus) <= ROUNDING * float(np.abs(signed).sum() + np.abs(program.pull[0])):
+        return sides
+    edge, upper = _edges(program, sides, signed)
+    pulled = np.flatnonzero(upper == (surplus > 0))
+    edge = edge[pulled] if surplus > 0 else -edge[pulled]
+    freed = sides.copy()
+    freed[pulled[edge.argmin()]] = FREE
+    return freed
+
+
+def _at_caps(program: BoxProgram, sides: Sides) -> Array:
+    """The dual point of a corner."""
+    return np.where(sides == AT_CAP, program.signs * program.caps, 0.0)
+
+
+def _edges(program: BoxProgram, sides: Sides, signed: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The intercept at which each margin of a corner is at its goal, and whether it may not exceed
+    it; otherwise it may not be less."""
+    bare, border = program.design.outer_gram() @ signed / program.l2, program.borders[:, 0]
+    return (program.signs * program.goal - bare) / border, sides * program.signs * border > 0
+
+
 def _on(program: BoxProgram, sides: Sides) -> _At | None:
     """The solution on a face; None without one."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
-    full, inside = sides == AT_CAP, np.flatnonzero(sides == FREE)
-    signed = np.zeros_like(program.signs)
-    signed[full] = program.signs[full] * program.caps[full]
+    inside, signed = np.flatnonzero(sides == FREE), _at_caps(program, sides)
     if not inside.size:
         return _on_a_corner(program, sides, signed)
     level = float(np.trace(kernel)) / len(kernel)
@@ -214,15 +245,16 @@ def _on_a_corner(program: BoxProgram, sides: Sides, signed: Array) -> _At | None
     bare = program.design.outer_gram() @ signed / program.l2
     if not program.pull.size:
         return _At(signed, np.zeros(0), bare)
-    if program.pull.size > 1 or program.ridge[0] > 0:
+    if program.pull.size > 1:
         return None
-    if abs(float(signed.sum())) > ROUNDING * float(np.abs(signed).sum()):
-        return None
-    edge, upper = program.signs * program.goal - bare, sides * program.signs > 0
+    if program.ridge[0] > 0:
+        free = (program.borders.T @ signed - program.pull) / program.ridge
+        return _At(signed, free, bare + program.borders @ free)
+    edge, upper = _edges(program, sides, signed)
     low, high = edge[~upper].max(initial=-np.inf), edge[upper].min(initial=np.inf)
     ends = [end for end in (low, high) if np.isfinite(end)]
-    shift = float(np.mean(ends))
-    return _At(signed, np.array([shift]), bare + shift)
+    free = np.array([np.mean(ends)])
+    return _At(signed, free, bare + program.borders @ free)
 
 
 def _following(program: BoxProgram, sides: Sides, at: _At) -> Sides:
