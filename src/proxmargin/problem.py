@@ -133,10 +133,6 @@ class Problem(Remembers):
         """What the loss of one column of scores adds to them, (n_samples,)."""
         return self.loss.offset[:, 0]
 
-    @cached_property
-    def largest_offset(self) -> float:
-        return float(np.max(np.abs(self.loss.offset), initial=0.0))
-
     @property
     def ball(self) -> Ball:
         """The penalty of a problem with `Trait.BALL`."""

@@ -85,6 +85,8 @@ def gamma(terms: int) -> float:
 
 def weighed(sizes: Array, error: Array) -> float:
     """``sum sizes * error``; the error is broadcast without a copy."""
+    if error.ndim == 1:  # the same for all samples
+        return float((sizes.sum(axis=0) * error).sum())
     total: float = np.einsum("ij,ij->", sizes, np.broadcast_to(error, sizes.shape))
     return float(total)
 

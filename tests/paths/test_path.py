@@ -26,7 +26,9 @@ from proxmargin import (
     SquaredHingeSVC,
     alpha_max,
     critical_C,
+    load_model,
     margin_path,
+    save_model,
 )
 
 ESTIMATORS = (HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression)
@@ -295,3 +297,21 @@ def test_a_path_that_takes_long_says_how_many_strengths_are_done(capsys, monkeyp
     X, y = load_breast_cancer(return_X_y=True)
     margin_path(HuberizedSVC(standardize=True, verbose=1), X, y, n_alphas=3)
     assert "HuberizedSVC path: strengths: 3 of 3 done" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", [SVC(tol=1e-9), L2SVC(tol=1e-9), LogisticRegression(tol=1e-9)])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_models_of_a_path_in_C_are_whole(model, wide, classes, rng, tmp_path):
+    X, y = rng.standard_normal((30, 60 if wide else 4)), np.arange(30) % classes
+    weights = np.where(np.arange(30) % 7 == 3, 0.0, 1.0)
+    path = margin_path(model, X, y, Cs=[0.1, 0.01], sample_weight=weights)
+    for index in range(2):
+        one = path.model(index)
+        alone = clone(one).fit(X, y, weights)
+        assert set(vars(alone)) == set(vars(one))
+        np.testing.assert_allclose(one.dual_coef_ @ X[one.support_], one.coef_, atol=1e-4)
+        assert weights[one.support_].all()
+        save_model(one, tmp_path / "model.pmz")
+        loaded = load_model(tmp_path / "model.pmz")
+        np.testing.assert_array_equal(loaded.dual_coef_, one.dual_coef_)

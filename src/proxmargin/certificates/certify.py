@@ -258,8 +258,8 @@ def _gap(
         level = abs(float(primal)) + apart + rounding
         rounding += scale * _rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
-        reach = np.abs(b[0]) + np.max(np.broadcast_to(scores.sizes, scores.values.shape), axis=0)
-        reach += problem.largest_offset
+        reach = np.abs(b[0]) + np.max(np.atleast_2d(scores.sizes), axis=0)
+        reach += problem.loss.largest_offset
         # scores are invariant to a common part where the intercepts sum to zero
         off = c[0] - c[0].mean() * problem.intercept.sums_to_zero
         rounding += float(reach @ (sums.error + np.abs(off)))
@@ -303,7 +303,7 @@ def _released(
         return 0.0
     pulled[index, 0] -= off
     errors = np.broadcast_to(error, pulled.shape)[index, 0]
-    furthest = 1.0 + problem.largest_offset + float(np.max(np.abs(scores.values)))
+    furthest = 1.0 + problem.loss.largest_offset + float(np.max(np.abs(scores.values)))
     reach = 2.0 * np.abs(point.coef[index, 0]) + furthest / (columns.least * unit)
     span = net.upper[index] - net.lower[index]
     reach = np.where(span < np.inf, span, reach)

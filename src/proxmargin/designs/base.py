@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -64,11 +65,6 @@ class Stored(NamedTuple):
     centre: Array
     scale: Array
 
-    @property
-    def is_plain(self) -> bool:
-        """Features are the data themselves."""
-        return not self.centre.any() and bool(np.all(self.scale == 1.0))
-
 
 class Design(Remembers, ABC):
     """A linear map from coefficients (n_features, n_outputs) to scores (n_samples, n_outputs).
@@ -109,8 +105,13 @@ class Design(Remembers, ABC):
 
     @property
     def stored(self) -> Stored:
-        """The data before any centring and scaling."""
-        return Stored(self, np.zeros(self.n_features), np.ones(self.n_features))
+        """The data before any centring and scaling; not to be written into."""
+        return Stored(self, *self._plain)
+
+    @cached_property
+    def _plain(self) -> tuple[Array, Array]:
+        """Centre and scale of features that are the data themselves."""
+        return np.zeros(self.n_features), np.ones(self.n_features)
 
     @property
     def whole(self) -> Design:
@@ -166,15 +167,11 @@ class Design(Remembers, ABC):
         product with the data.
         """
         live = live_rows(coef)
-        sizes: Array = self._bounds_of(live) @ np.abs(coef[live])
+        sizes: Array = self.column_bounds()[live] @ np.abs(coef[live])
         if not live.size:  # nothing was added
             return Enclosed(scores, np.zeros_like(sizes), np.abs(intercept))
         error = gamma(live.size + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
-
-    def _bounds_of(self, live: Index) -> Array:
-        """`largest` of the features in ``live``."""
-        return self.column_bounds()[live]
 
     def adjoint_error(self, sizes: Array) -> Array:
         """A bound on the rounding of `adjoint`, (n_features, n_outputs).
@@ -185,7 +182,8 @@ class Design(Remembers, ABC):
             Sums of the absolute values of each column of the dual point.
         """
         error = gamma(self.n_samples + FURTHER_TERMS) * float(sizes.max()) * self.column_bounds()
-        return np.broadcast_to(error[:, None], (self.n_features, sizes.size))
+        column = error[:, None]
+        return column if sizes.size == 1 else np.broadcast_to(column, (error.size, sizes.size))
 
     @abstractmethod
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:

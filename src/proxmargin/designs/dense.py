@@ -88,12 +88,6 @@ class DenseDesign(Design):
         products.line_largest(self._major, not self._by_rows, out)
         return out
 
-    def _bounds_of(self, live: Index) -> Array:
-        if live.size >= SPARSE_COEF * self.n_features:
-            return super()._bounds_of(live)
-        bounds: Array = np.abs(self.dense_columns(live)).max(axis=0, initial=0.0)
-        return bounds
-
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
         live = live_rows(coef)
         if live.size < SPARSE_COEF * self.n_features:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.base import Array, Design, Index, Ledger, Order
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.rounding import Enclosed
 
@@ -101,6 +101,9 @@ class RowView(Design):
 
     def _columns(self, index: Index) -> Design:
         return self._owned(self.whole._columns(index)._rows(self.index))
+
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        return self._columns(index).dense_columns(np.arange(index.size), order)
 
     def _owned(self, part: Design) -> Design:
         part.ledger = self.ledger

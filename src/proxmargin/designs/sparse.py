@@ -85,16 +85,23 @@ class SparseDesign(Design):
         return Enclosed(values, compensated_error(values, sizes, len(right)), sizes)
 
     def gram(self, weights: Array, centre: Array) -> Array:
+        out = self._centred_gram(self.by_rows, weights, centre)
+        # offsets that cancelled too many digits are subtracted before the products instead
+        cancelled = weights.sum() * centre**2 > MAX_OFFSET**2 * np.diagonal(out)
+        if not (cancelled & (centre != 0.0)).any():
+            return out
+        return self._centred_gram(*self._less_offsets(weights, centre))
+
+    def _centred_gram(self, rows: Any, weights: Array, centre: Array) -> Array:
+        """``(X - 1 c')' D (X - 1 c') = X'DX - c h' - h c' + (1'D1) c c'`` with ``h = X'D1``."""
         self.ledger.charge(self.share)
-        rows, weights, rest = self._less_offsets(weights, centre)
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(weights), out)
-        if rest.any():
-            # X'DX - c h' - h c' + (1'D1) c c' with h = X'D1
-            self.ledger.charge(self.share)
-            half = rows.T @ weights - 0.5 * weights.sum() * rest
-            subtract_outer(out, rest, half)
-            subtract_outer(out, half, rest)
+        if centre.any():
+            pulled = SparseDesign(rows, self.ledger, self.share).adjoint(weights[:, None])[:, 0]
+            half = pulled - 0.5 * weights.sum() * centre
+            subtract_outer(out, centre, half)
+            subtract_outer(out, half, centre)
         return out
 
     def _less_offsets(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:

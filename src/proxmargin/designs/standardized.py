@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class StandardizedDesign(Design):
         centred = self.base.adjoint(dual) - np.outer(self.centre, dual.sum(axis=0))
         return centred / self.scale[:, None]
 
-    @property
+    @cached_property
     def stored(self) -> Stored:
         base, centre, scale = self.base.stored
         moved = centre + self.centre * np.where(np.isfinite(scale), scale, 0.0)

@@ -429,6 +429,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Coefficients and intercepts in the units of the data, as `Assembly.published`."""
         return assembly.published(points, features)
 
+    def _weights_of_samples(self, problem: Problem, solution: Solution) -> Array | None:
+        """Of the samples in the coefficients, (n_samples,), without a product with the data; None
+        of models that publish none."""
+        return None
+
     def _note_run(self, solutions: list[Solution]) -> None:
         """Set the attributes of the run; raise or warn if it ended early."""
         self.n_iter_ = max(self.certificate_.n_iter, 1)

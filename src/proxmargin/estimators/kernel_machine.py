@@ -296,6 +296,9 @@ class KernelMachine(MarginEstimator):
         self._note_chosen(assembly.problems)
         super()._publish(assembly, finished)
 
+    def _weights_of_samples(self, problem: Problem, solution: Solution) -> Array:
+        return _of_supports(problem, solution, 1.0 / problem.penalty.l2)
+
     def _finished(self, problem: Problem, solution: Solution) -> Solution:
         point = solution.point
         scores = problem.design.scores(point.coef) + point.intercept
@@ -451,10 +454,15 @@ class KernelMachine(MarginEstimator):
 
 def _weights(problem: Problem, solution: Solution) -> Array:
     """Weights of samples whose combination has the direction of the coefficients, (n_samples,)."""
-    dual = solution.gap.dual_point
-    pulled = problem.design.adjoint(-dual)
+    pulled = problem.design.adjoint(-solution.gap.dual_point)
     size = float(np.linalg.norm(pulled))
     length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
+    return _of_supports(problem, solution, length)
+
+
+def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:
+    """Minus the dual point times ``length``, without what is zero up to rounding."""
+    dual = solution.gap.dual_point
     cut = SUPPORT_CUTS[0] if is_interior(problem, dual) else 0.0
     small = cut * float(np.abs(dual).max(initial=0.0))
     weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]

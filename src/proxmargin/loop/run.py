@@ -198,7 +198,7 @@ class Run:
         nothing = incumbent.best is None or not incumbent.best.is_finite
         if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
             incumbent.consider(start)
-        elif failed and self.problem.largest_offset > 0:
+        elif failed and self.problem.loss.largest_offset > 0:
             incumbent.consider(None)  # what is added may leave nothing to be fitted
         best = incumbent.best
         assert best is not None

@@ -113,8 +113,8 @@ class Loss(ABC):
         """
         apart = np.subtract(gradient, dual, out=gradient)
         np.abs(apart, out=apart)
-        squares = np.broadcast_to((error * error).sum(axis=-1), len(scores))
-        return weighed(apart, error) + 0.5 * float(self.row_curvatures @ squares)
+        squares = (error * error).sum(axis=-1)  # one number for all samples, or one each
+        return weighed(apart, error) + 0.5 * float((self.row_curvatures * squares).sum())
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         """The scores within ``error`` of these at which the loss is largest, if these are known;
@@ -173,8 +173,12 @@ class Loss(ABC):
 
     @property
     def offset(self) -> Array:
-        """What is added to the scores, (n_samples, n_outputs): zeros that take no memory."""
-        return np.broadcast_to(0.0, (self.shares.size, self.n_outputs))
+        """What is added to the scores, (n_samples, n_outputs)."""
+        return np.zeros((self.shares.size, self.n_outputs))
+
+    @property
+    def largest_offset(self) -> float:
+        return 0.0
 
     @property
     def dual_support(self) -> NDArray[np.bool_]:

@@ -42,6 +42,10 @@ class Shifted(Wrapped):
     def offset(self) -> Array:
         return self.shift
 
+    @cached_property
+    def largest_offset(self) -> float:
+        return float(np.max(np.abs(self.shift), initial=0.0))
+
     @property
     def traits(self) -> Trait:  # type: ignore[override]
         return self.loss.traits

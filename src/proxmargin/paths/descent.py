@@ -90,7 +90,7 @@ def _one_by_one(
         solutions = _fitted(model, assembly, problems, starts)
         if not solutions:
             return
-        yield [Found.of(solution) for solution in solutions]
+        yield _with_weights(model, problems, solutions)
         starts = last = [solution.point for solution in solutions]
         if 0 < k < grid.size - 1:
             at = (float(reach[k - 1]), float(reach[k]), float(reach[k + 1]))
@@ -152,8 +152,18 @@ def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int)
             if not solutions:
                 return
             path.go_on_from(problems[0], solutions[0].point)
-        yield from map(Found.of, solutions)
+        yield from _with_weights(template, problems, solutions)
         point, at = solutions[-1].point, at + len(solutions)
+
+
+def _with_weights(
+    model: MarginEstimator, problems: Sequence[Problem], solutions: Sequence[Solution]
+) -> list[Found]:
+    """What is found, with the weights of samples where the model has any."""
+    return [
+        Found.of(solution, model._weights_of_samples(problem, solution))
+        for problem, solution in zip(problems, solutions, strict=False)
+    ]
 
 
 def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Solution:

@@ -86,13 +86,13 @@ class Engine:
         # samples of others than these are read with zeros for weights
         whole, inverse = base.whole, 1.0 / scale
         n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
-        self.caches, shifted = dense and n < p, problem.largest_offset > 0.0
+        self.caches, shifted = dense and n < p, problem.loss.largest_offset > 0.0
         self.phi, self.store = margins.phi.scalars, _store(whole, self.caches)
         self.terms = Terms(
             signs=base.spread_out(margins.signs[:, 0]).copy(),
             weights=base.spread_out(margins.weights[:, 0]).copy(),
             offset=base.spread_out(problem.offset).copy() if shifted else np.zeros(0),
-            largest_offset=problem.largest_offset,
+            largest_offset=problem.loss.largest_offset,
             centre=_own(centre),
             inverse=inverse,
             norms=base.column_norms() * inverse,

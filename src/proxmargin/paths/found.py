@@ -19,7 +19,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.problem import Point
 from proxmargin.rows import live_rows
 
-__all__ = ["Certificates", "Found", "published"]
+__all__ = ["Certificates", "Found", "published", "weights_of_samples"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -44,6 +44,8 @@ class Found:
     certify : callable
         Makes the certificate of the strength with a number: of the hundreds that a path has few
         are read.
+    weights : (n_strengths, n_samples), optional
+        Of the samples in the coefficients, where the model publishes them.
     """
 
     features: Index
@@ -53,6 +55,7 @@ class Found:
     primal: Array
     met: NDArray[np.bool_]
     certify: Callable[[int], Certificate]
+    weights: Array | None = None
 
     @property
     def count(self) -> int:
@@ -60,7 +63,7 @@ class Found:
         return self.primal.size
 
     @classmethod
-    def of(cls, solution: Solution) -> Found:
+    def of(cls, solution: Solution, weights: Array | None = None) -> Found:
         """The solution of a single fit."""
         coef, intercept = solution.point.coef, solution.point.intercept
         features = live_rows(coef)
@@ -73,6 +76,7 @@ class Found:
             np.array([solution.gap.primal]),
             np.array([certificate.converged or solution.status is Status.SETTLED]),
             lambda _: certificate,
+            None if weights is None else weights[None, :],
         )
 
     def part(self, first: int, last: int) -> Found:
@@ -88,6 +92,7 @@ class Found:
             self.primal[strengths],
             self.met[strengths],
             lambda number: self.certify(first + number),
+            None if self.weights is None else self.weights[strengths],
         )
 
     def point(self, number: int, n_features: int) -> Point:
@@ -174,11 +179,31 @@ def published(
     else:
         points = [Point(*each) for each in zip(dense, intercepts, strict=True)]
     coef, shifts = template._published(assembly, points, used)
-    rows, places = np.nonzero(coef)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(coef)))])
-    entries = coef[rows, places], used[places], starts
-    stacked = sparse.csr_array(entries, shape=(len(coef), n_features))
+    stacked = _compressed(coef, used, n_features)
     return stacked, shifts.reshape(sum(part[0].count for part in parts), -1)
+
+
+def weights_of_samples(
+    assembly: Assembly, parts: Sequence[Sequence[Found]]
+) -> sparse.csr_array | None:
+    """The weights of the given samples in all models, (n_models * n_rows, n_samples).
+
+    None of models that publish none.
+    """
+    known = [[found.weights for found in part if found.weights is not None] for part in parts]
+    if not any(known):
+        return None
+    numbers = assembly.numbers
+    rows = [np.stack(part, axis=1).reshape(-1, numbers.size) for part in known]
+    return _compressed(np.concatenate(rows), numbers, int(numbers[-1]) + 1)
+
+
+def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
+    """What is not zero of the values in these columns."""
+    rows, places = np.nonzero(values)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(values)))])
+    entries = values[rows, places], columns[places], starts
+    return sparse.csr_array(entries, shape=(len(values), width))
 
 
 def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[Index, Array, Array]:

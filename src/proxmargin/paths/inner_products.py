@@ -73,7 +73,7 @@ class InnerProducts:
         if not (design.n_samples < design.n_features and NEEDED in problem.traits):
             return False
         plain = intercept.is_shift_invariant or intercept.is_pinned
-        return plain and problem.largest_offset == 0 and _way(problem) is not None
+        return plain and problem.loss.largest_offset == 0 and _way(problem) is not None
 
     def __post_init__(self) -> None:
         way = _way(self.problem)

@@ -25,7 +25,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import descended
-from proxmargin.paths.found import Certificates, Found, published
+from proxmargin.paths.found import Certificates, Found, published, weights_of_samples
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
 from proxmargin.paths.strength import Strength, at_strength, strength_of
@@ -71,6 +71,8 @@ class Path:
     ended : str
         Why there are no further strengths: 'complete', 'interrupted', or, where ``stop_at`` was
         given, 'explained' or 'flat'.
+    weights : (n_strengths * n_rows, n_samples) CSR array, optional
+        Of the samples in the coefficients of every model, where it has ``dual_coef_``.
     """
 
     strengths: Array
@@ -81,6 +83,7 @@ class Path:
     scale: Array
     template: MarginEstimator = field(repr=False)
     ended: str = Ending.COMPLETE.value
+    weights: sparse.csr_array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return self.strengths.size
@@ -116,10 +119,12 @@ class Path:
 
     def picked(self, index: NDArray[np.intp]) -> Path:
         """The path of some of its strengths, in their order."""
+        rows = (index[:, None] * self._rows + np.arange(self._rows)).ravel()
         return replace(
             self,
             strengths=self.strengths[index],
-            stacked=self.stacked[(index[:, None] * self._rows + np.arange(self._rows)).ravel()],
+            stacked=self.stacked[rows],
+            weights=None if self.weights is None else self.weights[rows],
             intercepts=self.intercepts[index],
             certificates=[self.certificates[i] for i in index],
         )
@@ -130,7 +135,11 @@ class Path:
         return int(self.intercepts.shape[1])
 
     def _coef_sparse(self, index: int) -> sparse.csr_array:
-        return self.stacked[index * self._rows : (index + 1) * self._rows]
+        return self.stacked[self._place(index)]
+
+    def _place(self, index: int) -> slice:
+        """The rows of one model."""
+        return slice(index * self._rows, (index + 1) * self._rows)
 
     @property
     def coefs_sparse(self) -> list[sparse.csr_array]:
@@ -146,7 +155,7 @@ class Path:
         return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs], np.intp)
 
     def model(self, index: int) -> MarginEstimator:
-        """The fitted estimator for ``strengths[index]``; without dual coefficients."""
+        """The fitted estimator for ``strengths[index]``."""
         model = at_strength(self.template, self.strengths[index])
         index = range(len(self))[index]
         model.coef_, model.intercept_ = (
@@ -156,6 +165,10 @@ class Path:
         model.classes_ = self.classes
         model.certificate_ = self.certificates[index]
         model.n_iter_ = max(model.certificate_.n_iter, 1)
+        if self.weights is not None:
+            weights = self.weights[self._place(index)]
+            model.support_ = np.unique(weights.indices).astype(np.intp)
+            model.dual_coef_ = weights[:, model.support_].toarray()
         return model
 
     def scores(self, X: Any, offset: Any = None) -> Array:
@@ -340,6 +353,7 @@ def walked(
         scale=assembly.scale,
         template=template,
         ended=ended.value,
+        weights=weights_of_samples(assembly, parts),
     )
 
 

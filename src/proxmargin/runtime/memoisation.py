@@ -32,6 +32,8 @@ class Remembers:
         **first
             Arguments of the computation that are not part of the key.
         """
+        if not given and (known := self._memory.get((make,))):  # most calls, and the quickest
+            return known[1]
         arrays = [each for each in given if isinstance(each, np.ndarray)]
         key = (make, *(each for each in given if not isinstance(each, np.ndarray)))
         known = self._memory.get(key)

@@ -47,7 +47,7 @@ class InSamples(Solver[S]):
 
     @abstractmethod
     def dual(self, problem: Problem, state: S) -> Array:
-        """The dual point ``-l2 a``, (n_samples, 1)."""
+        """A dual point close to ``-l2 a``, (n_samples, 1)."""
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)

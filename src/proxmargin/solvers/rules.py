@@ -34,20 +34,20 @@ MANY_DUAL_POINTS = 1000  # dual coordinates from which primal-dual steps are a g
 
 
 class Facts:
-    """What the rules may ask about a problem."""
+    """What the rules may ask about a problem.
+
+    Attributes
+    ----------
+    single : bool
+        One column of scores.
+    smooth : bool
+        The loss has a Lipschitz continuous gradient.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-
-    @property
-    def single(self) -> bool:
-        """One column of scores."""
-        return self.problem.loss.n_outputs == 1
-
-    @property
-    def smooth(self) -> bool:
-        """The loss has a Lipschitz continuous gradient."""
-        return Trait.SMOOTH in self.problem.traits
+        self.single = problem.loss.n_outputs == 1
+        self.smooth = Trait.SMOOTH in problem.traits
 
     @property
     def wide(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Table:
         for k, rule in enumerate(self.rules):
             if not rule.when(facts):
                 continue
-            solver = self.solvers[rule.use]()
+            solver = _with_defaults(self.solvers[rule.use])
             refusal = solver.objection(problem)
             if refusal is None and not affordable(solver.work(problem), deadline):
                 refusal = "one step would take longer than the time that is left"
@@ -73,6 +74,12 @@ class Table:
                 return Choice(solver, rule.use, rule.because, replace(self, rules=others))
             objection = refusal
         return objection
+
+
+@cache
+def _with_defaults(make: Callable[..., Solver[Any]]) -> Solver[Any]:
+    """Solvers are immutable: every problem may use the same one."""
+    return make()
 
 
 @dataclass(frozen=True)

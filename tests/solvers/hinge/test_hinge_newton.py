@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -170,7 +171,7 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
         hinge = part.caps @ np.maximum(missing, 0.0)
         assert here.value - terms <= hinge + 1e-12
         # with these multipliers as the centre there is nothing to smooth
-        exact = SmoothedHinge(**{**part.__dict__, "centre": Centre(here.coef, 0.0, here.dual)})
+        exact = replace(part, centre=Centre(here.coef, 0.0, here.dual))
         assert exact.at(here.coef, here.intercept).value >= here.dual @ missing
         assert (here.dual >= 0).all()
         assert (here.dual <= part.caps).all()

@@ -179,10 +179,10 @@ def has_ridge(problem: Problem) -> bool:
 
 def box_objection(problem: Problem) -> str | None:
     """Why the problem is no program of this kind, or None."""
-    if problem.loss.box is None:
-        return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
     if not has_ridge(problem):
         return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
+    if problem.loss.box is None:
+        return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
     return None
 
 

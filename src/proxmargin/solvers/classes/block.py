@@ -319,7 +319,7 @@ def _block(design: Design, members: Ids) -> Block:
     stored = design.stored
     if stored.base.compressed is not None and not stored.centre.any():
         rows = _by_rows(stored.base.compressed, members)
-        if not stored.is_plain:
+        if stored.base is not design:
             rows = sparse.csr_array(rows * (1.0 / stored.scale[members])[None, :])
         return SparseBlock(rows)
     return DenseBlock(design.dense_columns(members, "C"))

@@ -113,7 +113,7 @@ class HingeNewton(Solver[Multiplied]):
         return hinge_objection(problem, Trait.NET) or _objection_to_bounds(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
-        coef, unit = start.coef[:, 0].copy(), _sharpness_unit(problem)
+        coef, unit = start.coef[:, 0].copy(), problem.remembered(_sharpness_unit)
         intercept = float(problem.centred.intercept(start)[0])
         scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
         tall = scores.size > coef.size and unit == 1.0
@@ -144,7 +144,7 @@ class HingeNewton(Solver[Multiplied]):
         )
         coef = np.zeros_like(state.at.coef)
         coef[state.members] = here.coef
-        there = state.after(end, COLD_SHARPNESS * _sharpness_unit(problem)).but(
+        there = state.after(end, COLD_SHARPNESS * problem.remembered(_sharpness_unit)).but(
             at=Centre(coef, here.intercept, here.dual),
             scores=here.scores,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ class SmoothedHinge:
     ridge: float
     intercept_proximal: float | None
 
-    @property
+    @cached_property
     def rows(self) -> NewtonRows:
         return newton_rows(self.design)
 

@@ -67,6 +67,8 @@ class ColumnSet:
 
     def changed(self, problem: Problem, wanted: NDArray[np.bool_]) -> ColumnSet:
         """The columns of the features that are ``wanted``: those that are here, then the others."""
+        if not self.members.size:
+            return ColumnSet.of(problem, np.flatnonzero(wanted))
         kept = wanted[self.members]
         absent = wanted.copy()
         absent[self.members] = False
@@ -112,18 +114,20 @@ class ColumnSet:
 
 def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
     """A copy of the columns, float64, and the mean that they are to be read with."""
-    stored = design.columns(members).stored
-    compressed = stored.base.compressed
-    if compressed is not None:
-        copied = sp.csc_array(compressed.matrix, dtype=np.float64, copy=True)
+    base, centre, scale = design.stored
+    plain = base is design
+    if base.compressed is not None:
+        matrix: Any = base.columns(members).matrix  # type: ignore[attr-defined]
+        copied: Any = sp.csc_array(matrix, dtype=np.float64, copy=True)
         copied.sum_duplicates()
         copied.indices, copied.indptr = narrow_indices(copied)
-        if not stored.is_plain:
-            copied.data /= np.repeat(stored.scale, np.diff(copied.indptr))
-        return copied, -stored.centre / stored.scale  # the columns are those of the data plus this
-    picked: Any = stored.base.matrix  # type: ignore[attr-defined]
-    raw = np.array(picked, dtype=np.float64, order="F")
-    if not stored.is_plain:
-        raw -= stored.centre
-        raw /= stored.scale
+        if plain:
+            return copied, np.zeros(members.size)
+        copied.data /= np.repeat(scale[members], np.diff(copied.indptr))
+        # the columns are those of the data plus this
+        return copied, -centre[members] / scale[members]
+    raw = base.dense_columns(members)
+    if not plain:
+        raw -= centre[members]
+        raw /= scale[members]
     return raw, np.zeros(members.size)

@@ -112,7 +112,8 @@ class DualNewton(InSamples[WeightsOfSamples]):
         return data.point(coef, np.array([state.at.intercept]))
 
     def dual(self, problem: Problem, state: WeightsOfSamples) -> Array:
-        return -problem.penalty.l2 * state.weights[:, None]
+        # the gradient: ``-l2 a`` may differ from it by what K maps to zero
+        return state.at.dual[:, None]
 
 
 def _kernel(problem: Problem) -> Array:
