@@ -30,6 +30,7 @@ __all__ = ["certify", "certify_together", "safe_multiple"]
 FEATURE_BLOCK = 1 << 14  # coefficients of a block, so that temporaries stay in the cache
 RELEASED_SLOPE = 1e-9  # of a feature without a penalty, per unit: a larger one is not rounding
 REFINED_FRACTION = 0.1  # rounding over the gap from which products are compensated
+REFINABLE_GAP = 10.0  # in units of the tolerance: gap less the gain of the safe multiple
 SUM_ULPS = 8  # in unit roundoffs: error of a pairwise sum of a dual point or of an objective
 PUBLISHED_ULPS = 3.0  # in unit roundoffs: of a published coefficient, by multiple, scale and shift
 MIN_EXPONENT = -52  # 1 + 2^k has k >= -52 in float64
@@ -107,7 +108,7 @@ def certify_together(
 
 def _proved(problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, tol: float) -> Gap:
     """The gap, by compensated products where those may prove a relative gap of ``tol``."""
-    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores):
+    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores, tol):
         return gap
     return _least(_refined(problem, gap, dual), gap)
 
@@ -340,12 +341,16 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     return 2.0 * problem.penalty.largest_product(error, level) if error.any() else 0.0
 
 
-def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed) -> bool:
-    """Whether rounding, of products or of margins at kinks, is a substantial part of the gap."""
+def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed, tol: float) -> bool:
+    """Whether rounding, of products or of margins at kinks, is a substantial part of the gap.
+
+    Of a point far from the optimum the safe multiple lowers the objective as any better length
+    would: that is no rounding, and left to the solver.
+    """
     if gap.rounding >= REFINED_FRACTION * gap.gap:
         return True
     _, gain = safe_multiple(problem, gap.point, scores)
-    return gain >= REFINED_FRACTION * gap.gap
+    return max(REFINED_FRACTION * gap.gap, gap.gap - REFINABLE_GAP * tol * gap.scale) <= gain
 
 
 def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:

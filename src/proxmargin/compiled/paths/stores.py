@@ -87,7 +87,8 @@ class Slots(NamedTuple):
     place : (capacity,) integers
         In the quadratic model, -1 outside.
     guess, lag : (capacity,)
-        The coefficients after the first step at a strength, and what further steps added.
+        The coefficients after the predictor step at a strength, and its error: what the correctors
+        added (`proxmargin.compiled.paths.foresight`).
     cache : (capacity, n_samples), or empty
         Columns, centred and scaled.
     rows : (members, n_samples), or empty
