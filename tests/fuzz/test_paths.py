@@ -31,6 +31,7 @@ class Case(NamedTuple):
     X: Any
     y: np.ndarray
     weights: np.ndarray | None
+    offset: np.ndarray | None
 
 
 def case(rng: np.random.Generator) -> Case:
@@ -55,7 +56,11 @@ def case(rng: np.random.Generator) -> Case:
         weights[:2] = 1.0
     layout = rng.choice(["C", "F", "sparse"])
     X = sparse.csr_array(X) if layout == "sparse" else np.array(X, order=layout)
-    return Case(_model(rng, p), X, y, weights)
+    model = _model(rng, p)
+    offset = None
+    if rng.random() < 0.3:
+        offset = 10.0 ** rng.uniform(-3, 2) * (rng.standard_normal(n) + rng.choice([0.0, 3.0]))
+    return Case(model, X, y, weights, offset)
 
 
 def _model(rng: np.random.Generator, p: int) -> Any:
@@ -77,14 +82,16 @@ def _model(rng: np.random.Generator, p: int) -> Any:
 
 def faults(one: Case, rng: np.random.Generator) -> tuple[str, list[str]]:
     """How the path ended, and what is wrong with one of its models."""
-    model, X, y, weights = one
+    model, X, y, *given = one
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        path = margin_path(model, X, y, n_alphas=8, eps=0.03, sample_weight=weights)
+        path = margin_path(
+            model, X, y, n_alphas=8, eps=0.03, sample_weight=one.weights, offset=one.offset
+        )
         k = int(rng.integers(len(path)))
         found, claimed = path.model(k), path.certificates[k]
-        single = type(model)(**{**found.get_params(), "tol": TOL}).fit(X, y, sample_weight=weights)
-    assembly = model._assemble(X, y, weights)
+        single = type(model)(**{**found.get_params(), "tol": TOL}).fit(X, y, *given)
+    assembly = model._assemble(X, y, *given)
     penalty = found._penalty(assembly.targets, assembly.problems[0].design)
     (problem,) = assembly.with_penalty(penalty).problems
     value = problem.value(assembly.points(found.coef_, found.intercept_)[0])
@@ -92,7 +99,8 @@ def faults(one: Case, rng: np.random.Generator) -> tuple[str, list[str]]:
     # scores are sums of terms that may be larger than they are
     dense = X.toarray() if sparse.issparse(X) else X
     reach = np.abs(found.coef_) @ np.abs(dense).max(axis=0) + np.abs(found.intercept_)
-    room += 64 * np.finfo(float).eps * (float(reach[0]) + abs(value))
+    shift = 0.0 if one.offset is None else float(np.abs(one.offset).max())
+    room += 64 * np.finfo(float).eps * (float(reach[0]) + shift + abs(value))
     wrong = {
         "the objective is another": abs(value - claimed.primal) > room,
         "the gap is too small": value - exact.primal > claimed.gap + room,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
@@ -42,14 +43,20 @@ def tall(layout: str = "C") -> Data:
     return (sparse.csr_array(X) if layout == "CSR" else np.array(X, order=layout)), y  # type: ignore[call-overload]
 
 
-def check(model: Any, X: Any, y: np.ndarray, weights: np.ndarray | None = None) -> None:
+def check(
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
+) -> None:
     """Every model of a path is as good as it claims, and as one of a single fit."""
-    path = margin_path(model, X, y, n_alphas=12, eps=0.02, sample_weight=weights)
+    path = margin_path(model, X, y, n_alphas=12, eps=0.02, sample_weight=weights, offset=offset)
     assert {one.solver for one in path.certificates} == {NAME}
-    assembly = model._assemble(X, y, weights)
+    assembly = model._assemble(X, y, weights, offset)
     for k in (0, 3, 7, 11):
         found, claimed = path.model(k), path.certificates[k]
-        single = type(model)(**{**found.get_params(), "tol": 1e-9}).fit(X, y, sample_weight=weights)
+        single = type(model)(**{**found.get_params(), "tol": 1e-9}).fit(X, y, weights, offset)
         penalty = found._penalty(assembly.targets, assembly.problems[0].design)
         (problem,) = assembly.with_penalty(penalty).problems
         value = problem.value(assembly.points(found.coef_, found.intercept_)[0])
@@ -96,6 +103,31 @@ def test_factors_and_weights(model: Any) -> None:
     weights[:2] = 1.0
     factors = rng.uniform(0.2, 3.0, X.shape[1])
     check(model(penalty_factor=factors, tol=1e-7), X, y, weights)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("data", "layout"), [(wide, "C"), (wide, "CSR"), (tall, "C")])
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.sampled(4)
+def test_offsets_of_the_scores(model: Any, data: Any, layout: str, free: bool) -> None:
+    X, y = data(layout)
+    rng = np.random.default_rng(1)
+    weights = rng.integers(0, 3, len(y)).astype(float)
+    offset = 3.0 + 2.0 * rng.standard_normal(len(y))
+    check(model(l1_ratio=0.8, tol=1e-7, fit_intercept=free), X, y, weights, offset)
+
+
+def test_a_path_with_an_offset_is_that_of_another_package() -> None:
+    X, y = wide()
+    offset = np.random.default_rng(2).standard_normal(len(y))
+    model = SparseLogisticRegression(l1_ratio=1.0, tol=1e-8)
+    path = margin_path(model, X, y, n_alphas=4, eps=0.1, offset=offset)
+    coef, intercept, signs = cp.Variable(X.shape[1]), cp.Variable(), np.sign(y)
+    loss = cp.sum(cp.logistic(-cp.multiply(signs, X @ coef + intercept + offset))) / len(y)
+    for k, alpha in enumerate(path.alphas):
+        best = cp.Problem(cp.Minimize(loss + alpha * cp.norm1(coef))).solve(solver="CLARABEL")
+        assert path.certificates[k].dual <= best + 1e-7
+        assert path.certificates[k].primal >= best - 1e-7
 
 
 def single_precision(X: Any) -> Any:

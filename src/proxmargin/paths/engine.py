@@ -72,7 +72,7 @@ class Engine:
     @staticmethod
     def takes(problem: Problem) -> bool:
         """Whether all strengths like this one can be solved here."""
-        if NEEDED not in problem.traits or problem.loss.largest_offset > 0:
+        if NEEDED not in problem.traits:
             return False
         if not np.all(problem.net.l1 > 0):
             return False  # what nothing shrinks is no part of these certificates
@@ -86,18 +86,20 @@ class Engine:
         # samples of others than these are read with zeros for weights
         whole, inverse = base.whole, 1.0 / scale
         n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
-        self.caches = dense and n < p
+        self.caches, shifted = dense and n < p, problem.loss.largest_offset > 0.0
         self.phi, self.store = margins.phi.scalars, _store(whole, self.caches)
         self.terms = Terms(
             signs=base.spread_out(margins.signs[:, 0]).copy(),
             weights=base.spread_out(margins.weights[:, 0]).copy(),
-            centre=centre.copy(),
+            offset=base.spread_out(problem.offset).copy() if shifted else np.zeros(0),
+            largest_offset=problem.loss.largest_offset,
+            centre=_own(centre),
             inverse=inverse,
             norms=base.column_norms() * inverse,
-            bounds=design.column_bounds().copy(),
+            bounds=_own(design.column_bounds()),
             factor=net.l1 / net.l1.max(),
-            lower=net.lower.copy(),
-            upper=net.upper.copy(),
+            lower=_own(net.lower),
+            upper=_own(net.upper),
             free=problem.fits_intercept,
             jumps=not margins.phi.is_strictly_convex,
             spans=self.caches or (not dense and p > FEW_FEATURES),
@@ -317,8 +319,8 @@ def _buffers(n: int, p: int) -> Buffers:
         bends=np.zeros(n),
         moved=np.zeros(n),
         estimate=np.zeros(p),
-        unsure=np.zeros(p, np.int64),
-        near=np.zeros(p, np.int64),
+        unsure=np.empty(p, np.int64),
+        near=np.empty(p, np.int64),
         flags=flags,
         words=flags.view(np.uint64),
         **_of_members(0),
@@ -335,6 +337,12 @@ def _of_members(count: int) -> dict[str, Any]:
         "move": np.zeros(count),
         "net": Net(*np.zeros((len(Net._fields), count))),
     }
+
+
+def _own(values: Array) -> Array:
+    """The array, or a copy where kernels would be compiled for its kind alone."""
+    plain = values.flags.c_contiguous and values.flags.writeable
+    return values if plain else values.copy()
 
 
 def _blank(l1: Array, l2: Array, entries: int) -> Strengths:

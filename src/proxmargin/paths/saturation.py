@@ -19,11 +19,12 @@ __all__ = ["Ending", "Saturation"]
 
 Array = NDArray[np.float64]
 
-# glmnet's fdev and mnlam. It compares neighbours; a hinge's paths are flat between jumps, and those
-# of dense grids everywhere, so that here the strengths differ by a factor.
-LEAST_RISE = 1e-5  # relative rise of the explained fraction while the penalty weakens so much
-WEAKER = 1.25  # ratio of the strengths
-FEWEST = 5  # strengths
+# As `fdev` and `mnlam` of glmnet, which compares neighbouring strengths. The explained fraction of
+# a hinge is constant between breakpoints, and on a dense grid it rises little from one strength to
+# the next: here the strengths that are compared are at least a fixed factor apart.
+LEAST_RISE = 1e-5  # relative rise of the explained fraction between the strengths compared
+WEAKER = 1.25  # least ratio of these strengths
+FEWEST = 5  # strengths before a path may end
 
 
 class Ending(StrEnum):
@@ -54,7 +55,7 @@ class Saturation:
         check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
         self.template, self.assembly, self.stop_at = template, assembly, stop_at
         self.count = 0
-        self.marked: tuple[float, float] | None = None  # a strength and what it explained
+        self.marked: tuple[float, float] | None = None  # a strength and its explained fraction
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
 
     def ending(self, strengths: Array, found: Sequence[Found]) -> tuple[int, Ending | None]:
@@ -85,17 +86,23 @@ class Saturation:
         return Ending.FLAT if self._is_flat(strength, explained, resolved) else None
 
     def _is_flat(self, strength: float, explained: float, resolved: float) -> bool:
-        """Whether the fraction has stopped to rise; what the gaps do not resolve is no fraction."""
+        """Whether the explained fraction ``f`` has stopped to rise.
+
+        ``f`` is compared with its value ``f_0`` at a marked strength, once the penalty has become
+        weaker by `WEAKER` since that: flat is ``f - f_0 < LEAST_RISE f``. Then the mark moves to
+        this strength. A fraction within ``resolved``, the sum of the duality gaps over the null
+        loss, may be all error: it is neither compared nor marked.
+        """
         if explained <= resolved:
             return False
         if self.marked is None:
             self.marked = strength, explained
             return False
-        before, risen_from = self.marked
+        before, marked = self.marked
         if max(before, strength) < WEAKER * min(before, strength):
             return False
         self.marked = strength, explained
-        return self.count >= FEWEST and explained - risen_from < LEAST_RISE * explained
+        return self.count >= FEWEST and explained - marked < LEAST_RISE * explained
 
     def _loss(self, strength: float, model: Sequence[Found]) -> float:
         problems = problems_of(at_strength(self.template, strength), self.assembly)

@@ -53,7 +53,8 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
         ``state.buffers.estimate``, count.
     """
     terms, buffers, levels = state.terms, state.buffers, state.levels
-    k, n, intercept = state.counts[SLOTS], buffers.theta.size, abs(levels[INTERCEPT])
+    k, n = state.counts[SLOTS], buffers.theta.size
+    shift = abs(levels[INTERCEPT]) + terms.largest_offset
     # of inner products with the dual point, in norms of features
     relative = rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
     scale = _scale(state, goal, count, relative)
@@ -61,14 +62,14 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
     for x in range(count):
         gap += _term(state, goal, buffers.unsure[x], 0.0, scale, relative)
     objective = levels[LOSS] + penalty
-    error = 2.0 * rounding(live) * sizes + 8.0 * UNIT * intercept
+    error = 2.0 * rounding(live) * sizes + 8.0 * UNIT * shift
     total, mass = 0.0, 0.0
     for i in range(n):
         total += buffers.theta[i]
         mass += abs(buffers.theta[i])
     gap += 2.0 * error * mass + 0.5 * state.phi.smoothness * error * error
     if terms.free:
-        gap += (2.0 * intercept + sizes) * (abs(total) + rounding(n) * mass)
+        gap += (2.0 * shift + sizes) * (abs(total) + rounding(n) * mass)
     gap += rounding(n + k) * objective
     return gap + lost(state, scale, goal.tol * objective - gap, math.inf), objective
 

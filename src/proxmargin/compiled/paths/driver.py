@@ -3,8 +3,8 @@
 From one strength to the next little changes: the solution, the curvatures of the samples and so
 the Hessian of the model (`proxmargin.compiled.paths.newton`). Features enter by the sequential
 strong rule (Tibshirani et al. 2012); what it leaves out is proven inactive by the span of former
-dual points (`proxmargin.compiled.paths.span`), or entered. The first step at a strength is
-corrected by what it missed at the one before (`proxmargin.compiled.paths.foresight`).
+dual points (`proxmargin.compiled.paths.span`), or entered. The first step at a strength, the
+predictor, is corrected by its error at the one before (`proxmargin.compiled.paths.foresight`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
-from proxmargin.compiled.paths.standing import rescored
+from proxmargin.compiled.paths.standing import add_offset, rescored
 from proxmargin.compiled.paths.state import (
     BEFORE,
     DONE,
@@ -52,6 +52,7 @@ def begin(state):  # type: ignore[no-untyped-def]
     """The null model and the inner products of all features there."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     buffers.scores[:] = 0.0
+    add_offset(state)
     settle(state, 0.0, 0.0)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)

@@ -1,7 +1,26 @@
-"""What the first step at a strength will miss, from what it missed at the one before.
+"""Correction of the predictor step by the error that it made at the strength before.
 
-That step follows the path with an old Hessian; its error is that of the Hessian and of the path's
-own curvature, and both change little from one strength to the next.
+The path is followed by a predictor and correctors. At strength ``l_k`` the first Newton step, from
+the solution ``w_{k-1}``, is the predictor; its result is ``p_k``. The steps after it are the
+correctors, which end at ``w_k``. The error of the predictor,
+
+    e_k = w_k - p_k,
+
+has two parts: the model's Hessian is that of an earlier strength, and the path is curved. Over
+steps of similar length both are smooth along the path, so that the error of the next predictor is
+known in advance. With the relative step lengths ``h_k = 1 - l_k / l_{k-1}``, the predictor is
+replaced by
+
+    p_k + (h_k / h_{k-1}) e_{k-1},
+
+which takes no evaluation and saves a corrector at most strengths. The ratio is linear in h, as the
+error of an old Hessian is; that of the curvature would be quadratic, but on the usual geometric
+grids the ratio is one. The intercept is corrected in the same way.
+
+A coefficient is corrected only where predictor and solution are both nonzero at the strength
+before, and where the corrected value keeps its sign and its bounds: otherwise a kink of the path
+lies between, and the error on its other side says nothing. Corrections change where Newton's method
+starts, not what it converges to.
 """
 
 from __future__ import annotations
@@ -20,12 +39,23 @@ from proxmargin.compiled.paths.state import (
 
 __all__ = ["corrected", "forget", "learn"]
 
-ALIKE = 1.5  # ratio of two strides up to which one tells of the other
+LARGEST_RATIO = 1.5  # of two step lengths; beyond it the last error is not extrapolated
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def corrected(state, goal, turn):  # type: ignore[no-untyped-def]
-    """Correct the step just taken, and its turn of the intercept, which it returns."""
+    """Add the expected error to the predictor step just taken.
+
+    Parameters
+    ----------
+    turn : float
+        The predictor's step of the intercept, which is still to be added to it.
+
+    Returns
+    -------
+    float
+        The corrected step of the intercept.
+    """
     slots, buffers, counts, levels = state.slots, state.buffers, state.counts, state.levels
     net, share = buffers.net, _share(levels, goal)
     counts[FIRST] = 0
@@ -43,18 +73,18 @@ def corrected(state, goal, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _share(levels, goal):  # type: ignore[no-untyped-def]
-    """The stride of this strength over that of the last one, if they are alike."""
+    """``h_k / h_{k-1}``; 0 where it is too large, or there is no strength before to learn from."""
     stride = 1.0 - goal.l1 / levels[BEFORE] if goal.l1 < levels[BEFORE] else 0.0
     share = stride / levels[STRIDE] if levels[STRIDE] > 0.0 else 0.0
     levels[STRIDE] = stride
-    return share if share <= ALIKE else 0.0
+    return share if share <= LARGEST_RATIO else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def learn(state):  # type: ignore[no-untyped-def]
-    """At the end of a strength: what its first step missed."""
+    """Store the error of the predictor, when the strength is solved."""
     slots, counts, levels = state.slots, state.counts, state.levels
-    if counts[FIRST] == 1:  # there was none
+    if counts[FIRST] == 1:  # the start was within the tolerance: no step was taken
         forget(state)
         return
     for s in range(counts[SLOTS]):
@@ -65,7 +95,7 @@ def learn(state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def forget(state):  # type: ignore[no-untyped-def]
-    """Nothing is known of what a first step will miss."""
+    """Set the expected errors to zero: the next predictor is taken as it is."""
     for s in range(state.counts[SLOTS]):
         state.slots.lag[s] = 0.0
     state.levels[LAG] = 0.0

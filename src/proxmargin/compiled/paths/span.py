@@ -138,11 +138,19 @@ def compress(span, count):  # type: ignore[no-untyped-def]
                 total += abs(share)
         length = math.sqrt(dot(point, point))
         if length > DEPENDENT:
-            points[kept] = point / length
-            products[kept] = product / length
+            _put(point, length, points[kept])
+            _put(product, length, products[kept])
             slack[kept] = (loose + 2.0 * rounding(2 * kept) * total) / length
             kept += 1
-    span.points[:kept] = points[:kept]
-    span.products[:kept] = products[:kept]
-    span.slack[:kept] = slack[:kept]
+    for c in range(kept):
+        _put(points[c], 1.0, span.points[c])
+        _put(products[c], 1.0, span.products[c])
+        span.slack[c] = slack[c]
     return kept
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _put(vector, length, out):  # type: ignore[no-untyped-def]
+    """The vector over ``length``; assignments of slices compile for seconds."""
+    for i in range(vector.size):
+        out[i] = vector[i] / length

@@ -10,7 +10,7 @@ from proxmargin.compiled.paths.passes import lost, settle
 from proxmargin.compiled.paths.state import LOSS, READ, SLOTS
 from proxmargin.compiled.solvers.nets import violation
 
-__all__ = ["evaluate", "rescored", "standing"]
+__all__ = ["add_offset", "evaluate", "rescored", "standing"]
 
 HOPELESS = 4.0  # times the gap asked for: bounds beyond it need not be sharp
 
@@ -28,6 +28,15 @@ def rescored(state):  # type: ignore[no-untyped-def]
         state.terms.inverse,
         state.buffers.scores,
     )
+    add_offset(state)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def add_offset(state):  # type: ignore[no-untyped-def]
+    """Add the offset, if there is one, to scores without it."""
+    offset, scores = state.terms.offset, state.buffers.scores
+    for i in range(offset.size):
+        scores[i] += offset[i]
 
 
 @njit(cache=True, nogil=True, allocates=False)

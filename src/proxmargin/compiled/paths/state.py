@@ -23,7 +23,7 @@ MODELS = 6  # quadratic models formed
 NEAR = 7  # features whose inner product may be above the level LOW
 LOOKED = 8  # inner products of single features since the last reference
 SHELVED = 9  # columns that have been put on the shelf
-FIRST = 10  # 1 until the first step at a strength
+FIRST = 10  # 1 until the predictor step at a strength
 COUNTS = 11
 # places in the same of numbers
 INTERCEPT = 0  # of the centred columns
@@ -39,9 +39,9 @@ DOWN = 9  # the same of negative ones
 LOW = 10  # in units of the factors
 RIDGE = 11  # strength in the factor of the Hessian
 DAMPED = 12  # the same
-GUESS = 13  # the intercept after the first step at a strength
-LAG = 14  # what further steps added to it
-STRIDE = 15  # relative fall of the l1 strength
+GUESS = 13  # the intercept after the predictor step at a strength
+LAG = 14  # the error of that: what the correctors added
+STRIDE = 15  # relative step length: fall of the l1 strength over the strength before
 LEVELS = 16
 
 
@@ -51,6 +51,9 @@ class Terms(NamedTuple):
     Attributes
     ----------
     signs, weights : (n_samples,)
+    offset : (n_samples,), or empty
+        What is added to the scores.
+    largest_offset : float
     centre, inverse : (n_features,)
         Of the features as the problem has them: ``(x_j - centre_j) inverse_j``.
     norms, bounds : (n_features,)
@@ -68,6 +71,8 @@ class Terms(NamedTuple):
 
     signs: Any
     weights: Any
+    offset: Any
+    largest_offset: float
     centre: Any
     inverse: Any
     norms: Any
@@ -86,7 +91,7 @@ class Buffers(NamedTuple):
     Attributes
     ----------
     scores, theta, curved : (n_samples,)
-        Scores without intercept; the dual point and the curvatures there.
+        Scores without intercept, with the offset; the dual point and the curvatures there.
     bends : (n_samples,)
         The curvatures in the quadratic model.
     moved : (n_samples,)
