@@ -68,13 +68,20 @@ def rounding(terms):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def bounded(span, count, theta):  # type: ignore[no-untyped-def]
-    """Decompose a dual point; ``(norm of the rest, the same with all rounding)``."""
+def bounded(span, count, theta, rounds):  # type: ignore[no-untyped-def]
+    """Decompose a dual point; ``(norm of the rest, the same with all rounding)``.
+
+    Parameters
+    ----------
+    rounds : int
+        Of Gram-Schmidt: 1 for a bound, which holds for any shares; 2 for a rest that is to be a
+        reference, orthogonal to the others up to rounding.
+    """
     n, size = theta.size, math.sqrt(dot(theta, theta))
     for i in range(n):
         span.rest[i] = theta[i]
     span.shares[:count] = 0.0
-    for _ in range(2):
+    for _ in range(rounds):
         for c in range(count):
             share = dot(span.points[c], span.rest)
             span.shares[c] += share
