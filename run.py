@@ -99,6 +99,8 @@ def run_tests(environment: "Environment", arguments: list[str]) -> None:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     keep_kernels()
+    # every worker would rewrite and compile all tests anew, which takes longer than to collect them
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     environment.become("python", "-m", "pytest", *options, *arguments)
 
 

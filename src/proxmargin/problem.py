@@ -1,4 +1,4 @@
-"""The one problem that every solver sees."""
+"""The optimisation problem that every solver minimises."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from proxmargin.unshrunk import are_determined, settled
 __all__ = ["Centred", "Point", "Problem"]
 
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
-SMALLEST_MARGIN = 3e-4  # that counts, over the root mean square distance of samples from their mean
+SMALLEST_MARGIN = 3e-4  # that counts as one, over the RMS distance of the samples from their mean
 
 
 class Point(NamedTuple):
     """Coefficients (n_features, n_outputs) and intercept (n_outputs,).
 
-    ``dual``, (n_samples, n_outputs), is a dual point close to that of these coefficients, if one is
+    ``dual``, (n_samples, n_outputs), is a dual point close to the one of these coefficients, if
     known: a warm start for solvers with multipliers.
     """
 
@@ -40,7 +40,7 @@ class Point(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """A design less a centre; the intercept of centred features is ``intercept + centre' coef``.
+    """A centred design; the intercept of centred features is ``intercept + centre' coef``.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Centred(NamedTuple):
         return point.intercept + self.centre @ point.coef
 
     def point(self, coef: Array, intercept: Array) -> Point:
-        """The point of coefficients, (n_features, n_outputs), and an intercept of centred ones."""
+        """The point, in the given units, of coefficients and intercept of centred features."""
         return Point(coef, intercept - self.centre @ coef)
 
 
@@ -67,7 +67,7 @@ class Problem(Remembers):
     Parameters
     ----------
     loss : Loss
-        Targets and weights inside.
+        Of the scores; holds targets and weights.
     penalty : Penalty
         Of the coefficients.
     design : Design
@@ -91,8 +91,8 @@ class Problem(Remembers):
     def net(self) -> Net:
         """The penalty feature by feature, where it is an elastic net (`Trait.NET`).
 
-        Problems on one design that differ in their losses alone, as those of the classes do, share
-        its arrays.
+        Problems on one design that differ only in the loss, such as those of one-vs-rest, share its
+        arrays.
         """
         penalty = self.penalty
         if Trait.UNIFORM_NET not in penalty.traits:
@@ -102,9 +102,12 @@ class Problem(Remembers):
 
     @cached_property
     def unshrunk(self) -> NDArray[np.intp]:
-        """Features that cost nothing, as a free intercept, where there are fewer of them than
-        samples and the loss lets their best coefficients be found (`proxmargin.unshrunk`). None
-        where there is no penalty at all, and the features are many or dependent."""
+        """Indices of features without penalty whose best coefficients are computed with the
+        intercept.
+
+        They must be fewer than the samples, and the loss smooth with one output
+        (`proxmargin.unshrunk`). Empty if no feature has a penalty and they are many or
+        dependent."""
         found = self.penalty.unshrunk(self.design.n_features)
         wanted = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
         known = wanted in self.loss.traits and found.size < self.design.n_samples
@@ -114,7 +117,7 @@ class Problem(Remembers):
 
     @cached_property
     def level(self) -> float:
-        """A typical l1 strength of a feature: the median of those that are not zero."""
+        """A typical l1 strength of a feature: the median of the nonzero ones."""
         if Trait.UNIFORM_NET in self.penalty.traits:
             return self.penalty.l1
         live = self.net.l1[self.net.l1 > 0]
@@ -122,7 +125,7 @@ class Problem(Remembers):
 
     @property
     def margins(self) -> MarginSum:
-        """The loss of a problem with `Trait.MARGINS`, of scores with the `offset` added."""
+        """The sum of losses of margins of a problem with `Trait.MARGINS`, without its offset."""
         loss = self.loss.unshifted
         if not isinstance(loss, MarginSum):
             raise TypeError(f"{self.loss!r} is no sum of losses of margins")
@@ -130,7 +133,7 @@ class Problem(Remembers):
 
     @cached_property
     def offset(self) -> Array:
-        """What the loss of one column of scores adds to them, (n_samples,)."""
+        """The offset of the scores, (n_samples,), for a loss with one output."""
         return self.loss.offset[:, 0]
 
     @property
@@ -153,7 +156,7 @@ class Problem(Remembers):
 
     @cached_property
     def centred(self) -> Centred:
-        """The design, centred where the intercept is free: the problem is invariant to that shift.
+        """The design, centred if the intercept is free: the problem is invariant to that shift.
 
         Gram matrices and covariances of data with large means suffer from cancellation.
         """
@@ -164,17 +167,17 @@ class Problem(Remembers):
 
     @property
     def has_ridge_alone(self) -> bool:
-        """The penalty is a ridge, the same for all features, and nothing else."""
+        """Whether the penalty is a ridge with the same positive strength for all features."""
         return Trait.UNIFORM_NET in self.penalty.traits and self.penalty.l1 == 0 < self.penalty.l2
 
     @property
     def has_plain_intercept(self) -> bool:
-        """The intercept is free, with a ridge, or none: its outputs are not coupled."""
+        """Whether the penalty of the intercept couples no outputs: free, with a ridge, or none."""
         return Trait.NET in self.intercept.traits
 
     @property
     def slope_size(self) -> float:
-        """The norm of ``X'q`` for dual points q as large as the shares: a scale for rounding."""
+        """Root mean square norm of the samples, the scale of ``X'q`` for ``|q_i|`` = share i."""
         return float(np.sqrt(self.loss.shares @ self.design.row_norms()))
 
     def origin(self) -> Point:
@@ -185,7 +188,7 @@ class Problem(Remembers):
     def null_point(self) -> Point:
         """Zero coefficients with the best intercept: where a regularisation path starts.
 
-        Features without a penalty have their best coefficients.
+        Unpenalised features have their best coefficients.
         """
         origin = self.origin()
         scores = np.zeros((self.design.n_samples, self.loss.n_outputs))
@@ -194,7 +197,7 @@ class Problem(Remembers):
         return settled(self, null, scores + best)[0] if self.unshrunk.size else null
 
     def projected(self, point: Point) -> Point:
-        """The nearest point on which penalty and intercept are finite."""
+        """The point projected onto the domains of the penalties."""
         return Point(
             self.penalty.into_domain(point.coef),
             self.intercept.into_domain(point.intercept[None, :])[0],
@@ -202,7 +205,7 @@ class Problem(Remembers):
         )
 
     def better_start(self, point: Point) -> Point:
-        """``point`` moved into the domain, unless the null model is better than that."""
+        """``point`` moved into the domain, or the null model if that has a lower objective."""
         start, null = self.projected(point), self.null_point()
         return start if self.value(start) <= self.value(null) else null
 
@@ -219,7 +222,7 @@ class Problem(Remembers):
         )
 
     def best_multiple(self, point: Point, value: float) -> float:
-        """The best length of a direction where the loss, ``value`` at ``point``, is homogeneous."""
+        """The optimal multiple of a point, for a homogeneous loss with this value there."""
         bend = self.intercept.l2 * float(point.intercept @ point.intercept)
         return self.penalty.best_multiple(point.coef, value, bend)
 
@@ -227,20 +230,20 @@ class Problem(Remembers):
     def negligible(self) -> float:
         """The least denominator of relative gaps: a smaller objective counts as zero.
 
-        If the penalty is zero only at zero coefficients, the optimum has its own scale, however
-        small. Without a penalty, and in a ball, objectives can fall to zero with the loss: then
-        rounding is relative to the loss at zero scores, which is about one.
+        If the penalty is zero only at zero coefficients, the optimum has a scale of its own,
+        however small. Without a penalty, or in a ball, the objective can fall to zero with the
+        loss: rounding is then relative to the loss at zero scores, which is about one.
 
         For a homogeneous loss the optimum is minus half the squared margin over l2 (or minus the
-        margin times the radius of a ball), and zero without a margin, where no relative gap is
-        small: it is taken relative to the objective of a margin of `SMALLEST_MARGIN`.
+        margin times the radius of a ball). It is zero without a margin, where no relative gap would
+        be small: the gap is then relative to the objective of a margin of `SMALLEST_MARGIN`.
         """
         if not self.loss.is_homogeneous:
             ones = np.broadcast_to(1.0, (self.design.n_features, self.loss.n_outputs))
             sized = self.penalty.largest_product(ones, 0.0) == 0.0
             return float(np.finfo(float).tiny) if sized else SMALLEST_OBJECTIVE
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
-        l2 = self.penalty.l2  # what an l1 part takes away has no unit of its own
+        l2 = self.penalty.l2  # an l1 part only lowers the bound
         length = spread / l2 if l2 > 0 else self.penalty.conjugate(np.array([[1.0]]))
         return max(0.5 * spread * length, np.finfo(float).tiny)
 

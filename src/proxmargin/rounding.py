@@ -1,8 +1,8 @@
 """Proven bounds on floating-point rounding errors.
 
-With the unit roundoff u, a sum of n products in any order, with or without fused operations, is
-off by no more than ``gamma_n sum |x||y|``, ``gamma_n = n u / (1 - n u)`` (Higham 2002, section
-3.1). Compensated sums (`proxmargin.compiled.products.compensated`) are off by no more than
+With the unit roundoff u, a sum of n products in any order, with or without fused multiply-adds,
+has an error of at most ``gamma_n sum |x||y|``, ``gamma_n = n u / (1 - n u)`` (Higham 2002, section
+3.1). Compensated sums (`proxmargin.compiled.products.compensated`) have an error of at most
 ``u |x'y| + gamma_n^2 sum |x||y|``.
 """
 
@@ -29,8 +29,8 @@ class Enclosed(NamedTuple):
     error : broadcastable to that shape
         ``|exact - values| <= error``.
     sizes : broadcastable to that shape
-        ``sum |x||y|`` of the products behind each value, or a bound on it: the condition of the
-        value under relative perturbations of the factors.
+        ``sum |x||y|`` of the products behind each value, or an upper bound: the error of the value
+        for relative perturbations of the factors.
     """
 
     values: Array
@@ -38,7 +38,7 @@ class Enclosed(NamedTuple):
     sizes: Array
 
     def plus(self, shift: Array) -> Enclosed:
-        """The values with ``shift``, which is exact, added to each."""
+        """The values plus ``shift``, which is exact."""
         values = self.values + shift
         return Enclosed(
             values, self.error + 2.0 * UNIT * np.abs(values), self.sizes + np.abs(shift)
@@ -85,7 +85,7 @@ def gamma(terms: int) -> float:
 
 def weighed(sizes: Array, error: Array) -> float:
     """``sum sizes * error``; the error is broadcast without a copy."""
-    if error.ndim == 1:  # the same for all samples
+    if error.ndim == 1:  # one error for all samples
         return float((sizes.sum(axis=0) * error).sum())
     total: float = np.einsum("ij,ij->", sizes, np.broadcast_to(error, sizes.shape))
     return float(total)
@@ -94,7 +94,7 @@ def weighed(sizes: Array, error: Array) -> float:
 def compensated_error(values: Array, sizes: Array, terms: int) -> Array:
     """The error bound of compensated sums of ``terms`` products, itself rounded up.
 
-    The last term covers underflow.
+    The last term bounds the effect of underflow.
     """
     tiny = terms * float(np.finfo(np.float64).tiny) * (sizes > 0)
     error: Array = 2.0 * UNIT * np.abs(values) + 2.0 * gamma(terms) ** 2 * sizes + tiny

@@ -1,6 +1,6 @@
 """Reductions over rows of arrays, with fast paths for one column; equal and representative rows.
 
-For a single column NumPy would run a loop of one entry for each row, ten times slower than a view.
+For a single column NumPy's reduction along rows is ten times slower than a view.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ __all__ = ["evenly_taken", "first_of_equals", "largest_of_rows", "live_rows", "s
 
 Array = NDArray[np.float64]
 
-# where in the first of even steps a row is taken: no ratio of weights, which would be a tie
+# start within the first of even steps: an irrational fraction, so that weights cause no ties
 STEP_START = 0.381966
 
 
 def live_rows(coef: NDArray[Any]) -> NDArray[np.intp]:
-    """The rows with an entry that is not zero."""
+    """Indices of the rows with a nonzero entry."""
     return np.flatnonzero(coef[:, 0] if coef.shape[1] == 1 else coef.any(axis=1))
 
 
 def sums_of_rows(values: Array) -> Array:
-    """The sum of each row; of a single column a view, not to be written into."""
+    """The sum of each row; a view, not to be modified, of a single column."""
     total: Array = values[:, 0] if values.shape[1] == 1 else values.sum(axis=1)
     return total
 
 
 def largest_of_rows(values: Array) -> Array:
-    """The largest entry of each row; of a single column a view, not to be written into."""
+    """The largest entry of each row; a view, not to be modified, of a single column."""
     largest: Array = values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
     return largest
 
 
 def evenly_taken(weights: Array, count: int) -> tuple[NDArray[np.intp], Array]:
-    """Some of the rows, at even steps of their weight, and the weight that each stands for.
+    """Rows at even steps of the cumulative weight, and the weight that each represents.
 
-    All rows with weight, where they are not more than ``count``. A repeated row and one of twice
-    the weight are taken alike.
+    All rows with weight if they are at most ``count``. A repeated row counts like one of twice the
+    weight.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def evenly_taken(weights: Array, count: int) -> tuple[NDArray[np.intp], Array]:
 
 
 def first_of_equals(X: Any) -> NDArray[np.intp]:
-    """The number of the first row that is equal to each row, bit for bit but for signed zeros.
+    """For each row the index of the first row equal to it; signed zeros are equal.
 
     Parameters
     ----------
     X : (n_rows, n_columns), dense or sparse
-        Of sparse rows some equal ones may be missed.
+        Some equal sparse rows may be missed.
     """
     if sparse.issparse(X):
         return _first_of_equal_sparse(X)
@@ -72,7 +72,7 @@ def first_of_equals(X: Any) -> NDArray[np.intp]:
 
 
 def _first_of_equal_sparse(X: Any) -> NDArray[np.intp]:
-    """By one product with random numbers, the same sum for the same rows; then compared."""
+    """The same for sparse rows: candidates by a random projection, then compared exactly."""
     found = _firsts(X @ np.random.default_rng(0).random(X.shape[1]))
     differ = np.diff((X - X[found]).tocsr().indptr) > 0
     return np.where(differ, np.arange(X.shape[0]), found)

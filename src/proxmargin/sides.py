@@ -1,9 +1,9 @@
-"""The two sides of a problem, each as ``f(u) + g(u)`` with f smooth and g proxable.
+"""The primal and the dual side of a problem, each ``f(u) + g(u)`` with f smooth and g proxable.
 
 The primal side minimises over coefficients and intercept: f is the loss of the scores, g the
 penalties. The dual side minimises over dual points: f is the conjugate of the penalty, g that of
-the loss, with the constraint that a free intercept brings ((9) and (10) of Ito et al. 2017). The
-accelerated methods see a `Side` and do not know which of the two it is.
+the loss, with the constraint of a free intercept ((9) and (10) of Ito et al. 2017). The
+accelerated methods work on a `Side` without knowing which one it is.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class Response(NamedTuple):
     Attributes
     ----------
     product : array
-        The part of the gradient of f that costs a product with the data.
+        The part of the gradient of f that takes a product with the data.
     partner : array
-        The point on the other side that belongs to it: a dual point, or coefficients.
+        The corresponding point of the other side: a dual point, or coefficients.
     """
 
     product: Array
     partner: Array
 
     def moved(self, other: Response, weight: float) -> Response:
-        """``self + weight (self - other)``, where responses are linear in their points."""
+        """``self + weight (self - other)``, for responses that are linear in u."""
         return Response(
             self.product + weight * (self.product - other.product),
             self.partner + weight * (self.partner - other.partner),
@@ -56,13 +56,13 @@ class Response(NamedTuple):
 class Side(ABC):
     """A problem as ``f(u) + g(u)``; f reads u only through its image, an affine map of u.
 
-    An image costs one product with the data and a response another one; everything else is
-    cheap. A gradient at u is ``gradient(u, response(image(u)))``.
+    An image takes one product with the data, a response another one; everything else is cheap. The
+    gradient at u is ``gradient(u, response(image(u)))``.
     """
 
     problem: Problem
     responds_linearly: bool = False
-    """Responses are affine in u: at combinations of known points they cost nothing."""
+    """Responses are affine in u: those of combinations of known points need no product."""
 
     @abstractmethod
     def start(self, point: Point) -> Array:
@@ -74,11 +74,11 @@ class Side(ABC):
 
     @abstractmethod
     def response(self, image: Array) -> Response:
-        """The costly part of the gradient of f: one product with the data."""
+        """The affine map of u that f depends on: one product with the data."""
 
     @abstractmethod
     def gradient(self, u: Array, response: Response) -> Array:
-        """Gradient of f at u."""
+        """The expensive part of the gradient of f: one product with the data."""
 
     @abstractmethod
     def prox(self, u: Array, step: float) -> Array:
@@ -90,33 +90,33 @@ class Side(ABC):
 
     @abstractmethod
     def penalty_value(self, u: Array) -> float:
-        """g(u); the constraints in it hold for whatever `prox` returned."""
+        """g(u), for a u that `prox` returned, which satisfies its constraints."""
 
     @abstractmethod
     def divergence(self, u: Array, image: Array, base: Array, partner: Array) -> float:
         """``f(u) - f(base) - <f'(base), u - base>``, without cancellation.
 
-        ``partner`` is that of the response at ``base``.
+        ``partner`` is the partner of the response at ``base``.
         """
 
     @abstractmethod
     def curvature_bound(self) -> float:
-        """A Lipschitz constant of f's gradient; infinite where there is none."""
+        """A Lipschitz constant of the gradient of f; infinite if there is none."""
 
     @abstractmethod
     def first_curvature(self, image: Array) -> float:
-        """A small first guess of the curvature of f, from the image of the start."""
+        """A small first estimate of the curvature of f, from the image of the start."""
 
     @abstractmethod
     def point(self, u: Array, image: Array) -> Point:
         """The primal point of u."""
 
     def scores(self, image: Array, response: Response | None) -> Array | None:
-        """Scores of `point`, if they are known."""
+        """The scores of `point`, if known."""
         return None
 
     def dual(self, u: Array) -> Array | None:
-        """A dual point to certify with, where its gap is below that of a gradient of the loss."""
+        """A dual point to certify with, if it is better than a gradient of the loss."""
         return None
 
     def value(self, u: Array, image: Array) -> float:
@@ -128,13 +128,13 @@ class PrimalSide(Side):
     """The loss of the scores, smooth, plus the penalties.
 
     ``u`` stacks the coefficients and, as its last row, the intercept: (n_features + 1, n_outputs).
-    Its image are the scores.
+    Its image is the scores.
 
     Parameters
     ----------
     problem : Problem
     coordinates : StandardizedDesign, optional
-        The problem's design with other centre and scale: u then holds ``scale * coef`` and
+        The problem's design with another centre and scale: u then holds ``scale * coef`` and
         ``intercept + centre' coef``.
     """
 
@@ -145,7 +145,7 @@ class PrimalSide(Side):
         self.centre = np.zeros(1) if coordinates is None else coordinates.centre
         self.scale = np.ones((1, 1))
         if coordinates is not None:
-            # constant features, whose scale is infinite, do not matter: any scale will do
+            # constant features have an infinite scale, but are zero: any finite scale will do
             finite = np.isfinite(coordinates.scale)
             self.scale = np.where(finite, coordinates.scale, 1.0)[:, None]
 
@@ -184,12 +184,12 @@ class PrimalSide(Side):
         return self.loss.fenchel_young(image, partner)
 
     def curvature_bound(self) -> float:
-        """From the row norms ((8), (13) of Xu et al. 2015)."""
+        """A Lipschitz constant from the norms of the samples ((8), (13) of Xu et al. 2015)."""
         rows = self.design.row_norms() + float(self.problem.fits_intercept)
         return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)
 
     def first_curvature(self, image: Array) -> float:
-        """The mean of the samples' own constants over their number: small, to be grown."""
+        """The Lipschitz constant over the number of samples: small, as backtracking raises it."""
         return self.curvature_bound() / max(self.loss.sample_count, 1.0)
 
     def scores(self, image: Array, response: Response | None) -> Array:
@@ -202,7 +202,7 @@ class PrimalSide(Side):
 
 
 class DualSide(Side):
-    """The conjugate of the penalty, smooth, plus that of the loss.
+    """The conjugate of the penalty, smooth, plus the conjugate of the loss.
 
     ``u`` are the coordinates of a dual point q in the loss's `DualForm`, (n_samples,); its image
     stacks ``-X'q`` and, as last entry, ``-1'q``: (n_features + 1, 1).
@@ -212,8 +212,8 @@ class DualSide(Side):
     problem : Problem
         With one column of scores.
     whole : bool
-        Keep the conjugate of the loss whole in g, through its prox. Otherwise, as in Ito et al.
-        (2017), its smooth part belongs to f and g is the indicator of the set that is left.
+        Keep the conjugate of the loss in g, through its prox. Otherwise, as in Ito et al. (2017),
+        its smooth part belongs to f and g is the indicator of its domain.
     floor : float
         See `Loss.dual_form`.
     """
@@ -225,11 +225,11 @@ class DualSide(Side):
         self.problem = problem
         self.form: DualForm = form
         self.whole = whole
-        self.ridge = problem.intercept.l2  # an intercept with a ridge has a conjugate too
+        self.ridge = problem.intercept.l2  # the conjugate of an intercept with a ridge is part of f
         self.responds_linearly = Trait.QUADRATIC_CONJUGATE in problem.penalty.traits
 
     def start(self, point: Point) -> Array:
-        """The dual point of the gradient at ``point``; for zero coefficients, the set's centre."""
+        """The dual point of the gradient at ``point``; for zero coefficients, the form's centre."""
         if not point.coef.any():
             return self.form.centre()
         scores = self.problem.design.scores(point.coef) + point.intercept
@@ -264,7 +264,7 @@ class DualSide(Side):
         return self.form.value(u) if self.whole else 0.0
 
     def divergence(self, u: Array, image: Array, base: Array, partner: Array) -> float:
-        # the Fenchel-Young terms against the coefficients of the base: a Bregman divergence
+        # Fenchel-Young terms with the coefficients of the base: a Bregman divergence
         value = self.problem.penalty.conjugate_divergence(image[:-1], partner[:-1])
         if self.ridge > 0:
             value += self.problem.intercept.conjugate_divergence(image[-1:], partner[-1:])
@@ -278,7 +278,7 @@ class DualSide(Side):
         return max(trace + smooth, np.finfo(float).tiny)
 
     def first_curvature(self, image: Array) -> float:
-        """The largest diagonal entry of the Hessian, without that of the loss's conjugate."""
+        """The largest diagonal entry of the penalty conjugate's part of the Hessian."""
         largest = float((self.form.scale**2 * self._row_curvatures()).max(initial=0.0))
         strength = self.problem.penalty.l2
         if strength == 0:  # a ball of radius r has the conjugate r |v|
@@ -307,15 +307,15 @@ class DualSide(Side):
 
 
 def primal_side(problem: Problem) -> PrimalSide:
-    """The primal side in the problem's own coordinates."""
+    """The primal side in the coordinates of the problem."""
     return problem.remembered(PrimalSide)
 
 
 def scaled_side(problem: Problem) -> PrimalSide:
-    """The primal side in coordinates in which every feature has unit scale.
+    """The primal side with features scaled to unit variance.
 
-    Where the intercept is free the features are centred too, to which the problem is invariant. The
-    problem stays the same; its condition number does not depend on units any more.
+    With a free intercept the features are centred too, to which the problem is invariant. The
+    condition number then does not depend on the units of the features.
     """
     return problem.remembered(_scaled_side)
 
@@ -335,10 +335,10 @@ def _dual_side(problem: Problem, whole: bool, floor: float) -> DualSide:
 
 
 def lives_on_the_dual(problem: Problem) -> bool:
-    """Whether the accelerated methods take the dual side: where that is possible and faster.
+    """Whether the accelerated methods take the dual side: if it exists and is faster.
 
-    It is faster if the loss has kinks, or the penalty no l1 part; a smooth loss with a penalty that
-    selects features is minimised on the primal side, where iterates are sparse.
+    It is faster if the loss has kinks or the penalty no l1 part. With a smooth loss and a penalty
+    that selects features the primal side is faster, as its iterates are sparse.
     """
     loss, penalty = problem.loss.traits, problem.penalty.traits
     possible = Trait.DUAL_FORM in loss and Trait.SMOOTH_CONJUGATE in penalty

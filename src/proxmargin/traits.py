@@ -1,4 +1,4 @@
-"""Properties of the parts of a problem, which solvers rely on."""
+"""Properties of the parts of a problem that solvers rely on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Trait"]
 class Trait(Flag):
     """Properties declared by losses, penalties, intercepts and designs.
 
-    A solver declares the traits it needs; a mismatch is a sentence before any work starts.
+    A solver declares the traits it needs; a missing one is reported before any work starts.
     """
 
     NONE = 0
@@ -21,16 +21,16 @@ class Trait(Flag):
     SEPARABLE = auto()
     """The penalty is a sum over single coefficients, so that coordinate descent is exact."""
     NET = auto()
-    """The penalty is an elastic net, with strengths and bounds of its own for each feature or
-    not: it answers `Penalty.net`."""
+    """The penalty is an elastic net, perhaps with strengths and bounds for each feature: it has
+    `Penalty.net`."""
     UNIFORM_NET = auto()
-    """The same elastic net for all features, without bounds: `l1` and `l2` say it all."""
+    """The same elastic net for all features, without bounds: `l1` and `l2` describe it."""
     SINGLE_OUTPUT = auto()
     """The problem has one column of scores (binary)."""
     MANY_OUTPUTS = auto()
     """The problem has several coupled columns of scores (multiclass, all together)."""
     COMPILED = auto()
-    """The loss is one that the compiled kernels know."""
+    """There are compiled kernels for the loss."""
     SMOOTH_CONJUGATE = auto()
     """The conjugate of the penalty is smooth: the problem can be solved from its dual side."""
     QUADRATIC_CONJUGATE = auto()
@@ -38,22 +38,22 @@ class Trait(Flag):
     MARGINS = auto()
     """The loss is a weighted sum of losses of one margin: `Problem.margins` is that sum."""
     HINGE = auto()
-    """It is one of hinges."""
+    """The loss of one margin is the hinge."""
     DUAL_FORM = auto()
-    """Projections onto the dual points of the loss are known."""
+    """The projection onto the domain of the loss's conjugate is known."""
     CONJUGATE_PROX = auto()
     """The prox of the conjugate of the loss is known."""
     CONJUGATE_PROX_JACOBIAN = auto()
-    """So is an element of its generalised Jacobian."""
+    """An element of the generalised Jacobian of that prox is known."""
     PROX_JACOBIAN = auto()
     """An element of the generalised Jacobian of the penalty's prox is known."""
     BALL = auto()
-    """The penalty keeps the coefficients in a ball of an l_p norm: `Problem.ball` is it."""
+    """The penalty is the indicator of an l_p ball: `Problem.ball`."""
     BUDGET = auto()
-    """The loss is another one within a budget: `Problem.level_set` is it."""
+    """The loss is an exact penalty for a budget of another loss: `Problem.level_set`."""
 
     def sentence(self) -> str:
-        """Say in words what the trait asks for."""
+        """The trait in words, for messages."""
         return "; ".join(_MEANING[trait] for trait in Trait if trait in self)
 
 

@@ -1,8 +1,8 @@
-"""Features without a penalty: their best coefficients, found with the intercept.
+"""Features without a penalty: their best coefficients, computed with the intercept.
 
-Where nothing shrinks a feature, the conjugate of its penalty is finite at zero only: a dual point q
-is feasible if ``x_j'q = 0``, as ``1'q = 0`` for a free intercept. The gradient of the loss at the
-best coefficients of these few features is such a point, whatever the other coefficients are.
+Without a penalty on feature j a dual point q is feasible only if ``x_j'q = 0``, as ``1'q = 0`` for
+a free intercept. The gradient of the loss at the best coefficients of these few features satisfies
+that, whatever the other coefficients are.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DependentError", "Unshrunk", "are_determined", "settled", "unshrunk_columns"]
 
-MAX_STEPS = 60  # of Newton's method, after which the loss falls without end
-SLOPE_ROUNDING = 2e-16  # a slope, over the sum of the absolute values of its terms, that is zero
-STALLED_SLOPE = 1e-12  # the same, of a slope that no step halves any more
-# least curvature of a sample over the largest of the loss, in turns: the last one leaves linear
-# pieces of the loss, where there is none
+MAX_STEPS = 60  # of Newton's method, after which the loss has no minimiser
+SLOPE_ROUNDING = 2e-16  # slope over the sum of its absolute terms, below which it is zero
+STALLED_SLOPE = 1e-12  # the same, below which a slope that no step halves is accepted
+# lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one
+# leaves linear pieces of the loss, which have no curvature
 CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
-LEVEL_ROUNDING = 1e-12  # of an objective, relative
-HESSIAN_SHIFT = 1e-13  # of the mean diagonal: dependent columns share their coefficient
-LEAST_SHIFT = 1e-25  # of the largest curvature: no step is beyond what the line search shortens
-# of the columns, of unit mean square: for smaller ones the rounding of a dual point does not bound
-# what their best coefficients could still gain
+LEVEL_ROUNDING = 1e-12  # relative rounding of an objective
+HESSIAN_SHIFT = 1e-13  # ridge over the mean diagonal: dependent columns share their coefficient
+LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is line-searched
+# singular value, of columns of unit mean square, below which the rounding of a dual point does not
+# bound what their best coefficients could still gain
 LEAST_SINGULAR_VALUE = 1e-7
 # where no feature has a penalty: a dense copy of all of them and Newton steps on it are cheap
 MOST_FEATURES = 256
@@ -38,16 +38,16 @@ MOST_ENTRIES = 8_000_000  # 64 MB
 
 
 class DependentError(ValueError):
-    """Features without a penalty are linearly dependent, or all but."""
+    """Unpenalised features are linearly dependent, or nearly so."""
 
 
 class Unshrunk(NamedTuple):
-    """The columns without a penalty, ``(x_j - mean_j) / unit_j``.
+    """The columns of the unpenalised features, ``(x_j - mean_j) / unit_j``.
 
     Attributes
     ----------
     matrix : (n_samples, k)
-        Centred where the intercept is free, which only moves it; of unit weighted mean square.
+        Centred if the intercept is free, which absorbs the shift; of unit weighted mean square.
     unit : (k,)
     lower, upper : (k,)
         Bounds of the coefficients of these columns.
@@ -64,12 +64,12 @@ class Unshrunk(NamedTuple):
 
 
 def unshrunk_columns(problem: Problem) -> Unshrunk:
-    """Copied once a problem.
+    """The columns of the unpenalised features, copied once a problem.
 
     Raises
     ------
     DependentError
-        No certificate holds for coefficients that rounding alone keeps apart.
+        The columns are dependent up to rounding: no certificate holds for their coefficients.
     """
     return problem.remembered(_columns)
 
@@ -86,8 +86,8 @@ def _columns(problem: Problem) -> Unshrunk:
 
 
 def are_determined(problem: Problem) -> bool:
-    """Whether features of which none has a penalty are few, and independent of each other and of a
-    free intercept: then their best coefficients are found as those of a few among others are."""
+    """Whether unpenalised features are few and linearly independent, of a free intercept too: only
+    then are their best coefficients determined."""
     n, p = problem.design.n_samples, problem.design.n_features
     if p > MOST_FEATURES or n * p > MOST_ENTRIES:
         return False
@@ -109,7 +109,7 @@ def _of_features(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
 
 
 def _least_singular_value(matrix: Array) -> float:
-    """Of the columns that are not zero; one where there are none."""
+    """The least singular value of the nonzero columns; 1 if there are none."""
     live = matrix[:, np.any(matrix != 0, axis=0)]
     if not live.shape[1]:
         return 1.0
@@ -118,14 +118,14 @@ def _least_singular_value(matrix: Array) -> float:
 
 
 def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
-    """The point with the best coefficients of the features without a penalty, and its scores.
+    """The point with the best coefficients of the unpenalised features, and its scores.
 
-    By Newton's method in these and the intercept, between the bounds.
+    By Newton's method in these coefficients and the intercept, with bounds as an active set.
 
     Parameters
     ----------
     scores : (n_samples, 1)
-        Of ``point``, with the best intercept.
+        Scores of ``point``, with the best intercept.
     """
     columns, index, loss = unshrunk_columns(problem), problem.unshrunk, problem.loss
     start = point.coef[index, 0] * columns.unit
@@ -160,7 +160,7 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
 
 
 def _moved(problem: Problem, point: Point, best: Array, intercept: Array) -> tuple[Point, Array]:
-    """The point with these coefficients; scores as the design computes them."""
+    """The point with these coefficients, and scores by the design."""
     coef = point.coef.copy()
     coef[problem.unshrunk, 0] = best
     bare = problem.design.scores(coef)
@@ -177,7 +177,7 @@ def _newton(
     free: NDArray[np.intp],
     floor: float,
 ) -> tuple[Array, Array]:
-    """The step of the free coefficients, (k,), and of the intercept, (1,)."""
+    """The Newton step of the free coefficients, (k,), and of the intercept, (1,)."""
     bend, most = problem.loss.curvatures(scores)[:, 0], problem.loss.row_curvatures
     bend = np.maximum(bend, floor * most)
     matrix = columns.matrix[:, free]
@@ -193,8 +193,8 @@ def _newton(
 
 
 def _length(problem: Problem, scores: Array, moved: Array, intercept: Array, shift: Array) -> float:
-    """How far to go along a direction: to where its slope has halved at least, and the objective is
-    no larger, as it may be far beyond a kink."""
+    """A step length at which the slope has at least halved and the objective is no larger; beyond a
+    kink it may be."""
     ridge = problem.intercept.l2
     start = problem.loss.value(scores) + 0.5 * ridge * float(intercept @ intercept)
 
@@ -213,7 +213,7 @@ def _length(problem: Problem, scores: Array, moved: Array, intercept: Array, shi
 
 
 def _room(at: Array, direction: Array, lower: Array, upper: Array) -> float:
-    """How often the direction can be taken between the bounds."""
+    """The largest step length that keeps the coefficients between their bounds."""
     bound = np.where(direction > 0, upper, lower)
     limited = (direction != 0) & np.isfinite(bound)
     return float(((bound - at)[limited] / direction[limited]).min(initial=np.inf))

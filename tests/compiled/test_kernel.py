@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
+from numba.core.compiler import Flags
 
 from proxmargin.compiled import kernel
 from proxmargin.compiled.cache import njit
@@ -53,6 +55,51 @@ def test_what_kernels_call_is_not_made_machine_code() -> None:
     for compiled in _sum.twin.overloads.values():
         name = compiled.fndesc.llvm_func_name
         assert not compiled.library.codegen._engine.is_symbol_defined(name)
+
+
+def test_what_numba_brings_is_made_machine_code_with_the_kernel_alone() -> None:
+    @njit(nogil=True)
+    def middle(x):  # type: ignore[no-untyped-def]
+        return np.median(x)
+
+    assert middle(np.arange(3.0)) == 1.0
+    codegen = middle.targetctx.codegen()
+    (compiled,) = middle.overloads.values()
+    linked = {each.name: type(each) for each in compiled.library._linking_libraries}
+    del linked["nrt"]  # the counts of references, which is there before any kernel
+    assert linked
+    assert set(linked.values()) == {kernel._Unoptimised}
+    assert not isinstance(codegen.create_library("next"), kernel._Unoptimised)
+
+
+def test_functions_of_plain_numba_can_be_called_by_kernels_and_call_them() -> None:
+    @numba.njit
+    def risen(x):  # type: ignore[no-untyped-def]
+        return x + 1.0
+
+    @njit(nogil=True)
+    def middle(x):  # type: ignore[no-untyped-def]
+        return np.median(risen(x))
+
+    @numba.njit
+    def whole(x):  # type: ignore[no-untyped-def]
+        return middle(x) + np.median(x)
+
+    x = np.arange(3.0)
+    assert middle(x) == 2.0
+    np.testing.assert_array_equal(risen(x), x + 1.0)
+    assert whole(x) == 3.0
+
+
+def test_options_are_compared_as_they_are_set() -> None:
+    flags = Flags()
+    flags.nrt = False
+    options, same = kernel._Options(flags), kernel._Options(flags)
+    assert options == same.copy()
+    assert hash(options) == hash(same)
+    same.nrt = True
+    assert options != same
+    assert options != flags
 
 
 def test_a_numba_without_these_steps_compiles_as_it_does(monkeypatch: pytest.MonkeyPatch) -> None:

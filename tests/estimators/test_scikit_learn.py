@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -32,10 +34,27 @@ from proxmargin.certificates.certificate import CertificateList
 from proxmargin.losses import Logistic, SquaredHinge
 from proxmargin.penalties import Ball, ElasticNet, Ridge
 
+# asks of sparse matrices what check_estimator_sparse_array asks of sparse arrays
+REPEATED = "check_estimator_sparse_matrix"
 EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 
 
-@parametrize_with_checks(
+def checks_of(estimators: list[Any]) -> pytest.MarkDecorator:
+    """`parametrize_with_checks`, of which the repeated one is slow."""
+    every = parametrize_with_checks(estimators)
+    names, pairs = every.args
+    cases = [
+        pytest.param(*pair, marks=pytest.mark.slow if _name(pair[1]) == REPEATED else ())
+        for pair in pairs
+    ]
+    return pytest.mark.parametrize(names, cases, ids=every.kwargs["ids"])
+
+
+def _name(check: Any) -> str:
+    return getattr(check, "func", check).__name__
+
+
+@checks_of(
     [
         HuberizedSVC(),
         ElasticNetSVC(),

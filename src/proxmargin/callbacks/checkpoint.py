@@ -21,17 +21,17 @@ from proxmargin.runtime.atomic import replaced
 
 __all__ = ["Checkpoint", "Stored"]
 
-# members of the file besides the arrays of a state
+# members of the file besides the arrays of the state
 POINT = ("coef", "intercept")
 FACTS = "facts"
 FIT = "fit"
-# what reading a damaged archive of arrays raises
+# errors of NumPy on damaged archives
 DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What a checkpoint file holds.
+    """The content of a checkpoint file.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Stored:
     facts : dict
         ``n_iter, solver, primal, relative_gap`` of the point.
     fit : dict or None
-        How the fit goes on from here (`proxmargin.resuming.journal`); None outside of a fit.
+        The state to resume the fit from (`proxmargin.resuming.journal`); None outside of a fit.
     arrays : dict
-        Those that ``fit`` speaks of.
+        The arrays that ``fit`` refers to.
     """
 
     point: Point
@@ -51,7 +51,7 @@ class Stored:
 
     @classmethod
     def of(cls, report: Report) -> Stored:
-        """The point that a report speaks of."""
+        """The point of a report, without the state of a fit."""
         facts = {
             "n_iter": report.n_iter,
             "solver": report.solver,
@@ -62,14 +62,14 @@ class Stored:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Stored:
-        """What the file holds; executes nothing.
+        """Read a file; executes nothing.
 
         Raises
         ------
         OSError
             There is no such file, or it cannot be read.
         ValueError
-            It is no checkpoint.
+            The file is no checkpoint.
         """
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -81,7 +81,7 @@ class Stored:
         return cls(Point(coef, intercept), facts, fit, held)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Replace the file at once."""
+        """Replace the file atomically."""
         members: dict[str, Any] = dict(zip(POINT, self.point, strict=False))
         for name, value in ((FACTS, self.facts), (FIT, self.fit)):
             members[name] = np.array(json.dumps(value))
@@ -115,16 +115,16 @@ class Checkpoint:
     _warned: bool = field(default=False, init=False)
 
     def __call__(self, report: Report) -> None:
-        """For a run of `proxmargin.loop.minimize.minimize` by itself."""
+        """Save the point of a run of `minimize` outside of a fit."""
         if not report.inner and (self.is_due() or report.gap.relative_gap <= report.tol):
             self.write(Stored.of(report))
 
     def is_due(self) -> bool:
-        """Whether the last time is long enough ago."""
+        """Whether ``every`` seconds have passed since the last write."""
         return perf_counter() - self._written >= self.every
 
     def write(self, stored: Stored) -> None:
-        """Replace the file, or warn once."""
+        """Replace the file; warns once if that fails."""
         try:
             stored.write(self.path)
         except (OSError, MemoryError) as error:
@@ -143,6 +143,6 @@ class Checkpoint:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> tuple[Point, dict[str, float | int | str]]:
-        """The saved point and what was known about it."""
+        """The saved point, and its iteration, solver, objective and gap."""
         stored = Stored.read(path)
         return stored.point, stored.facts

@@ -1,4 +1,4 @@
-"""A callback that keeps the values of every certificate."""
+"""A callback that records every certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["History"]
 
 @dataclass
 class History:
-    """The course of a fit, one entry a certificate.
+    """The course of a fit, with one row a certificate.
 
     Attributes
     ----------

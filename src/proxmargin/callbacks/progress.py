@@ -22,7 +22,7 @@ class Progress:
     ----------
     label : str
     fits : int
-        How many minimisations make up the fit (the classes of one-vs-rest).
+        Number of minimisations in the fit (the classes of one-vs-rest).
     """
 
     label: str = "fit"

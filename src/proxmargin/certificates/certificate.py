@@ -1,4 +1,4 @@
-"""What a fit proves of itself, published with the model."""
+"""The certificate that a fit publishes with the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Certificate", "CertificateList", "combined"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """The proven quality of a fit, and what the fit took.
+    """The proven quality of a fit, with its iterations, passes and time.
 
     Attributes
     ----------

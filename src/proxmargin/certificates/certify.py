@@ -27,13 +27,13 @@ from proxmargin.unshrunk import settled, unshrunk_columns
 
 __all__ = ["certify", "certify_together", "safe_multiple"]
 
-FEATURE_BLOCK = 1 << 14  # coefficients of a block, so that temporaries stay in the cache
-RELEASED_SLOPE = 1e-9  # of a feature without a penalty, per unit: a larger one is not rounding
-REFINED_FRACTION = 0.1  # rounding over the gap from which products are compensated
-REFINABLE_GAP = 10.0  # in units of the tolerance: gap less the gain of the safe multiple
-SUM_ULPS = 8  # in unit roundoffs: error of a pairwise sum of a dual point or of an objective
-PUBLISHED_ULPS = 3.0  # in unit roundoffs: of a published coefficient, by multiple, scale and shift
-MIN_EXPONENT = -52  # 1 + 2^k has k >= -52 in float64
+FEATURE_BLOCK = 1 << 14  # coefficients in a block, so that temporaries stay in the cache
+RELEASED_SLOPE = 1e-9  # pulled-back dual of an unpenalised feature, per unit, above rounding
+REFINED_FRACTION = 0.1  # rounding over gap, from which on products are compensated
+REFINABLE_GAP = 10.0  # largest gap less the gain of the safe multiple, in units of the tolerance
+SUM_ULPS = 8  # error of a pairwise sum of a dual point or of an objective, in unit roundoffs
+PUBLISHED_ULPS = 3.0  # error of a published coefficient, by multiple, scale, shift; in roundoffs
+MIN_EXPONENT = -52  # smallest k for which 1 + 2^k differs from 1 in float64
 
 
 def certify(
@@ -46,17 +46,17 @@ def certify(
 ) -> Gap:
     """Certify the coefficients of ``point`` together with their best intercept.
 
-    Where the loss is homogeneous, the best multiple of the point is certified instead: only its
+    If the loss is homogeneous, the best multiple of the point is certified instead: only its
     direction matters to the model, and a wrong length would enlarge the gap.
 
     The gap includes a proven bound on the rounding of the products with the data. If that bound
-    keeps the gap above ``tol``, products are recomputed by compensated sums, for the coefficients
-    in the units of the data; and for a loss with kinks the point is scaled by a factor close to
-    one, which moves margins at a kink to the side where their rounding costs least.
+    keeps the gap above ``tol``, products are recomputed by compensated summation, for the
+    coefficients in the units of the data; and for a loss with kinks the point is scaled by a factor
+    close to one, which moves margins at a kink to the side where their rounding costs least.
 
-    The dual point is the gradient of the loss at the exact intercept, which meets the constraint of
-    a free intercept by optimality; it is clipped into the domain, balanced to remove rounding, and
-    scaled into the domain of the penalty's conjugate. It is exactly feasible for any coefficients.
+    The dual point is the gradient of the loss at the exact intercept, which is optimal and so meets
+    the constraint of a free intercept. It is clipped into the domain, balanced to remove rounding,
+    and scaled into the domain of the penalty's conjugate: it is feasible for any coefficients.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
-    if 0.0 <= gap.primal <= gap.rounding and dual is None:  # zero may be the optimum, and proves it
+    if 0.0 <= gap.primal <= gap.rounding and dual is None:  # zero may be optimal: q = 0 proves it
         gap = _least(gap, certify(problem, gap.point, dual=np.zeros_like(gap.dual_point)))
     return _proved(problem, gap, found.scores, dual, tol)
 
@@ -79,8 +79,8 @@ def certify(
 def certify_together(
     problems: Sequence[Problem], points: Sequence[Point], duals: Sequence[Array], tol: float
 ) -> list[Gap]:
-    """`certify` for several problems on one design, by one product with it and one with its
-    transpose.
+    """`certify` for several problems on one design, by one product for all scores and one for all
+    pulled-back duals.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def certify_together(
         Dual points to certify with.
     """
     design = problems[0].design
-    # by columns: those of one problem are contiguous
+    # F order: the column of one problem is contiguous
     scores = np.asfortranarray(design.scores(np.column_stack([point.coef for point in points])))
     each = list(zip(problems, points, np.hsplit(scores, len(points)), duals, strict=True))
     found = [_certifiable(*one) for one in each]
@@ -107,7 +107,7 @@ def certify_together(
 
 
 def _proved(problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, tol: float) -> Gap:
-    """The gap, by compensated products where those may prove a relative gap of ``tol``."""
+    """The gap, recomputed by compensated products if those may prove a relative gap of ``tol``."""
     if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores, tol):
         return gap
     return _least(_refined(problem, gap, dual), gap)
@@ -118,7 +118,7 @@ def _least(first: Gap, second: Gap) -> Gap:
 
 
 class _Certifiable(NamedTuple):
-    """A point with its best intercept, and of a homogeneous loss its best multiple."""
+    """A point with its best intercept, scaled to its best multiple if the loss is homogeneous."""
 
     point: Point
     scores: Enclosed
@@ -128,7 +128,7 @@ class _Certifiable(NamedTuple):
 def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | None) -> _Certifiable:
     """The point with its best intercept, the error of its scores, and the loss's part of the gap.
 
-    ``scores`` are those without the intercept, and overwritten.
+    ``scores`` exclude the intercept, and are overwritten.
     """
     coef, loss = point.coef, problem.loss
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
@@ -147,13 +147,13 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
 
 
 class _LossFace(NamedTuple):
-    """The part of a gap that comes from the loss.
+    """The loss's part of a gap.
 
     Attributes
     ----------
     value : float
     dual : (n_samples, n_outputs)
-        In the domain of the conjugate, with the sums that the intercept allows.
+        Feasible: in the domain of the conjugate, with column sums that the intercept allows.
     slope : (1, n_outputs)
         Column sums of the dual point before it was balanced.
     growth : float
@@ -166,12 +166,12 @@ class _LossFace(NamedTuple):
     growth: float
 
     def times(self, multiple: float) -> _LossFace:
-        """Of a homogeneous loss at a multiple of the scores."""
+        """The same part at a multiple of the scores; for homogeneous losses."""
         return self._replace(value=multiple * self.value, growth=multiple * self.growth)
 
 
 def _loss_face(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossFace:
-    """At these scores, with a dual point near ``dual`` or the gradient."""
+    """The loss's part at these scores, with ``dual`` made feasible, or else the gradient."""
     loss = problem.loss
     value, gradient = loss.value_and_gradient(scores.values)
     given = gradient if dual is None else dual
@@ -181,19 +181,19 @@ def _loss_face(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossF
 
 
 class _Pulled(NamedTuple):
-    """A dual point pulled back by the features, and by the free column of the intercept."""
+    """The products of a dual point with the features and with the intercept's column of ones."""
 
     features: Enclosed
     ones: Enclosed
 
 
 def _pulled(design: Design, dual: Array) -> _Pulled:
-    """By plain products, with bounds on their rounding."""
+    """``X'q`` and ``1'q`` by plain products, with bounds on their rounding."""
     return _pulled_to(design, dual, design.adjoint(dual))
 
 
 def _pulled_to(design: Design, dual: Array, back: Array) -> _Pulled:
-    """The product is known: ``back``, which may be written into."""
+    """The same from the known product ``back = X'q``, which may be overwritten."""
     sizes = np.abs(dual).sum(axis=0)
     features = Enclosed(back, design.adjoint_error(sizes), sizes)
     return _Pulled(features, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
@@ -204,10 +204,10 @@ def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
 
 
 def _pulled_apart(design: Design, dual: Array) -> _Pulled:
-    """Relative to the first class, for penalties that are blind to what all classes have in common.
+    """``X'(q - q_1)``, relative to the first class, for penalties with rows that sum to zero.
 
-    That is the larger part of the pulled-back dual where the loss is not, and its rounding would
-    exceed what is to be proved. Differences of the dual point are ``high + low``, without error.
+    They ignore what all classes have in common. That may be the larger part of the pulled-back
+    dual, with a rounding above the gap. Differences of the dual point are exact: ``high + low``.
     """
     common = dual[:, :1]
     high = dual - common
@@ -231,10 +231,10 @@ def _gap(
 ) -> Gap:
     """The gap between a point with the best intercept and its dual point, which is overwritten.
 
-    Replacing computed by exact scores z and pulled-back duals v, the brackets of the gap grow by no
-    more than `Loss.growth` and ``<v' - v, w - w*>``; and ``<z, q>`` and ``-<v, w>``, which cancel
-    in exact arithmetic, differ by at most ``<e, |q|>``, e the error of the scores. The growth is
-    that with the unscaled dual point; scaling adds ``<e, |q|>`` at most.
+    With exact scores z and pulled-back duals v in place of the computed ones, the brackets of the
+    gap grow by at most `Loss.growth` and ``<v' - v, w - w*>``; and ``<z, q>`` and ``-<v, w>``,
+    which cancel in exact arithmetic, differ by at most ``<e, |q|>``, e the error of the scores. The
+    growth is computed for the unscaled dual point; scaling adds at most ``<e, |q|>``.
     """
     coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
@@ -245,7 +245,7 @@ def _gap(
     violations = np.concatenate([part.violations(w, v) for part, w, v in parts])
     primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
-    if 0.0 <= primal < min(released, problem.negligible):  # zero is feasible, and proves more
+    if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
         scale = released = 0.0
     c = -scale * sums.values[None, :]
     rounding = face.growth + weighed(np.abs(dual), scores.error) + released
@@ -261,7 +261,7 @@ def _gap(
     if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
         reach = np.abs(b[0]) + np.max(np.atleast_2d(scores.sizes), axis=0)
         reach += problem.loss.largest_offset
-        # scores are invariant to a common part where the intercepts sum to zero
+        # intercepts with zero sum: scores are invariant to a constant common to all classes
         off = c[0] - c[0].mean() * problem.intercept.sums_to_zero
         rounding += float(reach @ (sums.error + np.abs(off)))
     rounding += gamma(len(coef) + SUM_ULPS) * abs(float(primal))
@@ -286,11 +286,12 @@ def _gap(
 def _released(
     problem: Problem, point: Point, scores: Enclosed, pulled: Array, error: Array
 ) -> float:
-    """Set the pulled-back dual of features without a penalty to zero, and bound what that costs.
+    """Set the pulled-back dual of unpenalised features to zero, and bound what that adds to the
+    gap.
 
-    At their best coefficients it is zero up to rounding, as the sums of the dual are for a free
-    intercept. The increase is at most that rounding times a bound of the optimal coefficients. An
-    entry that is larger than rounding is left as it is, outside the domain of the conjugate.
+    At their best coefficients it is zero up to rounding, as the column sums of the dual are for a
+    free intercept. The gap increases by at most that rounding times a bound of the optimal
+    coefficients. An entry above rounding is kept: it is outside the domain of the conjugate.
     """
     index = problem.unshrunk
     if not index.size:
@@ -312,9 +313,9 @@ def _released(
 
 
 def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty, Array, Array]]:
-    """Penalty, coefficients and dual in blocks of features, so that temporaries stay small.
+    """Penalty, coefficients and dual in blocks of features, which keeps temporaries small.
 
-    One block if the penalty couples features.
+    A single block if the penalty couples features.
     """
     rows = max(FEATURE_BLOCK // coef.shape[1], 1)
     if len(coef) <= rows or not penalty.by_features:
@@ -329,14 +330,14 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     Parameters
     ----------
     level : float
-        An upper bound of the objective and of minus the dual value.
+        An upper bound of the objective and of the negated dual value.
     error : (n_features, n_outputs)
-        Of the pulled-back dual.
+        Bound on the error of the pulled-back dual.
     """
-    if problem.unshrunk.size:  # `_released` bounds the error of these
+    if problem.unshrunk.size:  # `_released` bounds their error
         error = np.array(np.broadcast_to(error, point.coef.shape))
         error[problem.unshrunk] = 0.0
-    if problem.loss.is_homogeneous:  # the penalty of the optimum is as large as its margin
+    if problem.loss.is_homogeneous:  # the penalty at the optimum is as large as its margin
         level = 2.0 * max(level, problem.penalty.value(point.coef))
     return 2.0 * problem.penalty.largest_product(error, level) if error.any() else 0.0
 
@@ -344,8 +345,8 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
 def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed, tol: float) -> bool:
     """Whether rounding, of products or of margins at kinks, is a substantial part of the gap.
 
-    Of a point far from the optimum the safe multiple lowers the objective as any better length
-    would: that is no rounding, and left to the solver.
+    Far from the optimum the safe multiple lowers the objective as any better length would: that is
+    suboptimality, not rounding, and is left to the solver.
     """
     if gap.rounding >= REFINED_FRACTION * gap.gap:
         return True
@@ -354,7 +355,7 @@ def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed, tol: float) ->
 
 
 def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
-    """The gap by compensated products, at the safe multiple of the point (`safe_multiple`)."""
+    """The gap by compensated products, at `safe_multiple` of the point."""
     point, design = coarse.point, problem.design
     scores = design.precise_scores(point.coef, point.intercept)
     if not problem.loss.is_homogeneous:
@@ -376,12 +377,12 @@ def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[
 
 
 def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[float, float]:
-    """The multiple ``1 + s`` of a point with the least worst case under rounding, and the gain.
+    """The factor ``1 + s`` on a point that minimises the worst-case objective, and its gain.
 
-    Margins at a kink of the solution miss it by rounding. On one side that costs the slope of the
-    loss, which may be any multiple of the optimum; on the other their dual coordinates, whose sum
-    is at most twice the optimum. The worst case is convex in s, and s is bisected over the powers
-    of two. Smooth losses gain nothing.
+    Rounding moves margins off a kink. On one side that costs the slope of the loss, which may be
+    any multiple of the optimum; on the other the dual coordinates of those samples, whose sum is at
+    most twice the optimum. The worst case is convex in s, which is bisected over the powers of two.
+    Smooth losses gain nothing.
     """
     loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
     if Trait.SMOOTH in loss.traits or loss.is_homogeneous:

@@ -1,4 +1,4 @@
-"""What the rounding of a dual point to double precision costs, however good the solver."""
+"""The gap that rounding a dual point to float64 costs, whatever the solver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from proxmargin.problem import Problem
 
 __all__ = ["is_dual_rounding"]
 
-FAR_BEYOND = 1e30  # multiple of a rounding error that is outside of any domain
+FAR_BEYOND = 1e30  # multiple of a rounding error that is outside any domain
 
 
 def is_dual_rounding(problem: Problem, gap: Gap, tol: float, most: float) -> bool:
@@ -27,12 +27,12 @@ def is_dual_rounding(problem: Problem, gap: Gap, tol: float, most: float) -> boo
 
 
 def _cost(problem: Problem, gap: Gap) -> float:
-    """The gap to expect of the best dual point, rounded to float64; zero where it is not known.
+    """Expected gap of the optimal dual point rounded to float64; zero if unknown.
 
-    Entries of X'q that should balance are off by ``e_j^2 = sum_i ulp(q_i)^2 x_ij^2 / 12`` in mean
-    square, as the errors of rounding are uniform. A ridge absorbs that at the price of
-    ``sum_j e_j^2 / (2 l2)``. Without one the dual point is scaled into the domain of the conjugate,
-    and loses the share of its value by which the largest error exceeds the strength.
+    Entries of X'q that should cancel are off by ``e_j^2 = sum_i ulp(q_i)^2 x_ij^2 / 12`` in mean
+    square, as rounding errors are uniform. With a ridge that costs ``sum_j e_j^2 / (2 l2)``.
+    Without one the dual point is scaled into the domain of the conjugate, and its value falls by
+    the share by which the largest error exceeds the strength.
     """
     design, penalty = problem.design, problem.penalty
     if design.kernel_matrix is not None:

@@ -13,9 +13,9 @@ from proxmargin.problem import Point
 __all__ = ["Gap", "lower_bound"]
 
 Number = TypeVar("Number", float, Array)
-NEGATIVE_TOLERANCE = 1e-10  # of the negligible objective: rounding of an objective that is zero
+NEGATIVE_TOLERANCE = 1e-10  # objective over the negligible one, below which it is rounded zero
 ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
-SUBTRACTION = 16 * float(np.finfo(float).eps)  # relative, of rounding, with room
+SUBTRACTION = 16 * float(np.finfo(float).eps)  # relative error of the subtraction, with a margin
 
 
 def lower_bound(primal: Number, gap: Number) -> Number:
@@ -81,16 +81,16 @@ class Gap:
         return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
 
     def is_rounding(self, tol: float) -> bool:
-        """The gap is mostly rounding, which exceeds the relative ``tol`` > 0 and is refined."""
+        """Whether rounding beyond ``tol`` > 0 is most of the gap, with compensated products."""
         exceeds = 0.0 < tol * self.scale < self.rounding
         return exceeds and self.is_mostly_rounding and self.is_refined
 
     @property
     def is_mostly_rounding(self) -> bool:
-        """False where neither is finite."""
+        """Whether the rounding bound is most of the gap; false if neither is finite."""
         return self.gap < ROUNDING_FACTOR * self.rounding
 
     @property
     def is_negative(self) -> bool:
-        """The objective is below zero by more than rounding: a homogeneous loss has a margin."""
+        """Whether the objective is below zero beyond rounding: a homogeneous loss has a margin."""
         return self.primal < -NEGATIVE_TOLERANCE * self.negligible

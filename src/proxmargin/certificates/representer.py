@@ -32,10 +32,10 @@ __all__ = [
     "represented_together",
 ]
 
-REPAIR_FACTOR = 8.0  # over the rounding of the kernel: a smaller repair of a dual point is rounding
+REPAIR_FACTOR = 8.0  # over the kernel's rounding, up to which a repair of a dual point is rounding
 TRIAL_MULTIPLES = 0.5 ** np.arange(12.0)  # of a dual point, tried if its norm is only bounded
-COMPENSATED_ROUNDING = 8.0 * UNIT  # of compensated sums over all blocks, of the absolute values
-CANCELLATION_SHARE = 0.9  # of the sum of weights, below which equal samples are merged
+COMPENSATED_ROUNDING = 8.0 * UNIT  # error of compensated sums, relative to the absolute values
+CANCELLATION_SHARE = 0.9  # |merged| over |weights|, below which equal samples are merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Representer:
     gap : Gap
         ``gap.point`` holds beta as its coefficients.
     factor : float
-        r, where the weights were made of a dual point.
+        r, if the weights come from a dual point.
     """
 
     weights: Array
@@ -90,7 +90,7 @@ def certify_represented(
     scores : (n_samples, 1), optional
         ``K beta + intercept`` when known: no product with the kernel matrix is needed then.
     dual : (n_samples, 1), optional
-        A multiple of beta; by default the one that the penalty's strength makes of it.
+        A multiple of beta; by default ``-l2 beta``.
     tol : float
         The relative gap that is to be proved, as in `represented`.
     """
@@ -122,14 +122,14 @@ def represented(
         Over the training samples.
     dual : (n_samples, 1)
     cut : float
-        Entries of the dual point below this share of the largest become zero: samples that are
+        Entries of the dual point below this share of the largest become zero: those samples are
         support vectors by rounding only.
     product : (n_samples, 1), optional
-        ``-K dual`` when known. The change that makes the dual point feasible counts as an error
-        of the product: use it with points that are feasible up to rounding.
+        ``-K dual`` when known. Making the dual point feasible changes it, which counts as an error
+        of the product: give it only for points that are feasible up to rounding.
     tol : float >= 0
         The relative gap to be proved: if rounding prevents it, the product is recomputed by
-        compensated sums, and margins are moved to the safe side of their kinks.
+        compensated sums, and `safe_multiple` moves margins off their kinks.
     """
     given = _cut(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
@@ -149,7 +149,7 @@ def represented_together(
 ) -> list[Representer]:
     """`represented` for problems on the same samples, with one product for all of them.
 
-    Most of a product is to compute the kernel, which serves every column.
+    The cost of a product is mostly that of kernel values, which serve all columns.
     """
     balanced = [
         problem.loss.balanced(dual, problem.intercept)
@@ -174,11 +174,11 @@ def represented_by_few(
     Parameters
     ----------
     weights : (n_samples,)
-        beta, zero for most samples: the product with them is all that is computed.
+        beta, zero for most samples: only the product with these weights is computed.
     dual : (n_samples, 1)
         In the domain of the conjugates of the loss and of the intercept.
     square : float
-        ``dual'K dual``, or more.
+        An upper bound of ``dual'K dual``.
     """
     loss, penalty = problem.loss, problem.penalty
     scores = kernel.matvec(weights[:, None])
@@ -219,7 +219,7 @@ def represented_by_few(
 def _gap_between(
     problem: Problem, scores: Array, intercept: Array, w: Array, dual: Array, size: Array
 ) -> float:
-    """The gap of a model of length ``w`` and a dual point of length ``size``, in any directions."""
+    """The gap of a model with norm ``w`` and a dual point with norm ``size``, not collinear."""
     penalty, b = problem.penalty, intercept[None, :]
     across = float(np.vdot(dual, scores - intercept))
     apart = penalty.value(w) + penalty.conjugate(size) + across
@@ -232,9 +232,9 @@ def _cut(dual: Array, cut: float) -> Array:
 
 
 def _uncancelled(kernel: KernelMatrix, dual: Array) -> Array:
-    """The dual point with equal samples merged, where their weights cancel.
+    """The dual point with equal samples merged, if their weights cancel.
 
-    The sum of their weights may be less than the rounding of products with each of them.
+    The sum of their weights may be below the rounding of the products with each of them.
     """
     together = kernel.taken_together(dual)
     cancels = np.abs(together).sum() < CANCELLATION_SHARE * np.abs(dual).sum()
@@ -242,21 +242,21 @@ def _uncancelled(kernel: KernelMatrix, dual: Array) -> Array:
 
 
 class Product(NamedTuple):
-    """What is known of ``v = -sum_i parts_i phi(x_i)``, of a dual point.
+    """The product ``v = -sum_i parts_i phi(x_i)`` of a dual point, with its error bounds.
 
     Attributes
     ----------
     dual : (n_samples, 1)
     parts : (n_samples, 1)
-        The dual point, perhaps with equal samples taken together.
+        The dual point, perhaps with equal samples merged.
     values : (n_samples, 1)
         ``-K parts`` as computed.
     relative : float
-        Error bound of its sums, relative to the sums of absolute values.
+        Error bound of the sums in it, relative to the sums of absolute values.
     lost : Lost
         Error bounds of the kernel values in it.
     off : float
-        `_mass` of the difference between the dual point and the one that the product is of.
+        `_mass` of the change of the dual point since the product was computed.
     """
 
     dual: Array
@@ -289,12 +289,12 @@ def _of_product(
 def _best(
     problem: Problem, kernel: KernelMatrix, product: Product, *, safely: bool = False
 ) -> Representer:
-    """The best model with the direction of the dual point."""
+    """The model with the least gap whose w is a multiple of v."""
     square = product.square
     length = float(problem.penalty.conjugate_gradient(np.array([[np.sqrt(square)]]))[0, 0])
     found = _multiple(problem, kernel, product, length, safely)
     if 0.0 < square <= _rounding(kernel, product, product.parts):
-        # |v| is rounding, and w with a length of its own may be: no w at all is the other choice
+        # if |v| is rounding, so is the direction of w: try w = 0 as well
         nothing = _multiple(problem, kernel, product, 0.0, safely)
         return min(found, nothing, key=lambda model: model.gap.gap)
     return found
@@ -303,10 +303,10 @@ def _best(
 def _multiple(
     problem: Problem, kernel: KernelMatrix, product: Product, length: float, safely: bool
 ) -> Representer:
-    """The model whose w has the direction of v and a given length, as far as it is allowed.
+    """The model with w in the direction of v and of norm ``length``, kept within the domain.
 
-    Where |v| may be longer than rounding tells, w is made shorter by that: it has to be in the
-    domain of the penalty.
+    As |v| may exceed its computed value by rounding, w is shortened by that bound, so that it lies
+    in the domain of the penalty for certain.
     """
     loss, penalty, dual = problem.loss, problem.penalty, product.dual
     size = np.array([[np.sqrt(product.square)]])
@@ -331,7 +331,7 @@ def _multiple(
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
     error = _enclosed(kernel, product, weights, scores, intercept).error
     rounding = _rounding(kernel, product, weights) + loss.growth(scores, gradient, dual, error)
-    # |v|^2 is that of the dual point before its repair, which matters where w is not made of v
+    # |v|^2 belongs to the dual point before its repair: relevant if w is not made of v
     repaired = max(product.off - REPAIR_FACTOR * kernel.rounding * _mass(kernel, dual), 0.0)
     largest = np.sqrt(size**2 + 2.0 * repaired * _mass(kernel, dual))
     apart = max(float(penalty.fenchel_young(w, at).sum()) for at in (size, largest))
@@ -376,7 +376,7 @@ def _rounding(kernel: KernelMatrix, product: Product, weights: Array) -> float:
 
 
 def _mass(kernel: KernelMatrix, weights: Array) -> float:
-    """``sum_i |weights_i| sqrt(K_ii)``: a bound on the length of what they stand for."""
+    """``sum_i |weights_i| sqrt(K_ii)``, a bound of the norm of ``sum_i weights_i phi(x_i)``."""
     return float(_roots(kernel) @ np.abs(weights[:, 0]))
 
 

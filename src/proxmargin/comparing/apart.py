@@ -1,4 +1,4 @@
-"""Work in processes of its own, which ends when the process that asked for it does."""
+"""Work in processes that end when their parent process does."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["performed_apart"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# seconds between two looks at whether the parent lives; a process of ours holds hundreds of
-# megabytes, and joblib lets it idle for five minutes
+# seconds between two checks that the parent is alive; joblib keeps an idle worker, with hundreds
+# of megabytes, for five minutes
 LOOK_EVERY = 1.0
 
 
 def performed_apart(
     parent: int, perform: Callable[P, R], /, *arguments: P.args, **named: P.kwargs
 ) -> R:
-    """The result of ``perform``, in this process or in one that belongs to ``parent``."""
+    """The result of ``perform``; a process other than ``parent`` first ties its life to it."""
     if os.getpid() != parent:
         _belong_to(parent)
     return perform(*arguments, **named)
@@ -31,7 +31,7 @@ def performed_apart(
 
 @cache
 def _belong_to(parent: int) -> None:
-    """Leave Ctrl-C, which a terminal sends to all, to the parent, and do not outlive it."""
+    """Ignore Ctrl-C, which the terminal sends to the whole group, and end when the parent does."""
     if current_thread() is main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if os.getppid() == parent:

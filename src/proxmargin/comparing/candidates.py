@@ -22,7 +22,7 @@ __all__ = ["CANDIDATES", "AlphaPath", "Candidate", "Grid", "Search", "named_cand
 Settings = dict[str, Any]
 Make = Callable[[], Any]
 
-# fits that only rank settings: their scores do not change with more digits of the optimum
+# relative gap of fits that only rank settings: a smaller one does not change their scores
 SELECTION_TOL = 1e-4
 
 
@@ -30,10 +30,10 @@ class Search(Protocol):
     """Which settings of a model are tried, and how they are fitted."""
 
     def settings(self, make: Make, data: Data) -> list[Settings]:
-        """What to try on these training rows; among equals the earlier is preferred."""
+        """The settings to try on these training rows, in the order of preference among equals."""
 
     def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
-        """Fitted models, several at a time, of all settings in their order."""
+        """The fitted models of all settings in their order, several at a time."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Grid:
 def _path(
     model: Any, data: Data, alphas: list[float] | None = None, Cs: list[float] | None = None
 ) -> Tried:
-    """The path of these strengths; one that is interrupted ends the comparison."""
+    """The path of these strengths; an interruption of it raises, and so ends the comparison."""
     from proxmargin.paths import margin_path
 
     with interrupts:

@@ -1,4 +1,4 @@
-"""What a comparison found."""
+"""The result of a comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOP_FEATURES = 10
 
 
 class Ending(Enum):
-    """How a comparison ended, as a note says it."""
+    """How a comparison ended; the value is the note that says so."""
 
     COMPLETE = ""
     INTERRUPTED = "interrupted; the table holds what was finished"
@@ -33,21 +33,21 @@ class Ending(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What was compared on what.
+    """The data and the settings of a comparison.
 
     Attributes
     ----------
     scoring : str
-        In words.
+        The name of the score, in words.
     n_folds, n_features : int
     classes : (n_classes,)
     class_sizes : (n_classes,) integers
     feature_names : list of str
         Made up (``x0``, ``x1``, ...) where the data had none.
     feature_scale : (n_features,)
-        Standard deviations.
+        Standard deviations of the features.
     baseline : (n_folds,)
-        Scores of always predicting the largest class.
+        Score of always predicting the largest class, for each fold.
     notes : list of str
     """
 
@@ -87,12 +87,12 @@ class Standing:
     ----------
     model : str
     folds : int
-        Finished ones.
+        Number of finished folds.
     score_mean, score_sd, features_used, seconds_per_fit : float
         Means over the folds, and the sample standard deviation of the score. Seconds are without
         those in which kernels were compiled.
     relative_gap : float
-        The worst that any of these models is certified for.
+        The largest certified relative gap of these models.
     settings : dict
         Chosen on all data; empty when that was not finished.
     """
@@ -232,7 +232,7 @@ class Comparison:
         return [remark for remark in found if remark]
 
     def notes(self) -> list[str]:
-        """What a reader has to know about how this came about."""
+        """What a reader must know to judge the results: folds, interruptions, unmet tolerances."""
         notes = [*self.setup.notes]
         if self.interrupted:
             notes.append(self.ending.value)
@@ -246,8 +246,9 @@ class Comparison:
         Returns
         -------
         list of (name, weight, class)
-            The weight is the coefficient per standard deviation of the feature; of the class
-            where it is largest in size, if there are more than two. Positive speaks for the class.
+            The weight is the coefficient times the standard deviation of the feature; with more
+            than two classes, of the class where it is largest in size. Positive speaks for the
+            class.
         """
         coef = getattr(self.best_, "coef_", None)
         if coef is None:

@@ -1,4 +1,4 @@
-"""Models that were fitted one by one, of any kind, as paths are: several to be judged together."""
+"""Models that were fitted one by one, behind the interface of a path."""
 
 from __future__ import annotations
 

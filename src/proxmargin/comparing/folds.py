@@ -1,4 +1,4 @@
-"""Stratified folds, also where a class is small."""
+"""Stratified folds that exist for small classes too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 __all__ = ["INNER_FOLDS", "Split", "inner_splits", "outer_splits"]
 
 INNER_FOLDS = 3
-# half of them go into a training part, which is then halved again
+# half of the largest class goes into a training part, which is then halved again
 FEWEST_OF_LARGEST_CLASS = 4
 
 
@@ -67,7 +67,7 @@ def inner_splits(y: NDArray[Any], seed: int) -> list[Split]:
 def _stratified(y: NDArray[Any], folds: int, seed: int) -> list[Split]:
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
-        # that a class has fewer samples than folds is dealt with by the callers
+        # callers handle classes with fewer samples than folds
         warnings.simplefilter("ignore", UserWarning)
         return [Split(train, test) for train, test in splitter.split(np.zeros(y.size), y)]
 

@@ -20,7 +20,7 @@ __all__ = ["Scorer", "scorer_of"]
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scorer of scikit-learn; and its formula for all models of a path at once, where known."""
+    """A scorer of scikit-learn, with a formula for all models of a path at once if there is one."""
 
     asked: Callable[..., float]
     formula: Judge | None = None
@@ -34,7 +34,7 @@ class Scorer:
             raise ValueError(f"these models cannot be scored in this way: {error}") from error
 
     def each(self, models: Tried, data: Data) -> list[float]:
-        """The scores of several; scikit-learn checks data and labels for each of them."""
+        """Scores of several models; a formula avoids scikit-learn's validation at each call."""
         if self.formula is None or not isinstance(models, Path):
             return [self(models.model(index), data) for index in range(len(models))]
         codes = np.searchsorted(models.classes, data.y)
@@ -45,7 +45,7 @@ class Scorer:
 
 
 def scorer_of(scoring: str | Callable[..., float], model: Any) -> Scorer:
-    """For a value of ``scoring``; the model has the methods that it needs.
+    """The `Scorer` for a value of ``scoring``, checked against the methods of ``model``.
 
     Raises
     ------

@@ -20,9 +20,9 @@ from proxmargin.compiled.clock import clock
 
 __all__ = ["Outcome", "Tally", "Task", "perform"]
 
-# mean scores closer than this are equal: they are sums of the same fractions in another order
+# mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12
-# how scikit-learn's warnings about held-out rows that lack a class begin
+# prefixes of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
 
 
@@ -38,7 +38,7 @@ class Task:
 
 @dataclass
 class Tally:
-    """How many fits there were and which did not meet their tolerance."""
+    """The number of fits, of those that did not meet their tolerance, and their worst gap."""
 
     fits: int = 0
     unmet: int = 0
@@ -71,13 +71,13 @@ class Outcome:
         On the test rows; NaN for all rows.
     features_used : int
     seconds : float
-        Of the refit, without those in which kernels were compiled.
+        Time of the refit, without the compilation of kernels.
     relative_gap : float
-        Of the refit; NaN for a model without a certificate.
+        Certified for the refit; NaN for a model without a certificate.
     settings : dict
         As chosen on the training rows.
     tally : Tally
-        Of all fits.
+        Over all fits of the task.
     estimator : the refit on all rows, else None
     messages : tuple of str
         Other warnings, each once.
@@ -96,7 +96,7 @@ class Outcome:
 
 
 def perform(task: Task, data: Data, scorer: Scorer) -> Outcome:
-    """Do the task. Test rows are seen by nothing but the final score."""
+    """Choose the settings, refit, and score; test rows are read by the score only."""
     train = data if task.split is None else data.rows(task.split.train)
     tally = Tally()
     with warnings.catch_warnings(record=True) as caught:
@@ -150,7 +150,7 @@ def _best(scores: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Each text once; fits that stopped early are in the tally, and small folds lack classes."""
+    """Each warning once, without those on unmet tolerances (in the tally) and on small folds."""
     texts = (str(w.message) for w in caught if not _expected(w))
     return tuple(dict.fromkeys(texts))
 

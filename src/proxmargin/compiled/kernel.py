@@ -2,29 +2,36 @@
 
 Numba optimises a function together with all that it calls, and makes machine code of it, even
 where only other functions call it, which contain it once more: of a chain of calls the last link is
-compiled as many times as the chain is long. So a kernel has a twin for the calls of others. It is
-typed and lowered and no more; the kernel that Python calls is optimised once, as a whole.
+compiled as many times as the chain is long. So a kernel has a twin for the calls of others, and
+while a kernel is compiled, its callees (twins, and Numba's implementations of built-in functions)
+are typed and lowered and no more; the kernel that Python calls is optimised once, as a whole.
 
-This takes the place of two private steps of Numba's. A version without them compiles as it always
+This takes the place of private steps of Numba's. A version without them compiles as it always
 does: more slowly, to the same code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.codegen import Codegen, JITCodeLibrary
+from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
 from numba.core.types import Dispatcher
 
-__all__ = ["Kernel"]
+__all__ = ["NO_WRAPPERS", "Kernel"]
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of these variables begin
-NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for compiled callers only
 STEPS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals")
-HAS_STEPS = all(hasattr(JITCodeLibrary, name) for name in STEPS)
+HAS_STEPS = hasattr(Codegen, "create_library") and all(
+    hasattr(JITCodeLibrary, name) for name in STEPS
+)
 
 
 class Kernel(CPUDispatcher):
@@ -40,22 +47,65 @@ class Kernel(CPUDispatcher):
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         locals, targetoptions = dict(locals or {}), dict(targetoptions or {})
-        super().__init__(py_func, locals, targetoptions)
-        self.twin = CPUDispatcher(py_func, locals, {**targetoptions, **NO_WRAPPERS}, _Lowered)
+        super().__init__(py_func, locals, targetoptions, _Pipeline)
+        linked = {**targetoptions, **NO_WRAPPERS}
+        self.twin = CPUDispatcher(py_func, locals, linked, _Pipeline)
 
     @property
     def _numba_type_(self) -> Any:
         """What a kernel finds under this name."""
         return Dispatcher(self.twin if HAS_STEPS else self)
 
+    def compile(self, sig: Any) -> Any:
+        if not HAS_STEPS:
+            return super().compile(sig)
+        target: Any = self.targetctx
+        with global_compiler_lock, _callees_only_lowered(target.codegen()):
+            return super().compile(sig)
 
-class _Lowered(Compiler):
-    """Numba's passes, without what they end with."""
 
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *rest: Any) -> None:
-        if library is None:
-            library = _Unoptimised(targetctx.codegen(), "linked")  # type: ignore[no-untyped-call]
-        super().__init__(typingctx, targetctx, library, *rest)  # type: ignore[no-untyped-call]
+class _Options(Flags):
+    """Options of a function, compared as they are set.
+
+    They are part of the keys by which Numba finds implementations of functions. It would compare
+    all that there are, set or not, which is a fifth of the time of compilation.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Options) and bool(self._values == other._values)
+
+
+class _Pipeline(Compiler):
+    """Numba's passes, with these options."""
+
+    def __init__(
+        self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, local: Any
+    ) -> None:
+        options = _Options(flags)  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, library, args, result, options, local)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _callees_only_lowered(codegen: Any) -> Iterator[None]:
+    """Optimise, of what is compiled now, only functions that Python can call."""
+    make = codegen.create_library
+
+    def library(name: str, **options: Any) -> Any:
+        function = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+        if function is not None and function.no_cpython_wrapper:
+            return _Unoptimised(codegen, name)  # type: ignore[no-untyped-call]
+        return make(name, **options)
+
+    codegen.create_library = library
+    try:
+        yield
+    finally:
+        codegen.create_library = make
 
 
 class _Unoptimised(JITCodeLibrary):

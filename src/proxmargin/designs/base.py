@@ -22,13 +22,13 @@ __all__ = ["Array", "Design", "Ledger", "Stored", "subtract_outer"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Order = Literal["C", "F"]
-"""Of the entries of a matrix in memory: by rows, or by columns."""
+"""Memory order of a matrix: by rows, or by columns."""
 T = TypeVar("T")
 
 
-CONSTANT_VARIANCE = 1e-24  # of the squared mean: a smaller variance is the rounding of a constant
+CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
-NORM_ROUNDING = 1e-12  # relative, of norms of features: they are rounded up
+NORM_ROUNDING = 1e-12  # relative; norms of features are rounded up by it
 OUTER_BLOCK = 1 << 17  # entries of an outer product held at a time: 1 MB
 
 
@@ -52,7 +52,7 @@ class Ledger:
 
 
 class Stored(NamedTuple):
-    """The data as they are kept, and the features that they are read as.
+    """The data in memory, and the centring and scaling that make them the features.
 
     Attributes
     ----------
@@ -99,9 +99,9 @@ class Design(Remembers, ABC):
     has_columns: bool = True
     """Single columns can be read cheaply (`sweep_data`)."""
     compressed: SparseDesign | None = None
-    """The design itself, where it is a matrix compressed by rows or columns."""
+    """The design itself if it is a CSR or CSC matrix."""
     kernel_matrix: KernelMatrix | None = None
-    """The matrix of inner products that the design is, where it is one."""
+    """The kernel matrix, if the design is one."""
 
     @property
     def stored(self) -> Stored:
@@ -110,16 +110,16 @@ class Design(Remembers, ABC):
 
     @cached_property
     def _plain(self) -> tuple[Array, Array]:
-        """Centre and scale of features that are the data themselves."""
+        """Centre and scale for features that are the data themselves."""
         return np.zeros(self.n_features), np.ones(self.n_features)
 
     @property
     def whole(self) -> Design:
-        """The design whose samples these are: itself, where it is no view of a part of them."""
+        """The design with all samples: itself, unless it is a view of some rows."""
         return self
 
     def spread_out(self, values: Array) -> Array:
-        """``values``, one a sample, with a zero for each other sample of `whole`."""
+        """``values``, one a sample, extended by zeros for the other samples of `whole`."""
         return values
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Design(Remembers, ABC):
     def spread(self, shares: Array) -> float:
         """Root mean square distance of the samples from their mean.
 
-        Rounding of features that are constant is left out; one where nothing varies.
+        Variances that are rounding of a constant feature are left out; 1 if no feature varies.
 
         Parameters
         ----------
@@ -154,14 +154,14 @@ class Design(Remembers, ABC):
 
     @abstractmethod
     def largest(self) -> Array:
-        """A bound on the entries of each feature that go into products, (n_features,)."""
+        """A bound on the absolute entries of each feature in products, (n_features,)."""
 
     def column_bounds(self) -> Array:
         """`largest`, computed once."""
         return self.remembered(_column_bounds)
 
     def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
-        """``scores``, those that `scores` computes and the intercept, with their rounding bounded.
+        """``scores``, as computed by `scores` plus the intercept, with a bound on their rounding.
 
         ``gamma sum_j largest_j |coef_j|``, one number an output for all samples: it needs no
         product with the data.
@@ -209,7 +209,7 @@ class Design(Remembers, ABC):
         return self.remembered(_gram_of_rows)
 
     def centred_gram(self, shares: Array) -> Array:
-        """Inner products of the centred samples: an offset would cause cancellation in distances.
+        """Inner products of the centred samples; without centring, distances would cancel.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class Design(Remembers, ABC):
         """What `columns` returns when asked for the first time."""
 
     def narrowed(self, index: Index) -> Design:
-        """The design of some of the features, kept as these data are: for what reads all of it.
+        """The design of some of the features, in the same storage; for products with all of it.
 
         The last answer is remembered.
         """
@@ -262,13 +262,13 @@ class Design(Remembers, ABC):
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
         """Some of the features as a new matrix (n_samples, size of ``index``), float64.
 
-        For systems of the few features that are live.
+        For linear systems in the active features.
         """
         return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
 
     @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:
-        """What coordinate descent reads columns from, where `has_columns`.
+        """The columns for coordinate descent; only where `has_columns`.
 
         ``(matrix, centre, scale)`` for a dense matrix, or the arrays ``(data, indices, indptr)``
         of a matrix compressed by columns.

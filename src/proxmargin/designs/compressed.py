@@ -1,4 +1,4 @@
-"""Compressed sparse matrices: in one form, and measured from another point than the origin."""
+"""Compressed sparse matrices: canonical form, and centring of almost full columns."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# share of a column's entries that are stored from which on its offset is subtracted, zeros and all
+# share of stored entries from which on a column is centred before products, which fills its zeros
 CROWDED = 0.9
-# samples behind the centre of a column: any point amid its entries will do
+# samples used for the centre of a column; it need not be the mean, only among the entries
 CENTRE_ROWS = 256
 INT32_MAX = np.iinfo(np.int32).max
-# entries of a common point written out at a time: a megabyte
+# entries of a repeated centre that are formed at a time: a megabyte
 BLOCK = 1 << 17
 
 
 def canonical(matrix: Any) -> Any:
-    """A CSR or CSC matrix in canonical form: sorted, every entry stored once.
+    """A CSR or CSC matrix in canonical form: sorted indices without duplicates.
 
-    A matrix that is so already is returned as it is, others are copied: the caller's is not
-    written into.
+    A canonical matrix is returned as it is; another one is copied, so that the caller's is not
+    changed.
     """
     if matrix.has_canonical_format:
         return matrix
@@ -42,7 +42,7 @@ def canonical(matrix: Any) -> Any:
 
 
 def narrow_indices(matrix: Any) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """``indices`` and ``indptr``, in 32 bits where they fit: 64 would compile all kernels anew."""
+    """``indices`` and ``indptr``, 32-bit if they fit: kernels compile anew for each index type."""
     index = np.int32 if max(matrix.nnz, *matrix.shape) <= INT32_MAX else np.int64
     return matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False)
 
@@ -60,7 +60,7 @@ def full_columns(matrix: Any) -> NDArray[np.bool_]:
 
 
 def crowded_centre(matrix: Any) -> Array:
-    """A point amid the stored entries of each column that is almost full; zero for the others.
+    """A point amid the stored entries of each column that is almost full; zero for other columns.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def crowded_centre(matrix: Any) -> Array:
 
 
 def shifted(matrix: Any, point: Array) -> Any:
-    """``matrix - 1 point'`` for a point that is zero in most columns: the others are filled.
+    """``matrix - 1 point'``; the columns where ``point`` is not zero are filled.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def shifted(matrix: Any, point: Array) -> Any:
 
     Returns
     -------
-    (n, p) compressed by rows, float64; the matrix itself where the point is the origin
+    (n, p) CSR, float64; the matrix itself if the point is zero
     """
     columns = np.flatnonzero(point)
     if not columns.size or not matrix.shape[0]:
@@ -101,7 +101,7 @@ def shifted(matrix: Any, point: Array) -> Any:
 
 
 def _repeated(point: Array, columns: NDArray[np.intp], shape: tuple[int, int]) -> Any:
-    """``1 point'``, of whose columns some are given and the others zero."""
+    """``1 point'`` as CSR, for a point that is zero outside of ``columns``."""
     ends = columns.size * np.arange(shape[0] + 1)
     parts = (np.tile(point[columns], shape[0]), np.tile(columns, shape[0]), ends)
     return sparse.csr_array(parts, shape=shape)

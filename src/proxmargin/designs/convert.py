@@ -1,4 +1,4 @@
-"""From the user's data to a design: one registry from type to class."""
+"""Conversion of the user's data to a design, by type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["as_design"]
 def as_design(data: Any) -> Design:
     """The design over ``data``; ``as_design.register`` adds further types.
 
-    Without a copy, but for sparse data with repeated or unsorted entries.
+    The data are copied only if they are sparse and not canonical.
     """
     raise TypeError(f"no design is known for data of type {type(data).__name__}")
 

@@ -17,21 +17,21 @@ from proxmargin.rows import live_rows
 
 __all__ = ["DenseDesign"]
 
-# entries converted to float64 at a time: half a megabyte, which stays in a core's cache
+# entries converted to float64 at a time: half a megabyte, which fits in a core's cache
 BLOCK = 1 << 16
-# entries of the scaled rows behind a Gram matrix held at a time
+# entries of scaled rows held at a time for a Gram matrix
 GRAM_BLOCK = 1 << 19
-# rows from which on BLAS is at its full speed
+# rows from which on BLAS reaches its full speed
 GRAM_ROWS = 1 << 8
-# lines of a triangle that are copied to the other side at a time
+# rows of a triangle that are mirrored at a time
 MIRROR = 1 << 6
-# below this share of live coefficients, gathering their columns is cheaper than a full product
+# share of nonzero coefficients below which a product with a copy of their columns is cheaper
 SPARSE_COEF = 0.1
 
 
 class DenseDesign(Design):
-    """A dense matrix. Float64 goes to BLAS as it is; other types are multiplied as they are with
-    a single vector, and converted block by block for several.
+    """A dense matrix. Float64 goes to BLAS without conversion; other types are converted entry by
+    entry in products with a single vector, and block by block in products with several.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class DenseDesign(Design):
 
     @property
     def lines(self) -> Array | None:
-        """Samples, or features if not `by_rows`, as contiguous lines; None if that needs a copy."""
+        """The rows of X, or of X' if not `by_rows`, in C order; None if that needs a copy."""
         whole = self._direct and self._major.flags.c_contiguous
         return self._major if whole else None
 
@@ -99,7 +99,7 @@ class DenseDesign(Design):
         return self._precise(dual, not self._by_rows)
 
     def _precise(self, right: Array, along: bool) -> Enclosed:
-        """The product along the lines of the major axis, or across them."""
+        """A compensated product with the major axis (``along``), or with its transpose."""
         self.ledger.charge(self.share * right.shape[1])
         kernel = compensated.along if along else compensated.across
         values = np.empty((self._major.shape[0 if along else 1], right.shape[1]))
@@ -151,7 +151,7 @@ class DenseDesign(Design):
         return self._picked(index, np.dtype(np.float64), order)
 
     def _picked(self, index: Index, dtype: np.dtype[Any], order: Order) -> NDArray[Any]:
-        """A copy of some columns, without a second one in another type or order on the way."""
+        """A copy of some columns in the given type and order, without a temporary one."""
         picked = np.empty((self.n_samples, index.size), dtype, order=order)
         step = max(1, BLOCK // max(index.size, 1))
         for start in range(0, self.n_samples, step):
@@ -171,14 +171,14 @@ class DenseDesign(Design):
         return 1.0
 
     def _blocks(self, step: int) -> Iterator[tuple[Array, slice]]:
-        """Slices of ``step`` lines of the major axis, as float64."""
+        """Blocks of ``step`` rows of the major matrix, as float64."""
         for start in range(0, self._major.shape[0], step):
             part = slice(start, min(start + step, self._major.shape[0]))
             yield self._major[part].astype(np.float64, copy=False), part
 
     @property
     def _cached(self) -> int:
-        """Lines of the major axis whose float64 copy stays in the cache."""
+        """Rows of the major matrix whose float64 copy fits in the cache."""
         return max(1, BLOCK // max(self._major.shape[1], 1))
 
     def _along(self, right: Array) -> Array:
@@ -209,16 +209,16 @@ class DenseDesign(Design):
 
 def _added(triangle: Array, block: Array, *, trans: bool) -> Array:
     """Add ``block' block``, or ``block block'`` for ``trans``, to the upper triangle, in place."""
-    if block.size == 0:  # BLAS does not take it
+    if block.size == 0:  # BLAS rejects empty matrices
         return triangle
     added: Array = dsyrk(1.0, block.T, beta=1.0, c=triangle, trans=trans, overwrite_c=True)
     return added
 
 
 def _mirrored(triangle: Array) -> Array:
-    """The symmetric matrix whose upper triangle, in Fortran order, is given; in C order, in place.
+    """The symmetric matrix in C order, in place, from its upper triangle in Fortran order.
 
-    BLAS computes one triangle only, half of a product of two matrices.
+    Computing one triangle only, as BLAS does, halves the work of the product.
     """
     lower = triangle.T
     for start in range(0, len(lower), MIRROR):

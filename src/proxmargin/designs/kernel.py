@@ -33,14 +33,14 @@ __all__ = [
 
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values
-GATHER_ENTRIES = 1 << 18  # gathered at a time: 2 MB
-BLOCK_ENTRIES = 1 << 22  # computed at a time: 32 MB
+GATHER_ENTRIES = 1 << 18  # stored entries gathered at a time: 2 MB
+BLOCK_ENTRIES = 1 << 22  # entries computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
-GATHERED_SHARE = 0.5  # of the rows, above which a product with the whole matrix is faster
-SYMMETRIC_ROWS = 4  # rows over those in the cache, above which symmetry halves the kernel values
-SQUARE_SIDE = 1024  # of the tiles used then: 8 MB
+GATHERED_SHARE = 0.5  # share of rows above which a product with the whole matrix is faster
+SYMMETRIC_ROWS = 4  # rows over the cache's capacity, above which symmetry halves the kernel values
+SQUARE_SIDE = 1024  # side of the square blocks used then: 8 MB
 # rounding
-PIVOT_ULPS = 64  # of the diagonal: a smaller Cholesky pivot is rounding
+PIVOT_ULPS = 64  # Cholesky pivot in ulps of the diagonal, below which it is rounding
 SINGLE = float(np.finfo(np.float32).eps)
 
 
@@ -53,9 +53,9 @@ class KernelMatrix(ABC):
     ledger : Ledger
         Passes over the matrix so far: one for every ``n_samples`` rows.
     is_definite : bool
-        Known to be positive semidefinite up to rounding.
+        Whether K is known to be positive semidefinite up to rounding.
     precision : float
-        The spacing of floating-point numbers in which the entries are known.
+        Relative precision of the entries: a machine epsilon, or more.
     """
 
     n_samples: int
@@ -65,11 +65,12 @@ class KernelMatrix(ABC):
 
     @abstractmethod
     def matvec(self, right: Array) -> Array:
-        """``K @ right`` for (n_samples, n_outputs); samples whose row is zero cost nothing."""
+        """``K @ right``, (n_samples, n_outputs); rows of ``right`` that are zero cost nothing."""
 
     def precise_matvec(self, right: Array) -> tuple[Array, Lost]:
-        """`matvec` by compensated sums, whose rounding does not grow with the number of samples,
-        with what values have lost: as little as can be."""
+        """`matvec` by compensated summation, with the error bound of the kernel values.
+
+        The error of the sums does not grow with the number of samples."""
         total, low = np.zeros(right.shape), np.zeros(right.shape)
         for index in _pieces(live_rows(right), BLOCK_ENTRIES // max(self.n_samples, 1)):
             rows, term = self.rows(index), np.empty(right.shape)
@@ -89,7 +90,7 @@ class KernelMatrix(ABC):
 
     @abstractmethod
     def block(self, rows: Index, columns: Index) -> Array:
-        """``K[rows][:, columns]``, computed for these pairs alone."""
+        """``K[rows][:, columns]``; only these entries are computed."""
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -100,26 +101,26 @@ class KernelMatrix(ABC):
         """The matrix of some of the samples; shares this one's ledger."""
 
     def taken_together(self, weights: Array) -> Array:
-        """Weights (n_samples, n_outputs) with those of equal samples added to that of the first.
+        """Weights (n_samples, n_outputs) with those of equal samples merged into the first one.
 
-        By default samples are not compared, and the weights returned as they are.
+        By default samples are not compared, and the weights are returned as they are.
         """
         return weights
 
     @property
     def rounding(self) -> float:
-        """Error of an entry on average, as a share of the largest; those given are exact."""
+        """Mean relative error of an entry, over the largest one; stored entries are exact."""
         return float(np.finfo(float).eps)
 
     @cached_property
     def lost(self) -> Lost:
-        """A bound on the rounding of values; those that are given have none."""
+        """Bound on the rounding of the kernel values; zero for stored entries."""
         nothing = np.zeros(self.n_samples)
         return Lost(0.0, nothing, nothing)
 
     @property
     def negative(self) -> float:
-        """What rounding explains of a negative eigenvalue, as a share of the diagonal."""
+        """Negative eigenvalue over the diagonal up to which it is rounding."""
         return self.precision ** (2 / 3)
 
 
@@ -141,7 +142,7 @@ class StoredKernel(KernelMatrix):
         self.precision = precision_of(matrix)
         self._computed_in = max(self.precision, SINGLE if looks_single(matrix) else 0.0)
         self._design = DenseDesign(matrix, self.ledger)
-        # symmetric: its transpose, where that has the contiguous rows, is as good
+        # K is symmetric, so that its transpose serves if that has the contiguous rows
         self._lines = matrix if matrix.strides[1] <= matrix.strides[0] else matrix.T
 
     @property
@@ -175,8 +176,8 @@ class StoredKernel(KernelMatrix):
 class ComputedKernel(KernelMatrix):
     """A matrix computed from the data by blocks of rows.
 
-    Rows that products needed are kept, as many as the budget holds: all of them where it holds the
-    whole matrix. Rows that the present product needs too are never given up for others.
+    Computed rows are cached as far as the budget allows, which may be the whole matrix. A row that
+    the present product needs is not evicted.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ class ComputedKernel(KernelMatrix):
     X : (n_samples, n_features)
         Dense, or sparse and compressed by rows; not copied.
     cache_bytes : int
-        Bound on the memory that kept rows take.
+        Memory limit of the cached rows.
     """
 
     def __init__(
@@ -270,7 +271,7 @@ class ComputedKernel(KernelMatrix):
         return ComputedKernel(self.kernel, self.X[index], cache_bytes=kept, ledger=self.ledger)
 
     def _product_by_halves(self, right: Array) -> Array:
-        """``K @ right`` by squares on and above the diagonal of K; none of them is kept."""
+        """``K @ right`` from square blocks on and above the diagonal, without caching."""
         parts = [slice(k, k + SQUARE_SIDE) for k in range(0, self.n_samples, SQUARE_SIDE)]
         samples = [self.X[part] for part in parts]
         others = [self.kernel.others(one) for one in samples]
@@ -290,7 +291,7 @@ class ComputedKernel(KernelMatrix):
 
     @property
     def nbytes(self) -> int:
-        """Memory that kept rows take."""
+        """Memory of the cached rows."""
         return self._cache.nbytes
 
     @cached_property
@@ -306,7 +307,7 @@ class ComputedKernel(KernelMatrix):
 
     @cached_property
     def others(self) -> Any:
-        """The data as the right of products; for sparse data a copy, made once."""
+        """The data as the right factor of kernel products; a copy, made once, for sparse data."""
         return self.kernel.others(self.X)
 
     @cached_property
@@ -321,14 +322,14 @@ class ComputedKernel(KernelMatrix):
 
 
 class RowCache:
-    """Rows of a square matrix, a bounded number of them.
+    """A least-recently-used cache of rows of a square matrix.
 
     Parameters
     ----------
     capacity : int
-        The most rows that are kept.
+        Largest number of cached rows.
     size : int
-        Length of a row, and the number of rows there are.
+        Length of a row, which is also the number of rows of the matrix.
     """
 
     def __init__(self, capacity: int, size: int) -> None:
@@ -339,7 +340,7 @@ class RowCache:
         self.clock = 0
 
     def holds(self, index: Index) -> NDArray[np.bool_]:
-        """Whether each row of ``index`` is kept."""
+        """Whether each row of ``index`` is cached."""
         return self.slots[index] >= 0
 
     def rows(self, index: Index) -> Array:
@@ -361,7 +362,7 @@ class RowCache:
         return out
 
     def release(self, needed: Index) -> Index:
-        """Slots that may be overwritten while ``needed`` is wanted, the longest unused first."""
+        """Slots that may be evicted while ``needed`` is in use, least recently used first."""
         self.clock += 1
         slots = self.slots[needed]
         self.used[slots[slots >= 0]] = self.clock
@@ -369,7 +370,7 @@ class RowCache:
         return free[np.argsort(self.used[free], kind="stable")]
 
     def keep(self, index: Index, rows: Array, free: Index) -> Index:
-        """Keep as many of ``rows`` as there are ``free`` slots; returns the slots left."""
+        """Cache ``rows``, as many as there are ``free`` slots; returns the remaining slots."""
         index = index[: free.size]
         slots, left = free[: index.size], free[index.size :]
         past = self.owners[slots]
@@ -393,7 +394,7 @@ def kernel_matrix(kernel: Kernel, X: Any, *, cache_bytes: int = CACHE_BYTES) -> 
     X : (n_samples, n_features), dense or sparse
         For a precomputed kernel the matrix itself.
     cache_bytes : int
-        Bound on the memory that kept rows take.
+        Memory limit of the cached rows.
 
     Raises
     ------
@@ -416,7 +417,7 @@ def _(kernel: Custom, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix
 
 
 def _pieces(index: Index, count: int) -> Iterator[Index]:
-    """``index`` in pieces of ``count``, or of the fewest rows that are worth a call."""
+    """``index`` in pieces of ``count``, but at least of `FEWEST_ROWS`."""
     step = max(FEWEST_ROWS, count)
     for start in range(0, index.size, step):
         yield index[start : start + step]

@@ -1,4 +1,4 @@
-"""Checks of kernel matrices: symmetric, positive semidefinite, with digits left."""
+"""Checks of kernel matrices: symmetric, positive semidefinite, precise enough."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
     "precision_of",
 ]
 
-MIN_DIGITS = 3  # correct decimal digits that kernel values need
-TRIAL_SAMPLES = 256  # on which the symmetry of a function is checked
-PROBE_SAMPLES = 3000  # on which positive semidefiniteness is checked
-SUBMATRIX_ORDER = 500  # of submatrices whose eigenvalues are computed
-CHECKED_ENTRIES = 1 << 22  # of a given matrix, converted at a time: 32 MB
+MIN_DIGITS = 3  # correct decimal digits required of kernel values
+TRIAL_SAMPLES = 256  # samples on which a function is checked for symmetry
+PROBE_SAMPLES = 3000  # samples on which positive semidefiniteness is checked
+SUBMATRIX_ORDER = 500  # least order of the submatrix whose eigenvalues are computed
+CHECKED_ENTRIES = 1 << 22  # entries of a given matrix converted at a time: 32 MB
 
 
 class IndefiniteKernelError(ValueError):
@@ -56,7 +56,7 @@ class IndefiniteKernelError(ValueError):
 
 
 def checked_precomputed(matrix: Any) -> NDArray[Any]:
-    """A kernel matrix as given, after checks.
+    """The given kernel matrix, after checks; not copied.
 
     Raises
     ------
@@ -81,9 +81,9 @@ def checked_precomputed(matrix: Any) -> NDArray[Any]:
 
 
 def check_digits(matrix: KernelMatrix) -> None:
-    """Raise ValueError where rounding leaves less than `MIN_DIGITS` of the values."""
+    """Raise ValueError if rounding leaves fewer than `MIN_DIGITS` correct digits of the values."""
     most = 10.0**-MIN_DIGITS
-    # both distances of a pair are rounded; what that does at worst is known at little cost
+    # the squared norms of both samples are rounded; the worst case is known at little cost
     if 2.0 * matrix.precision > most and matrix.rounding > most:
         raise ValueError(
             "the distances between these samples are lost in rounding: offsets of the features are "
@@ -116,7 +116,7 @@ def check_definite(matrix: KernelMatrix, rng: np.random.Generator) -> None:
     if n > PROBE_SAMPLES:
         index = np.sort(rng.choice(n, PROBE_SAMPLES, replace=False))
     part = matrix.block(index, index)
-    # off the diagonal nothing exceeds the diagonal, unless the matrix is indefinite
+    # entries exceed the diagonal only if the matrix is indefinite
     scale = max(scale, float(np.abs(part).max(initial=0.0)))
     allowed = matrix.negative * scale
     if allowed == 0.0:
@@ -128,11 +128,11 @@ def check_definite(matrix: KernelMatrix, rng: np.random.Generator) -> None:
 
 def _negative_eigenvalue(part: Array, allowed: float) -> float:
     """An eigenvalue below ``-allowed`` of a leading part of the matrix, or zero."""
-    # linear algebra is imported where it is needed: scipy.linalg is slow to load
+    # imported late: scipy.linalg is slow to load
     from scipy.linalg import eigh
     from scipy.linalg.lapack import dpotrf
 
-    # `order` is that of the first leading part on which the factorisation breaks down
+    # `order` of the first leading minor at which the factorisation breaks down
     shifted = part + allowed * np.eye(len(part))
     order = int(dpotrf(shifted.T, overwrite_a=True)[1])
     if order == 0:
@@ -142,7 +142,7 @@ def _negative_eigenvalue(part: Array, allowed: float) -> float:
 
 
 def check_function(kernel: Custom, X: Any) -> None:
-    """Try a function out on some samples: symmetric, and a function of two rows alone."""
+    """Check on some samples that a function is symmetric and depends on two samples at a time."""
     sample = X[:: max(1, -(-X.shape[0] // TRIAL_SAMPLES))]
     values = kernel(sample, sample)
     largest = float(np.abs(values).max(initial=0.0))
@@ -173,7 +173,7 @@ def _check_symmetric(K: NDArray[Any], largest: float, rounding: float) -> None:
 
 
 def _largest(K: NDArray[Any]) -> float:
-    """The largest absolute entry; nan or inf where one is."""
+    """The largest absolute entry; nan or inf if there is one."""
     peaks = [float(np.abs(block).max(initial=0.0)) for _, block in _row_blocks(K)]
     return float(np.max(peaks, initial=0.0))
 
@@ -186,7 +186,7 @@ def _row_blocks(K: NDArray[Any]) -> Iterator[tuple[slice, Array]]:
 
 
 def looks_single(K: NDArray[Any]) -> bool:
-    """Whether every entry is a single-precision number: it was probably computed as one."""
+    """Whether every entry is exact in float32: then it was probably computed in float32."""
     return all(np.array_equal(block.astype(np.float32), block) for _, block in _row_blocks(K))
 
 

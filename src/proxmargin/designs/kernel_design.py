@@ -12,16 +12,16 @@ from proxmargin.rows import evenly_taken
 
 __all__ = ["KernelDesign"]
 
-# samples between which the mean inner product is taken
+# samples used to estimate the mean inner product
 SPREAD_SAMPLES = 1000
 
 
 class KernelDesign(Design):
     """``beta -> K beta``: one coefficient a training sample.
 
-    The coefficients of the model itself lie in the space of the kernel, and their penalty is not
-    one of beta: `certify_represented`, in `proxmargin.certificates.representer`, certifies problems
-    over this design. What would take features of that space raises TypeError.
+    The coefficients of the model lie in the feature space of the kernel, and the penalty is theirs,
+    not beta's: `certify_represented`, in `proxmargin.certificates.representer`, certifies problems
+    over this design. Methods that would need features raise TypeError.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class KernelDesign(Design):
     def spread(self, shares: Array) -> float:
         """Root mean square distance from the mean, in the space of the kernel.
 
-        Its square is ``sum_i s_i K_ii - s'K s``, the second term from a thousand samples evenly
-        taken: all pairs would cost as much as the fit.
+        Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a thousand
+        samples at even steps of weight: all pairs would cost as much as the fit.
         """
         some, part = evenly_taken(shares, SPREAD_SAMPLES)
         part = part / part.sum()
@@ -82,11 +82,11 @@ class KernelDesign(Design):
         raise _without("products between samples by features")
 
     def outer_gram(self) -> Array:
-        """K itself."""
+        """K: the inner products of the samples."""
         return self.kernel_matrix.rows(np.arange(self.n_samples))
 
     def centred_gram(self, shares: Array) -> Array:
-        """K itself: distances are the same from any point."""
+        """K: distances do not depend on the centre."""
         return self.outer_gram()
 
     def _rows(self, index: Index) -> KernelDesign:

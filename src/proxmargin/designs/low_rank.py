@@ -1,4 +1,4 @@
-"""Kernel matrices as products of a tall factor: a kernel model becomes a linear one."""
+"""Low-rank factors of kernel matrices, which turn a kernel model into a linear one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from proxmargin.designs.kernel_checks import IndefiniteKernelError, check_defini
 
 __all__ = ["LowRankFactor", "factorise"]
 
-SMALLEST_PIVOT = 1e-4  # of the largest residual: a smaller one would amplify rounding
-WORST_RESIDUAL = 100.0  # largest residual over the tolerance of their mean
-BLOCK_ROWS = 2048  # samples whose part of the factor is computed at a time
+SMALLEST_PIVOT = 1e-4  # over the largest residual; smaller pivots would amplify rounding
+WORST_RESIDUAL = 100.0  # largest residual over the tolerance of the mean one
+BLOCK_ROWS = 2048  # rows of the factor computed at a time
 FIRST_CAPACITY = 512  # columns allocated at first if the rank is not bounded
 
 
 @dataclass(frozen=True, eq=False)
 class LowRankFactor:
-    """``K = G G' + R`` with a positive semidefinite rest R.
+    """An approximation ``K = G G' + R`` with a positive semidefinite residual R.
 
     R vanishes at the pivots, and at the combinations of samples given to `along`.
 
@@ -29,7 +29,7 @@ class LowRankFactor:
     ----------
     matrix : KernelMatrix
     factor : (n_samples, rank)
-        G; rows and columns of K at the pivots are met exactly.
+        G; the rows and columns of K at the pivots are reproduced exactly.
     rank : int
     pivots : (n_pivots,) int
     residual : (n_samples,) >= 0
@@ -50,13 +50,13 @@ class LowRankFactor:
 
     @property
     def is_complete(self) -> bool:
-        """R is within the tolerance."""
+        """Whether R is within the tolerance."""
         return self._target().is_met(self.residual)
 
     def extend(self, rank: int | None = None, *, deadline: float = np.inf) -> LowRankFactor:
-        """The factor continued up to ``rank`` columns, or until R is within the tolerance.
+        """The factor extended to ``rank`` columns, or until R is within the tolerance.
 
-        What is there is copied, not recomputed.
+        The columns so far are copied, not recomputed.
 
         Parameters
         ----------
@@ -76,16 +76,16 @@ class LowRankFactor:
         return replace(grown, factor=_resized(grown.factor[:, : grown.rank], grown.rank))
 
     def along(self, weights: Array, products: Array) -> LowRankFactor:
-        """The factor with a column more for each combination of samples at which it is to be exact.
+        """The factor with one more column for each combination w, at which it becomes exact.
 
-        ``R w w'R / w'R w`` goes over from R to ``G G'``: a step of the Cholesky factorisation
-        whose pivot is a combination w of samples. A product R w of the size of rounding is skipped.
+        ``R w w'R / w'R w`` moves from R to ``G G'``: a Cholesky step whose pivot is the combination
+        w of samples. A w with ``w'R w`` at rounding level is skipped.
 
         Parameters
         ----------
         weights : (n_samples, n_combinations)
         products : (n_samples, n_combinations)
-            K times them.
+            ``K @ weights``.
         """
         target = self._target()
         rest = products - self.factor @ (self.factor.T @ weights)
@@ -109,16 +109,15 @@ class LowRankFactor:
         )
 
     def at_pivots(self, coef: Array) -> Array:
-        """Weights of the pivots alone that make the model ``G coef``, (n_samples,).
+        """Weights of the pivots alone, (n_samples,), with the scores ``G coef``.
 
-        Of a factor without further combinations (`along`): its rows at the pivots are a triangular
-        matrix then.
+        Only for a factor without `along`, whose rows at the pivots are triangular.
 
         Parameters
         ----------
         coef : (rank,)
         """
-        # linear algebra is imported where it is needed: scipy.linalg is slow to load
+        # imported late: scipy.linalg is slow to load
         from scipy.linalg import solve_triangular
 
         weights = np.zeros(self.residual.size)
@@ -127,9 +126,10 @@ class LowRankFactor:
         return weights
 
     def square(self, dual: Array) -> float:
-        """A bound on ``dual'K dual`` that takes no product with K, for dual of (n_samples,).
+        """An upper bound of ``dual'K dual`` without a product with K, for dual of (n_samples,).
 
-        That of G, and of the rest ``(sum_i |d_i| sqrt(R_ii))^2`` or ``|d|^2 trace(R)``.
+        ``|G' d|^2`` plus ``(sum_i |d_i| sqrt(R_ii))^2`` or ``|d|^2 trace(R)``, whichever is
+        smaller.
         """
         pulled, rest = self.factor.T @ dual, np.maximum(self.residual, 0.0)
         sides = float(np.abs(dual) @ np.sqrt(rest)) ** 2, float(dual @ dual) * float(rest.sum())
@@ -137,7 +137,7 @@ class LowRankFactor:
 
     @property
     def is_accurate(self) -> bool:
-        """The rest is within the tolerance, or there are no more samples."""
+        """Whether R is within the tolerance, or the factor has a column for each sample."""
         return self.rank >= len(self.factor) or self._target().is_met(self.residual)
 
     def _target(self) -> Target:
@@ -146,16 +146,16 @@ class LowRankFactor:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """When a residual is small enough.
+    """The tolerance of a residual, and its level of rounding.
 
     Parameters
     ----------
     diagonal : (n_samples,)
-        Of K.
+        Diagonal of K.
     tol : float
-        For the trace of the residual, as a share of K's.
+        Tolerance of trace(R) / trace(K).
     rounding : float
-        Share of each diagonal entry below which a residual is rounding.
+        Residual over the diagonal entry, below which it is rounding.
     """
 
     diagonal: Array
@@ -187,32 +187,32 @@ def factorise(
 ) -> LowRankFactor:
     """Incomplete Cholesky factor of a kernel matrix with random pivots, block by block.
 
-    Samples are proposed with probability proportional to their residual, and accepted by what is
-    left of it once those before them are accounted for: the sequential random pivoting of Chen,
-    Epperly, Tropp and Webber (2023), by the rejection sampling of Epperly, Tropp and Webber (2024)
-    in blocks of matrix products. The sample of the largest residual is always among them.
+    Samples are proposed with probability proportional to their residual, and accepted with the
+    share of it that is left after the earlier pivots of the block: the sequential random pivoting
+    of Chen, Epperly, Tropp and Webber (2023), with the rejection sampling of Epperly, Tropp and
+    Webber (2024), which works in matrix products. The sample of the largest residual is always
+    proposed.
 
     Parameters
     ----------
     matrix : KernelMatrix
     rank : int, optional
-        The most columns; as many as the tolerance takes by default.
+        Largest number of columns; by default as many as the tolerance needs.
     tol : float
-        The factor ends where the trace of the rest is at most this share of the trace of K, and no
-        entry of it exceeds a hundred times this share of the largest diagonal entry; in any case
-        where the rest is rounding.
+        The factor ends once trace(R) is at most this share of trace(K), and no entry of R exceeds a
+        hundred times this share of the largest diagonal entry; or once R is rounding.
     rng : Generator, optional
         A fixed seed by default.
     block : int
-        Samples proposed at a time.
+        Number of samples proposed at a time.
     deadline : float
-        On the clock of `proxmargin.compiled.clock`: the factor ends with the block under way then.
+        On the clock of `proxmargin.compiled.clock`; no block is begun after it.
 
     Raises
     ------
     IndefiniteKernelError
-        If the matrix is found to have a negative eigenvalue. Matrices that are not known to be
-        positive semidefinite are looked through whole if small, and in part if large.
+        If the matrix has a negative eigenvalue. Matrices that are not known to be positive
+        semidefinite are checked as a whole if small, on a random part if large.
     """
     generator = np.random.default_rng(0) if rng is None else rng
     if not matrix.is_definite:
@@ -232,7 +232,7 @@ def factorise(
 
 
 def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFactor:
-    """``grown`` with up to ``most`` more columns, written into the room of its factor."""
+    """``grown`` with up to ``most`` further columns, written into the spare ones of its array."""
     residual, rank = grown.residual, grown.rank
     proposed = _proposed(target.above_rounding(residual), grown.block, grown.rng)
     at_proposed = grown.factor[proposed, :rank]
@@ -241,7 +241,7 @@ def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFacto
     floor = np.maximum(SMALLEST_PIVOT * residual.max(), target.rounding * target.diagonal[proposed])
     kept, triangle = _accepted(schur, floor, most, grown.rng)
     if not kept.size:
-        return grown  # what seemed left of the proposed was rounding, and is corrected now
+        return grown  # the residuals of the proposed samples were rounding, and are now zero
     pivots = proposed[kept]
     factor = grown.factor
     if rank + pivots.size > factor.shape[1]:
@@ -261,7 +261,7 @@ def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFacto
 
 
 def _proposed(residual: Array, count: int, rng: np.random.Generator) -> Index:
-    """Distinct samples in random order, the one of the largest residual first."""
+    """Distinct samples in random order, the one with the largest residual first."""
     largest = int(residual.argmax())
     drawn = np.unique(rng.choice(residual.size, count, p=residual / residual.sum()))
     others = rng.permutation(drawn[drawn != largest])[: count - 1]
@@ -276,9 +276,9 @@ def _accepted(
     Parameters
     ----------
     schur : (n_proposed, n_proposed)
-        What is left of K at the proposed samples.
+        The residual of K at the proposed samples.
     floor : (n_proposed,)
-        The least pivots.
+        Smallest accepted pivots.
     most : int
     rng : Generator
 
@@ -330,7 +330,7 @@ def _append(factor: Array, rank: int, rows: Array, at_pivots: Array, triangle: A
 
 
 def _clipped(residual: Array, matrix: KernelMatrix, target: Target) -> Array:
-    """``residual`` with negative entries, which rounding has to explain, set to zero."""
+    """``residual`` with negative entries set to zero; raises if they are too large for rounding."""
     lowest = float(residual.min(initial=0.0))
     if not matrix.is_definite and lowest < -matrix.negative * target.largest:
         raise IndefiniteKernelError(lowest, target.largest)
@@ -338,7 +338,7 @@ def _clipped(residual: Array, matrix: KernelMatrix, target: Target) -> Array:
 
 
 def _resized(factor: Array, room: int) -> Array:
-    """``factor`` in an array of its own with ``room`` columns, unless it is one."""
+    """A C-ordered array with ``room`` columns that holds ``factor``; itself if it is one."""
     if factor.shape[1] == room and factor.flags.c_contiguous:
         return factor
     larger = np.empty((len(factor), room))

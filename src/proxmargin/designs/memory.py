@@ -1,4 +1,4 @@
-"""Read-only arrays as kernels take them."""
+"""Read-only arrays passed to compiled kernels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["unlocked"]
 
 
 class _Memory:
-    """The memory of an array, without its mark that it is not to be written.
+    """The memory of an array, without its read-only flag.
 
-    Kernels only read it, but Numba would compile them again for arrays with the mark: memory maps,
-    which parallel fits share.
+    Kernels do not write to it, but Numba compiles them anew for read-only arrays, such as the
+    memory maps that parallel fits share.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
@@ -24,5 +24,5 @@ class _Memory:
 
 
 def unlocked(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself, or a view of it without that mark."""
+    """The array itself if it is writeable, else a view without the read-only flag."""
     return array if array.flags.writeable else np.asarray(_Memory(array))

@@ -1,4 +1,4 @@
-"""Wide data in coordinates of the span of its rows, where ridge and l2 ball look the same."""
+"""Wide data in coordinates of their row span, in which a ridge or an l2 ball keeps its form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["AllFeatures", "Coordinates", "RowSpan", "in_short_coordinates", "sho
 
 
 class Coordinates(Protocol):
-    """An orthonormal basis V of coefficients, ``w = V u``, that is as good as all of them.
+    """An orthonormal basis V, ``w = V u``, of a subspace that contains an optimum.
 
     Attributes
     ----------
@@ -45,16 +45,15 @@ class AllFeatures:
 
 
 class RowSpan:
-    """The span of the samples: optima of losses with a ridge or in an l2 ball lie in it.
+    """The span of the samples, which contains the optimum under a ridge or in an l2 ball.
 
     With a pivoted Cholesky factor of the inner products, ``X X' = L L'``, and P its pivots,
-    ``V = X_P' L_P^-T`` is orthonormal and ``X V = L`` has as many columns as X has rank. V is never
-    formed.
+    ``V = X_P' L_P^-T`` is orthonormal and ``X V = L`` has rank(X) columns. V is never formed.
 
     Parameters
     ----------
     whole : Design
-        The data. Its (n_samples, n_samples) inner products are formed, once.
+        The data. The (n_samples, n_samples) matrix ``X X'`` is formed once.
     """
 
     def __init__(self, whole: Design) -> None:
@@ -76,7 +75,7 @@ class RowSpan:
 
 
 def in_short_coordinates(design: Design) -> Coordinates:
-    """All features, or the span of the rows where that has fewer dimensions; computed once."""
+    """The row span if there are fewer samples than features, else all features; computed once."""
     return design.remembered(_short_coordinates)
 
 
@@ -85,14 +84,14 @@ def _short_coordinates(design: Design) -> Coordinates:
 
 
 def short_side(design: Design) -> int:
-    """The smaller of the numbers of samples and features: the most that the rank can be."""
+    """min(n_samples, n_features), an upper bound of the rank."""
     return min(design.n_samples, design.n_features)
 
 
 def _factored(gram: Array) -> tuple[Array, Index]:
     """``L`` with ``L L' = gram`` up to rounding, (n, rank), and the rows that are its pivots.
 
-    The first ``rank`` pivots are returned: those rows of L are lower triangular.
+    Only the first ``rank`` pivots are returned; those rows of L are lower triangular.
     """
     packed, pivots, rank, _ = lapack.dpstrf(gram, lower=1)
     order = pivots - 1

@@ -1,4 +1,4 @@
-"""Some samples of a design, read where they are."""
+"""A view of some samples of a design."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["RowView"]
 
 
 class RowView(Design):
-    """A part of the samples, without a copy: products are those of all of them.
+    """Some of the samples, without a copy: products are computed with all of them.
 
-    The others are multiplied by zeros, or left out of a result, so that nothing depends on their
-    entries; they only have to be numbers whose squares are finite. Methods that need the rows next
-    to each other (`sweep_data`, `rows`, `compressed`) copy them.
+    Other samples are multiplied by zero or left out of the result, so that nothing depends on their
+    entries, whose squares must be finite. Methods that need contiguous rows (`sweep_data`, `rows`,
+    `compressed`) copy them.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RowView(Design):
     def __init__(self, whole: Design, index: Index) -> None:
         self._whole, self.index = whole, index
         self.n_samples, self.n_features = index.size, whole.n_features
-        # views of one design are used by several threads, each with a count of its own
+        # several threads use views of one design, each with its own count of passes
         self.ledger = Ledger()
         self.share = whole.share
 
@@ -52,7 +52,7 @@ class RowView(Design):
 
     @property
     def copied(self) -> Design:
-        """The same samples as a design of their own, made once."""
+        """The same samples copied into a design, once."""
         return self.remembered(_copied)
 
     def spread_out(self, values: Array) -> Array:
@@ -77,7 +77,7 @@ class RowView(Design):
         return self.whole.column_squares(self.spread_out(weights), centre)
 
     def largest(self) -> Array:
-        return self.column_norms()  # which are at least as large
+        return self.column_norms()  # at least as large
 
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
         self.ledger.charge(self.share * coef.shape[1])

@@ -1,9 +1,8 @@
 """Inner products and distances of samples, tile by tile, on dense and sparse data alike.
 
-Everything is computed in float64 whatever the precision of the data, so that neither a converted
-nor a dense copy of the data is ever held. What data have in common, the offsets of their features,
-is subtracted where that saves digits: from dense samples, and from the columns of sparse ones that
-are almost full.
+Everything is computed in float64, a tile at a time: no converted or dense copy of the data is
+held. Offsets of the features would cancel in distances, so that a centre is subtracted first:
+from dense samples, and from the columns of sparse ones that are almost full.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ __all__ = [
 Array = NDArray[np.float64]
 Tile = tuple[slice, slice, Array]
 
-# a tile of values: a megabyte, which stays in a core's cache
+# shape of a tile of values: a megabyte, which fits in a core's cache
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
-# samples behind the centre of the distances: any point amid the data will do
+# samples used for the centre of the distances; any point amid the data will do
 CENTRE_SAMPLES = 256
 # entries converted to float64 at a time
 BLOCK = 1 << 16
@@ -53,19 +52,19 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """Samples that others are compared with, in the form that many comparisons need.
+    """The right-hand samples of many comparisons, in a form that is computed once.
 
-    A sample is ``matrix_i - rest``, or where the samples are dense ``matrix_i - point``.
+    Sample i is ``matrix_i - rest`` for sparse data and ``matrix_i - point`` for dense data.
 
     Attributes
     ----------
     matrix : (n_samples, n_features)
-        Dense samples as they are; sparse ones less ``point``, compressed by columns.
+        Dense samples as given; sparse ones with ``point`` subtracted, CSC.
     point : (n_features,)
-        What is subtracted from both sides before anything else; for sparse samples only where
-        almost all of them have an entry.
+        Subtracted from both sides before products; for sparse samples zero except in columns that
+        are almost full.
     rest : (n_features,)
-        What is left to be subtracted of sparse samples, in their inner products.
+        Centre of the sparse samples that is not subtracted yet; inner products correct for it.
     """
 
     matrix: Any
@@ -79,14 +78,14 @@ class Others:
 
     @cached_property
     def terms(self) -> int:
-        """The most products in an inner product of two samples."""
+        """Largest number of nonzero products in an inner product of two samples."""
         if not is_sparse(self.matrix):
             return self.shape[1]
         return int(np.bincount(self.matrix.indices, minlength=1).max(initial=0))
 
     @cached_property
     def squares(self) -> Array:
-        """Of the samples less the point, (n_samples,)."""
+        """Squared norms of the samples less ``point``, (n_samples,)."""
         return row_squares(self.matrix, None if is_sparse(self.matrix) else self.point)
 
     @cached_property
@@ -96,7 +95,7 @@ class Others:
 
 
 def amid(X: Any) -> Others:
-    """Samples for `squared_distances`, measured from a point amid them."""
+    """Samples for `squared_distances`, centred at a point amid them."""
     zero = np.zeros(X.shape[1])
     if not is_sparse(X):
         return Others(X, middle(X), zero)
@@ -105,7 +104,7 @@ def amid(X: Any) -> Others:
 
 
 def about(X: Any, origin: Array) -> Others:
-    """Samples for `inner_products`, measured from a given point (n_features,)."""
+    """Samples for `inner_products`, centred at ``origin``, (n_features,)."""
     if not is_sparse(X):
         return Others(X, origin, np.zeros_like(origin))
     X = compressed(X)
@@ -140,9 +139,9 @@ def inner_products(left: Any, right: Others) -> Iterator[Tile]:
 
 
 def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
-    """Tiles ``(rows, columns, |left_i - right_j|^2)``, negative by rounding at worst.
+    """Tiles ``(rows, columns, |left_i - right_j|^2)``; rounding may make an entry negative.
 
-    Samples are measured from a point amid ``right``: then a common offset costs no digits.
+    Samples are centred at a point amid ``right``, so that a common offset does not cancel.
     """
     if is_sparse(right.matrix):
         for rows, lines, tile in _sparse_tiles(left, right):
@@ -168,7 +167,7 @@ def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
 
 
 def row_squares(X: Any, centre: Any = None) -> Array:
-    """``|x_i - centre|^2`` of every row, (n_samples,); sparse data are not filled."""
+    """``|x_i - centre|^2`` of every row, (n_samples,); sparse data stay sparse."""
     n, p = X.shape
     if is_sparse(X):
         X, point = compressed(X), np.zeros(p) if centre is None else centre
@@ -182,7 +181,7 @@ def row_squares(X: Any, centre: Any = None) -> Array:
 
 
 def middle(X: Any) -> Array:
-    """A point amid the samples, (n_features,); of sparse ones in columns that are almost full."""
+    """A point amid the samples, (n_features,); for sparse ones zero in columns with few entries."""
     if is_sparse(X):
         return crowded_centre(compressed(X))
     if not X.shape[0]:
@@ -192,9 +191,9 @@ def middle(X: Any) -> Array:
 
 
 def by_rows(X: Any) -> Any:
-    """``X`` with rows that can be picked cheaply: sparse data compressed by rows.
+    """``X`` with cheap access to rows: sparse data as CSR.
 
-    Only data in other sparse formats, or not in canonical form, are copied.
+    Only data that are neither dense nor canonical CSR are copied.
     """
     return compressed(X).tocsr() if is_sparse(X) else X
 
@@ -220,12 +219,12 @@ def is_sparse(X: Any) -> bool:
 
 
 def _arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """What a compressed matrix is made of, for kernels that read it."""
+    """``data``, ``indices`` and ``indptr`` as writeable views, for kernels."""
     return unlocked(X.data), unlocked(X.indices), unlocked(X.indptr)
 
 
 def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]]:
-    """``(rows, lines, lines @ matrix')`` for the ``lines`` of ``left``, less the point."""
+    """``(rows, lines, lines @ matrix')`` with ``lines`` some rows of ``left``, less ``point``."""
     left, others, n = by_rows(left), right.matrix, right.shape[0]
     step = max(1, TILE_ROWS * TILE_COLUMNS // max(n, 1))
     for start in range(0, left.shape[0], step):
@@ -237,7 +236,7 @@ def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]
 
 
 def _less(lines: Any, point: Array) -> Any:
-    """``lines - 1 point'`` compressed by rows."""
+    """``lines - 1 point'`` as CSR."""
     if is_sparse(lines):
         return shifted(lines, point)
     return csr_array(lines - point if point.any() else lines)

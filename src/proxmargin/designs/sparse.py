@@ -24,17 +24,17 @@ from proxmargin.rounding import Enclosed, compensated_error
 
 __all__ = ["SparseDesign"]
 
-OUTER_ROWS = 1 << 9  # samples whose inner products with all others are computed at a time
-MAX_OFFSET = 1e3  # of a feature, in standard deviations: cancellation then costs six digits
+OUTER_ROWS = 1 << 9  # samples whose inner products with all samples are computed at a time
+MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits
 
 
 class SparseDesign(Design):
-    """A CSR or CSC matrix, read as it is.
+    """A CSR or CSC matrix, used without a copy.
 
     Parameters
     ----------
     matrix : scipy.sparse CSR or CSC, matrix or array
-        In canonical form (`as_design` sees to it); not copied, not converted.
+        Canonical (as `as_design` makes it); neither copied nor converted.
     """
 
     def __init__(self, matrix: Any, ledger: Ledger | None = None, share: float = 1.0) -> None:
@@ -86,7 +86,7 @@ class SparseDesign(Design):
 
     def gram(self, weights: Array, centre: Array) -> Array:
         out = self._centred_gram(self.by_rows, weights, centre)
-        # offsets that cancelled too many digits are subtracted before the products instead
+        # if cancellation costs too many digits, subtract the offsets before the products
         cancelled = weights.sum() * centre**2 > MAX_OFFSET**2 * np.diagonal(out)
         if not (cancelled & (centre != 0.0)).any():
             return out
@@ -105,10 +105,10 @@ class SparseDesign(Design):
         return out
 
     def _less_offsets(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:
-        """Rows with their weights, and the part of the centre that is not subtracted yet.
+        """Rows, their weights, and the part of the centre that is not subtracted yet.
 
-        The offset of a column that is full in the rows with weight is subtracted before products,
-        where cancellation would otherwise cost digits.
+        The offsets of columns that are full in the rows with weight are subtracted before products
+        if cancellation would cost digits.
         """
         live = np.flatnonzero(weights)
         crowded = np.flatnonzero((self._stored >= live.size) & (centre != 0))
@@ -127,7 +127,7 @@ class SparseDesign(Design):
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)
-        # the offsets of full columns are subtracted first: cancelled later, they would cost digits
+        # subtract the offsets of full columns before the products: they would cancel afterwards
         point = np.where(self._stored == self.n_samples, centre, 0.0)
         rows, rest = shifted(self.by_rows, point), centre - point
         across = rows.T.tocsr()
@@ -148,7 +148,7 @@ class SparseDesign(Design):
 
     @cached_property
     def _stored(self) -> NDArray[np.intp]:
-        """Entries that are stored of each feature."""
+        """Number of stored entries of each feature."""
         return entries_of_columns(self.matrix)
 
     def _rows(self, index: Index) -> SparseDesign:
@@ -157,7 +157,7 @@ class SparseDesign(Design):
 
     @cached_property
     def by_rows(self) -> Any:
-        """The matrix compressed by rows; for one kept by columns a copy, made once."""
+        """The matrix as CSR; a copy, made once, if it is CSC."""
         return self.matrix.tocsr()
 
     def _columns(self, index: Index) -> SparseDesign:

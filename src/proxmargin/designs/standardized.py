@@ -1,4 +1,4 @@
-"""Features centred and scaled without touching the data."""
+"""Centred and scaled features, without a copy of the data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Arra
     ----------
     weights : (n_samples,) >= 0, summing to one
     constant : float
-        The scale of a feature that is constant up to rounding.
+        The scale of features that are constant up to rounding.
 
     Returns
     -------
@@ -43,20 +43,20 @@ def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Arra
 
 
 def standardized(design: Design, weights: Array) -> StandardizedDesign:
-    """The design centred at the weighted mean, at unit variance; computed once a design.
+    """The design centred at the weighted mean, with unit variance; computed once a design.
 
-    Constant features have an infinite scale: they are zero, exactly.
+    Constant features have an infinite scale, which makes them exactly zero.
     """
     return design.remembered(_standardized, weights)
 
 
 def centred(design: Design, weights: Array) -> StandardizedDesign:
-    """The design centred at the weighted mean, in its own units; computed once a design."""
+    """The design centred at the weighted mean and not scaled; computed once a design."""
     return design.remembered(_centred, weights)
 
 
 def rescaled(design: Design, weights: Array) -> StandardizedDesign:
-    """The design at unit weighted mean square, not centred; computed once a design."""
+    """The design scaled to unit weighted mean square and not centred; computed once a design."""
     return design.remembered(_rescaled, weights)
 
 
@@ -77,12 +77,12 @@ def _rescaled(design: Design, weights: Array) -> StandardizedDesign:
 
 
 def published(coef: Array, intercept: Array, centre: Array, scale: Array) -> tuple[Array, Array]:
-    """Coefficients and intercept in the units of the data, as a fitted model has them.
+    """Coefficients and intercept in the units of the data, as a fitted model publishes them.
 
     Parameters
     ----------
     coef : (n_features, n_outputs)
-        For features less ``centre``, over ``scale``, (n_features,).
+        For the features ``(x - centre) / scale``.
     intercept : (n_outputs,)
     """
     raw = coef / scale[:, None]
@@ -90,14 +90,14 @@ def published(coef: Array, intercept: Array, centre: Array, scale: Array) -> tup
 
 
 def uncentred(intercept: Array, coef: Array, centre: Array) -> Array:
-    """``intercept - centre' coef`` to the last place, (n_outputs,).
+    """``intercept - centre' coef`` to the last ulp, (n_outputs,).
 
-    Where centres are large against spreads it is a difference that plain sums would round away.
+    A plain sum would cancel if means are large compared with standard deviations.
     """
     if not centre.any():
         return intercept
     factors, moved = np.append(-centre, 1.0)[None, :], np.empty(intercept.size)
-    for k in range(moved.size):  # as a sum with the intercept as one of its terms
+    for k in range(moved.size):  # a compensated sum, of which the intercept is a term
         out = np.empty((2, 1))
         compensated.along(factors, np.append(coef[:, k], intercept[k]), *out)
         moved[k] = out[0, 0]
@@ -105,14 +105,14 @@ def uncentred(intercept: Array, coef: Array, centre: Array) -> Array:
 
 
 def precise_sums(dual: Array) -> Enclosed:
-    """The sum of each column, (n_outputs,)."""
+    """The sum of each column by compensated summation, (n_outputs,)."""
     out = np.empty((2, dual.shape[1]))
     compensated.across(dual, np.ones(len(dual)), *out)
     return Enclosed(out[0], compensated_error(out[0], out[1], len(dual)), out[1])
 
 
 class StandardizedDesign(Design):
-    """``(X - 1 centre') diag(1 / scale)``: sparse data stay sparse.
+    """``(X - 1 centre') diag(1 / scale)`` as an operator: sparse data stay sparse.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class StandardizedDesign(Design):
         return self.base.row_squares(weights / self.scale**2, self._moved(centre))
 
     def _moved(self, centre: Array) -> Array:
-        """``centre`` of the standardised features in the units of the data."""
+        """``centre``, given in standardised units, in the units of the data."""
         return self.centre + centre * np.where(np.isfinite(self.scale), self.scale, 0.0)
 
     def largest(self) -> Array:
@@ -189,7 +189,7 @@ class StandardizedDesign(Design):
 
     @property
     def has_columns(self) -> bool:  # type: ignore[override]
-        return self.base.is_dense  # centring would fill the columns of a sparse matrix
+        return self.base.is_dense  # centred columns of a sparse matrix would be full
 
     @property
     def is_dense(self) -> bool:  # type: ignore[override]

@@ -1,1 +1,1 @@
-"""Estimators in scikit-learn's manner: a class is a recipe."""
+"""The scikit-learn estimators: each defines a loss and a penalty."""

@@ -1,4 +1,4 @@
-"""The problems whose solutions make up a model, and what is made of these."""
+"""The problems whose solutions make up a model, and the model made of their solutions."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Assembly:
     targets : Targets
     problems : one problem, or one a class for one-vs-rest; they share the design
     centre, scale : (n_features,)
-        Of the standardisation; zeros and ones without.
+        Of the standardisation; zeros and ones without one.
     numbers : (n_samples,) int
-        Of the samples among those given: the ones that have weight.
+        Indices of the samples with positive weight, which are the ones fitted.
     journal : Journal
-        Of the fit that they are solved in.
+        The journal of the fit, for checkpoints.
     """
 
     targets: Targets
@@ -66,7 +66,7 @@ class Assembly:
     def published(self, points: Sequence[Point], features: Features = ALL) -> tuple[Array, Array]:
         """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data.
 
-        Of ``features`` alone, if the points have no others.
+        ``features`` are those of the points, if they do not have all.
         """
         coef = np.vstack([point.coef.T for point in points])
         coef /= self.scale[features]
@@ -76,7 +76,7 @@ class Assembly:
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
         shifted = intercept + coef @ self.centre
-        finite = np.where(np.isfinite(self.scale), self.scale, 0.0)  # no constant features
+        finite = np.where(np.isfinite(self.scale), self.scale, 0.0)  # zero if constant
         rows = np.split(coef * finite, len(self.problems))
         return [
             Point(np.ascontiguousarray(part.T), b)
@@ -92,17 +92,17 @@ class Certified(Protocol):
 
 
 def certificate_of(solutions: Sequence[Certified]) -> Certificate | CertificateList:
-    """The certificate of a model: of its one problem, or of all that make it up."""
+    """The certificate of a model: that of its problem, or the list of several."""
     return combined([solution.certificate for solution in solutions])
 
 
 def unmet(solutions: Sequence[Solution]) -> list[Solution]:
-    """Those that were to meet a gap and did not."""
+    """The solutions that missed their duality gap; `RelativeChange`, once met, asks for none."""
     return [s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED]
 
 
 def joined(penalty: Penalty, loss: Loss) -> Penalty:
-    """The penalty itself, or its sum-to-zero form where the scores of a class are absolute."""
+    """The penalty; with zero sums over the classes if the loss does not compare their scores."""
     if loss.n_outputs == 1 or loss.compares_classes:
         return penalty
     if isinstance(penalty, GroupNorm):
@@ -116,12 +116,12 @@ def joined(penalty: Penalty, loss: Loss) -> Penalty:
 
 
 def each_class(targets: Targets) -> list[int]:
-    """The classes that are positive in one problem each: the second of two, or every one."""
+    """The positive class of each problem: the second of two classes, or every one of more."""
     return [1] if targets.classes.size == 2 else list(range(targets.classes.size))
 
 
 def margin_sums(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
-    """A loss of one margin over the samples: of all classes together, or of each class."""
+    """The sum of a margin loss over the samples: for all classes jointly, or one a class."""
     if joint:
         count = targets.classes.size
         return [wrong_classes(phi, targets.codes, targets.shares, count, targets.total)]

@@ -1,4 +1,4 @@
-"""The scikit-learn face: an estimator is a recipe for a loss, a penalty and an intercept."""
+"""The base of the scikit-learn estimators: data and parameters to problems, and back."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Index = NDArray[np.intp]
 
 
 class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the linear margin classifiers. Subclasses say which loss and which penalty.
+    """Base of the linear margin classifiers. Subclasses define the loss and the penalty.
 
     Every subclass takes the parameters ``fit_intercept, standardize, class_weight, solver,
     solver_options, stopping, tol, max_iter, time_limit, warm_start, callbacks, verbose,
@@ -89,12 +89,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int
     random_state: Any
     _joint_allowed = True
-    # a checkpoint belongs to one fit: it is nothing that a pipeline could pass on
+    # a checkpoint belongs to one fit, so that metadata routing must not pass it on
     __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
-    # why a model has no place for an offset of its scores; empty where it has
+    # why the scores of a model take no offset; empty if they do
     _without_offset: ClassVar[str] = ""
     _until: float = np.inf
-    """The end of the time of a fit, while it is under way, on `proxmargin.compiled.clock`."""
+    """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -112,7 +112,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return 0.0
 
     def _objective_scale(self, problem: Problem) -> float:
-        """Factor from the objective of a problem to that of the model as it is stated."""
+        """Factor from the objective of a problem to the objective that the model documents."""
         return 1.0
 
     def fit(
@@ -133,8 +133,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : (n_samples,), optional
             Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
         offset : (n_samples,), optional
-            Is added to each score with a coefficient of one, ``X @ coef + intercept + offset``: of
-            an earlier model, say, or the logarithm of odds that are known. For two classes.
+            Added to each score with coefficient one, ``X @ coef + intercept + offset``: the scores
+            of an earlier model, or known log-odds. Two classes only.
         resume_from : path-like, optional
             A file written by a `proxmargin.Checkpoint` among the callbacks of an earlier fit. The
             fit continues from there, and its result is bit for bit that of an uninterrupted fit
@@ -157,7 +157,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         ConvergenceWarning
-            Once, when the fit ended before its gap met ``tol``; with the gap reached.
+            Once, if the fit ended before its gap met ``tol``; names the gap reached.
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
             X, targets = self._checked(X, y, sample_weight, offset)
@@ -177,8 +177,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : (n_samples, n_features)
         offset : (n_samples,), optional
-            Is added to the scores. Without it they are those of an offset of zero, also of a model
-            that was fitted with one.
+            Added to the scores. Without it the offset is zero, also for a model that was fitted
+            with one.
         """
         check_is_fitted(self)
         X = validated_features(self, X)
@@ -189,7 +189,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores[:, 0] if offset is None else scores[:, 0] + offset
 
     def _scores_of(self, X: Any) -> Array:
-        """The scores without offset of validated features, (n_samples, n_outputs)."""
+        """Scores of validated features without offset, (n_samples, n_outputs)."""
         coef = np.ascontiguousarray(self.coef_.T)
         scores: Array = as_design(X).scores(coef) + self.intercept_
         return scores
@@ -202,7 +202,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
-        from sklearn.metrics import accuracy_score  # loads plots of its own
+        from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
 
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
@@ -214,7 +214,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- assembling the problem -------------------------------------------------------------
 
     def _assemble(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Assembly:
-        """Check everything, then turn data and parameters into problems."""
+        """Validate parameters and data, and turn them into problems."""
         return self._assembled(*self._checked(X, y, sample_weight, offset))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Targets]:
@@ -226,7 +226,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, replace(targets, offset=self._checked_offset(offset, X, targets.classes))
 
     def _checked_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
-        """A validated offset of a model that has a place for one; None stays None."""
+        """The validated offset; None stays None. Raises if the model takes no offset."""
         if offset is None:
             return None
         if self._without_offset:
@@ -244,9 +244,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Assembly(targets, self._problems(targets, design), centre, scale, numbers)
 
     def _with_weight(self, X: Any, targets: Targets) -> tuple[Any, Targets, Index]:
-        """The samples with positive weight, and their indices; all others are removed.
+        """The samples with positive weight, and their indices.
 
-        Losses ignore them, but bounds on entries, rounding and step lengths would not.
+        Others do not matter to losses, but would to bounds on entries, rounding and step lengths.
         """
         live = np.flatnonzero(targets.weights)
         if live.size == targets.weights.size:
@@ -254,11 +254,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._picked(X, live), targets.picked(live), live
 
     def _picked(self, X: Any, index: Index) -> Any:
-        """Some of the training samples; of a design, which others use as well, a view."""
+        """Some of the training samples: a copy, or of a design, which folds share, a view."""
         return RowView(X, index) if isinstance(X, Design) else X[index]
 
     def _reassembled(self, assembly: Assembly) -> Assembly:
-        """The same data for other parameters of the loss and the penalty."""
+        """The problems of the same data for other parameters of the loss and the penalty."""
         self._check_parameters()
         self._check_model()
         design = assembly.problems[0].design
@@ -273,12 +273,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(Problem(loss, joined(penalty, loss), design, intercept) for loss in losses)
 
     def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
-        """The losses of many models, (n_models,), each summed over the problems.
+        """The mean losses of many models, (n_models,), summed over the problems.
 
         Parameters
         ----------
         scores : (n_models, n_samples, n_rows)
-            As `decision_function` has them.
+            As `decision_function` returns them, but always with the last axis.
         design : Design
             The samples.
         """
@@ -350,14 +350,14 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @contextmanager
     def _timed(self) -> Iterator[Stop]:
-        """The limits of a fit that starts now, or of the one that this is a part of."""
+        """The limits of the fit that starts now."""
         limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
         stop = self._stop(limit).started(clock(), ())
         self._until = stop.deadline
         try:
             yield stop
         finally:
-            self.__dict__.pop("_until", None)  # nothing of a fit under way is left
+            self.__dict__.pop("_until", None)  # only while the fit runs
 
     def _stop(self, time_left: float | None) -> Stop:
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
@@ -372,8 +372,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Solution]:
         """Solve the problems one after the other; after an interruption, only certify the rest.
 
-        Each has its part of the time that those before it have left. ``stop`` holds the limits of
-        all of them where they are not those of the estimator.
+        Each gets an equal share of the remaining time. ``stop`` replaces the estimator's limits.
         """
         limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         journal = assembly.journal
@@ -394,13 +393,13 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 minimize=journal.minimize,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
-            # nothing of the size of the data is kept while the other classes are fitted
+            # free arrays of the size of the data while the other classes are fitted
             gap = replace(solution.gap, violations=np.zeros(0))
             solutions.append(replace(solution, certificate=stated, gap=gap, state=None))
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
-        """The previous solution with ``warm_start``, if its shape fits and it beats zero."""
+        """With ``warm_start`` the previous solution, if it fits, or the null model if better."""
         shape = (
             sum(problem.loss.n_outputs for problem in assembly.problems),
             assembly.scale.size,
@@ -430,12 +429,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return assembly.published(points, features)
 
     def _weights_of_samples(self, problem: Problem, solution: Solution) -> Array | None:
-        """Of the samples in the coefficients, (n_samples,), without a product with the data; None
-        of models that publish none."""
+        """Weights of the samples in the coefficients, (n_samples,), without a product with the
+        data; None for models that publish none."""
         return None
 
     def _note_run(self, solutions: list[Solution]) -> None:
-        """Set the attributes of the run; raise or warn if it ended early."""
+        """Set the attributes of the run; raise if interrupted, warn if ``tol`` was not met."""
         self.n_iter_ = max(self.certificate_.n_iter, 1)
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:
@@ -460,5 +459,5 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _hint(self) -> str:
-        """What of the data may have kept a fit from its tolerance: the end of a warning."""
+        """The end of the warning: what in the data may have prevented convergence."""
         return ""

@@ -1,4 +1,4 @@
-"""Any loss of a margin with any penalty, given as objects."""
+"""A classifier with any loss of a margin and any penalty, given as objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge, WeightedElast
 
 __all__ = ["MarginClassifier"]
 
-# penalties of the classifier
+# penalties that the classifier accepts
 KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball)
 
 

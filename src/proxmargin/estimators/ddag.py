@@ -31,22 +31,22 @@ __all__ = ["DDAGClassifier"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# seconds of a pair for which no time is left: it gets the null model and a certificate
+# seconds for a pair when no time is left: enough for the null model and its certificate
 NO_TIME = 1e-9
 
 
 class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Directed acyclic graph of binary classifiers (Platt et al. 2000).
 
-    A classifier is fitted for each pair of classes. A prediction starts with all classes in a row
-    and asks, for the first and the last that are left, which of the two to drop: one evaluation
-    less than there are classes, instead of one a pair.
+    A classifier is fitted for each pair of classes. A prediction keeps a list of all classes and
+    lets the classifier of its first and last class drop one of them, until one is left: n_classes -
+    1 evaluations, instead of one for each pair.
 
     Parameters
     ----------
     estimator : a binary classifier, optional
-        Is cloned for each pair; `SVC` by default. If it has a ``time_limit``, all pairs together
-        have so long: each has its part of the time that those before it have left.
+        Cloned for each pair; `SVC` by default. A ``time_limit`` of it is the limit of all pairs
+        together: each gets an equal share of the remaining time.
     n_jobs : int, optional
         Pairs fitted at the same time; see `joblib.Parallel`.
 
@@ -54,11 +54,11 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     ----------
     classes_ : (n_classes,)
     estimators_ : list of fitted classifiers
-        In the order of ``pairs_``.
+        One for each of ``pairs_``.
     pairs_ : list of (i, j), i < j
-        The classes, by index, between which each decides.
+        Class indices of each classifier.
     certificate_ : Certificate or CertificateList
-        Of all of them, where the binary classifiers have one.
+        Certificates of all of them, if the binary classifiers have one.
     n_features_in_ : int
 
     Examples
@@ -82,7 +82,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         X : (n_samples, n_features)
         y : (n_samples,)
         sample_weight : (n_samples,), optional
-            Classes without weight are no classes.
+            Classes without positive weight are ignored.
 
         Raises
         ------
@@ -115,14 +115,14 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         return self
 
     def _times(self, estimator: Any, begun: float) -> Iterator[float | None]:
-        """Seconds for each pair, asked for when it is its turn; None without a limit.
+        """Seconds for each pair, computed when its fit begins; None without a limit.
 
-        Pairs that are fitted at the same time take equal parts: what one leaves over is lost.
+        Pairs that are fitted in parallel get equal times: unused time is not passed on.
         """
         pairs, jobs = len(self.pairs_), effective_n_jobs(self.n_jobs)
         limit = estimator.get_params(deep=False).get("time_limit")
         seconds = float(limit) if isinstance(limit, Real) else np.inf
-        if not 0.0 < seconds < np.inf:  # none, or one that the pair refuses
+        if not 0.0 < seconds < np.inf:  # no limit, or one that the estimator will reject
             yield from repeat(None, pairs)
         elif jobs > 1:
             yield from repeat(seconds / ceil(pairs / jobs), pairs)
@@ -133,7 +133,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
                 yield max(stop.shared(now, left).deadline - now, NO_TIME)
 
     def _warn(self, said: Sequence[str | None]) -> None:
-        """Once for all pairs, wherever they were fitted."""
+        """Warn once for all pairs, in whatever process they were fitted."""
         short = [k for k, words in enumerate(said) if words]
         if short:
             first, second = self.classes_[list(self.pairs_[short[0]])].tolist()
@@ -145,16 +145,17 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class that is left, (n_samples,)."""
+        """The class that remains, (n_samples,)."""
         left, _ = self._walked(X, _side)
         return np.asarray(self.classes_[left])
 
     def decision_function(self, X: Any) -> Array:
-        """How clearly each class was kept or dropped on the way through the graph.
+        """Margins with which each class was kept or dropped on the way through the graph.
 
-        The class that is left has the least of the margins by which it won, and every other class
-        minus the margin by which it was dropped: the largest score is that of `predict`. A margin
-        is the size of the binary classifier's ``decision_function``, or one where it has none.
+        The class that remains scores the least of the margins by which it was kept; every other
+        class minus the margin by which it was dropped: the largest score is that of `predict`. A
+        margin is the absolute ``decision_function`` of the binary classifier, or one without such a
+        method.
 
         Returns
         -------
@@ -164,12 +165,12 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         return scores[:, 1] if scores.shape[1] == 2 else scores
 
     def _walked(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
-        """The class that is left for each sample, by index, and the scores of all classes.
+        """Index of the class that remains for each sample, and the scores of all classes.
 
         Parameters
         ----------
         margin : callable
-            ``margin(model, rows, later)`` is positive where a classifier is for ``later``.
+            ``margin(model, rows, later)`` is positive for samples that go to the class ``later``.
         """
         check_is_fitted(self)
         X = validated_features(self, X)
@@ -227,16 +228,16 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
 
 def _side(model: Any, rows: Any, later: Any) -> Array:
-    """Plus one where a classifier is for the later of its classes, else minus one."""
+    """+1 for samples that are predicted as the class ``later``, else -1."""
     return np.where(model.predict(rows) == later, 1.0, -1.0)
 
 
 def _margin(model: Any, rows: Any, later: Any) -> Array:
-    """`_side` with the size of the decision function, where there is one."""
+    """`_side` times the absolute decision function, if there is one."""
     side = _side(model, rows, later)
     if not hasattr(model, "decision_function"):
         return side
-    # a decision of exactly zero still has a side
+    # keep the sign of a decision that is exactly zero
     size = np.abs(np.asarray(model.decision_function(rows), dtype=np.float64).ravel())
     return side * np.maximum(size, np.finfo(float).tiny)
 
@@ -249,7 +250,7 @@ def _fit_pair(
     pair: NDArray[Any],
     seconds: float | None,
 ) -> tuple[Any, str | None]:
-    """The classifier of two classes, fitted on their samples alone, and what it warned of."""
+    """The classifier of two classes, fitted on their samples, and its convergence warning."""
     rows = np.flatnonzero(np.isin(y, pair))
     model = clone(estimator)
     if seconds is not None:

@@ -1,4 +1,4 @@
-"""The parts of docstrings that several estimators share, each written once."""
+"""Parts of docstrings that several estimators share."""
 
 from __future__ import annotations
 

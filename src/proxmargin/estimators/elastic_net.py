@@ -41,7 +41,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# the solvers that take binary problems, and those of every one with an elastic net
+# solvers for binary problems; for the hinge; and for all problems with an elastic net
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 HINGE = (
     "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'net-interior-point', "
@@ -62,7 +62,7 @@ class ElasticNetEstimator(MarginEstimator):
     bounds: Any
 
     _sums_to_zero = True
-    """Coefficients of classes that are fitted together sum to zero."""
+    """Whether the coefficients of jointly fitted classes sum to zero."""
 
     @abstractmethod
     def _margin_loss(self) -> MarginLoss:
@@ -70,7 +70,7 @@ class ElasticNetEstimator(MarginEstimator):
 
     @property
     def norm_share(self) -> float:
-        """The share of the penalty that is a norm, and not half a square."""
+        """Share of the norm in the penalty; the rest is a ridge."""
         return float(self.l1_ratio)
 
     def _check_model(self) -> None:
@@ -87,7 +87,7 @@ class ElasticNetEstimator(MarginEstimator):
         return self._weighted(1.0, 1.0, targets, design)
 
     def _weighted(self, alpha: float, l1_ratio: float, targets: Targets, design: Design) -> Penalty:
-        """The elastic net, with factors and bounds of the features where they are given."""
+        """The elastic net, with the factors and bounds of the features if given."""
         net = ElasticNet.from_mixture(alpha, l1_ratio)
         factors = checked_factors(self.penalty_factor, design.n_features)
         bounds = checked_bounds(self.bounds, design.n_features)
@@ -107,7 +107,7 @@ class ElasticNetEstimator(MarginEstimator):
     def _without_constants(
         self, design: Design, unpenalised: NDArray[np.intp], lower: Array, upper: Array
     ) -> tuple[Array, Array]:
-        """The bounds, zero for constant features without a penalty: a free intercept is one."""
+        """The bounds, zero for unpenalised constant features, which duplicate a free intercept."""
         if not (unpenalised.size and self.fit_intercept and self._intercept_strength() == 0):
             return lower, upper
         lower, upper = lower.copy(), upper.copy()
@@ -116,7 +116,7 @@ class ElasticNetEstimator(MarginEstimator):
         return lower, upper
 
     def _check_factors(self, free: int, bounds: Any, targets: Targets, joint: bool) -> None:
-        """Raise where the model has no place for ``free`` features without a penalty, or bounds."""
+        """Raise if the model does not support bounds, or ``free`` features without a penalty."""
         if joint and bounds is not None and self._sums_to_zero:
             raise ValueError(
                 "bounds are of no use to classes that are fitted together with coefficients that "
@@ -148,7 +148,7 @@ class ElasticNetEstimator(MarginEstimator):
     def _published(
         self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
     ) -> tuple[Array, Array]:
-        """A change of scale may have rounded a coefficient beyond its bound."""
+        """Coefficients clipped to their bounds, which rounding of the scales may have violated."""
         coef, intercept = super()._published(assembly, points, features)
         bounds = checked_bounds(self.bounds, assembly.scale.size)
         if bounds is None:
@@ -157,7 +157,7 @@ class ElasticNetEstimator(MarginEstimator):
 
 
 def _constant(design: Design, index: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which of some features have the same value in all samples."""
+    """Whether each of some features is the same in all samples."""
     columns = design.dense_columns(index)
     found: NDArray[np.bool_] = np.all(columns == columns[:1], axis=0)
     return found
@@ -256,7 +256,7 @@ class HuberizedSVC(ElasticNetEstimator):
 
 
 class _OneVsRestEstimator(ElasticNetEstimator):
-    """Parameters of the estimators whose only form for more classes is one-vs-rest."""
+    """Base of the estimators that fit more than two classes one-vs-rest only."""
 
     _joint_allowed = False
 
@@ -308,7 +308,7 @@ class ElasticNetSVC(_OneVsRestEstimator):
 
     ``minimise mean [1 - y (x'w + b)]_+ + l1 |w|_1 + (l2/2) |w|^2`` with a free intercept. With
     ``l1_ratio=0`` it is `SVC` with ``C = 1 / (n alpha)``, with ``l1_ratio=1`` a linear program.
-    Penalty factors are to be above 0.
+    Penalty factors must be positive.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Factors and bounds of single features, as users give them."""
+"""Validation of penalty factors and bounds of single features."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["checked_bounds", "checked_factors", "scaled_bounds", "unbounded"]
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
 
-LEAST_FACTOR = 1e-16  # of the largest: certificates resolve no smaller share of a penalty
+LEAST_FACTOR = 1e-16  # over the largest one; float64 certificates cannot resolve smaller factors
 
 
 def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
-    """One factor >= 0 a feature, or None where there are none.
+    """One factor >= 0 a feature, or None if none are given.
 
     Raises
     ------
     ValueError
-        A message that names ``penalty_factor``.
+        With a message that names ``penalty_factor``.
     """
     if penalty_factor is None:
         return None
@@ -50,12 +50,12 @@ def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
 
 
 def checked_bounds(bounds: Any, n_features: int) -> Bounds | None:
-    """Lower and upper bounds, one a feature, infinite where there are none; None for no bounds.
+    """Lower and upper bounds, one a feature, infinite where not given; None for no bounds.
 
     Raises
     ------
     ValueError
-        A message that names ``bounds``.
+        With a message that names ``bounds``.
     """
     if bounds is None:
         return None
@@ -74,17 +74,17 @@ def checked_bounds(bounds: Any, n_features: int) -> Bounds | None:
 
 
 def unbounded(n_features: int) -> Bounds:
-    """The bounds of features without any."""
+    """Infinite bounds."""
     return np.full(n_features, -np.inf), np.full(n_features, np.inf)
 
 
 def scaled_bounds(bounds: Bounds, scale: Array) -> Bounds:
-    """Bounds of the coefficients of features that were divided by ``scale``.
+    """Bounds of the coefficients of features divided by ``scale``.
 
-    A constant feature has an infinite scale, and no coefficient in the units of the data.
+    A constant feature has an infinite scale and keeps its bounds: its coefficient is zero.
     """
     finite = np.where(np.isfinite(scale), scale, 1.0)
-    with np.errstate(over="ignore"):  # to infinity, which is no bound
+    with np.errstate(over="ignore"):  # an overflow means no bound
         return bounds[0] * finite, bounds[1] * finite
 
 
@@ -110,6 +110,6 @@ def _numbers(name: str, given: Any) -> Array:
 
 
 def _first(values: Array, bad: NDArray[np.bool_]) -> str:
-    """The first bad number and its feature."""
+    """The first invalid number and its feature."""
     index = int(np.argmax(bad))
     return f"{values[index]:g} for feature {index} (counted from 0)"

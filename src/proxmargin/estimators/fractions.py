@@ -1,4 +1,4 @@
-"""Parameters that are numbers, or fractions of the largest value that the data admit."""
+"""Parameters given as numbers, or as fractions of the largest value that the data admit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OfMax:
 
 
 def number_or_fraction(name: str, value: Any, *, low_open: bool) -> float | OfMax:
-    """A number >= 0 (or > 0), or ``'0.5max'`` and the like, strictly between 0 and 1 times max.
+    """A number >= 0 (or > 0), or a string such as ``'0.5max'`` with a fraction in (0, 1).
 
     Raises
     ------

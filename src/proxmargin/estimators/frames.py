@@ -1,4 +1,4 @@
-"""Where a warning should point: at the line of the user's that called the library."""
+"""The stack level of warnings, so that they name the line of the user's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["users_level"]
 
 
 def users_level() -> int:
-    """The ``stacklevel`` with which the caller of this function warns outside the package."""
+    """The ``stacklevel`` with which a warning of the caller names the first line outside."""
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("proxmargin."):
         if frame.f_back is None:

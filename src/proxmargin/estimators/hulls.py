@@ -34,15 +34,15 @@ __all__ = ["DWD", "NuSVC"]
 
 Array = NDArray[np.float64]
 
-MARRON_SHARE = 0.1  # threshold over the median distance between the classes, by Marron's rule
-DISTANCE_SAMPLES = 1000  # of a class, for that median
-MIN_DISTANCE = 1e-60  # between the classes: powers of smaller ones would underflow
-HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights, where it is compared with a half
-MAX_PROGRAM_ENTRIES = 2_000_000  # of the linear program solved to state the least nu in an error
+MARRON_SHARE = 0.1  # threshold over the median distance between the classes (Marron's rule)
+DISTANCE_SAMPLES = 1000  # samples of each class for that median
+MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
+HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
+MAX_PROGRAM_ENTRIES = 2_000_000  # n_samples n_features up to which an error names the least nu
 
 
 class _NuMachine(KernelMachine):
-    """Parameters of the two: ``nu`` and the norm of the weight vector."""
+    """Base of both models: ``nu`` and the norm of the weight vector."""
 
     _without_offset = "its scores are distances from a hyperplane, up to a factor"
 
@@ -146,12 +146,12 @@ class NuSVC(_NuMachine):
     """
 
     _most_decomposed = np.inf
-    # the nu that replaces 'auto' where that leaves no margin, by the signs of the classes
+    # by the signs of a problem: the nu that replaces 'auto', if 'auto' leaves no margin
     _instead: Mapping[bytes, float] = MappingProxyType({})
 
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         try:
-            while True:  # all tries within the same limits
+            while True:  # all attempts share the limits
                 try:
                     super()._fit_recorded(X, targets, journal, stop)
                     return
@@ -220,7 +220,7 @@ class NuSVC(_NuMachine):
 
 
 class _MarginlessError(Exception):
-    """The nu of 'auto' leaves no margin, though another nu does."""
+    """The nu of 'auto' leaves no margin, but another nu does."""
 
     def __init__(self, signs: bytes, nu: float) -> None:
         super().__init__(f"no margin; {nu:g} leaves one")
@@ -228,7 +228,7 @@ class _MarginlessError(Exception):
 
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
-    """The least and the largest nu; None if that takes too large a program or too long."""
+    """The least and the largest nu; None if the linear program is too large or takes too long."""
     design = problem.design
     most = KERNEL_RANK**2 if design.kernel_matrix is not None else MAX_PROGRAM_ENTRIES
     if design.n_samples * design.n_features > most:
@@ -326,7 +326,7 @@ class DWD(_NuMachine):
 
 
 def _threshold(problem: Problem) -> float:
-    """q, the unit of the scores of a problem."""
+    """The threshold q, which is the unit of the scores of a problem."""
     assert isinstance(problem.penalty, Ball)
     return 1.0 / problem.penalty.radius
 
@@ -334,7 +334,7 @@ def _threshold(problem: Problem) -> float:
 def _median_distance(design: Design, signs: Array, shares: Array) -> float:
     """The weighted median distance between samples of different classes.
 
-    Over at most a thousand samples of each class, at even steps of their weight in their order.
+    Over at most a thousand samples of each class, at even steps of their cumulative weight.
     """
     up, down = (evenly_taken(shares * (signs == side), DISTANCE_SAMPLES) for side in (1.0, -1.0))
     index, part = np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]])
@@ -349,9 +349,9 @@ def _median_distance(design: Design, signs: Array, shares: Array) -> float:
 
 
 def _weighted_median(values: Array, weights: Array) -> float:
-    """The value with half of the weight on either side; the middle of two where both have half."""
+    """The weighted median; the mean of two values if each side has exactly half the weight."""
     if weights.min() == weights.max():
-        return float(np.median(values))  # which selects, where weights would need a sort
+        return float(np.median(values))  # a selection in O(n), while weights need a sort
     order = np.argsort(values)
     below = np.cumsum(weights[order]) / weights.sum()
     at = min(int(np.searchsorted(below, 0.5 - HALF_ROUNDING)), values.size - 1)

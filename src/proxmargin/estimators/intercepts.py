@@ -1,4 +1,4 @@
-"""Rules for the intercept of models that do not have one of their own."""
+"""Rules for the intercept of models whose objective does not determine it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Minimax = MinimaxFisher | MinimaxProbability
 def training_error(loss: Minimax, scores: Array) -> float:
     """The intercept with the least weighted training error ((26) of Ito et al. 2017).
 
-    Thresholds lie in the middle between two different neighbouring scores, or beyond all of them;
-    among those with the least error the one with the widest space around it is taken.
+    Thresholds are midpoints of two different neighbouring scores, or lie beyond all of them; among
+    those with the least error the one in the widest interval is taken.
 
     Parameters
     ----------
     scores : (n_samples,)
-        Without an intercept.
+        Scores without an intercept.
     """
     signs, shares = loss.signs, loss.shares
     live = np.flatnonzero(shares > 0)
     order = live[np.argsort(scores[live], kind="stable")]
     values = scores[order]
-    # error with a threshold below all scores, then after each sample has fallen below it
+    # error with a threshold below all scores, then with the first samples below it
     steps = np.concatenate([[0.0], np.cumsum(shares[order] * signs[order])])
     gaps = np.concatenate([[0.0], np.diff(values), [0.0]])
     apart = gaps > 0
     apart[[0, -1]] = True
     errors = np.where(apart, steps, np.inf)
-    # errors that differ by the rounding of sums of shares are the same error
+    # differences at the rounding of sums of shares do not count
     best = np.flatnonzero(errors <= errors.min() + 1e-12)
     k = int(best[np.argmax(gaps[best])])
     spread = max(float(values[-1] - values[0]), np.finfo(float).tiny)
@@ -51,7 +51,7 @@ def minimax(loss: Minimax, scores: Array) -> float:
     Parameters
     ----------
     scores : (n_samples,)
-        Without an intercept.
+        Scores without an intercept.
     """
     positive, negative = loss.nearest_scores(scores)
     return -0.5 * (positive + negative)

@@ -50,18 +50,18 @@ __all__ = ["Finish", "KernelMachine", "per_class"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-MAX_FACTORED_SAMPLES = 2000  # up to which an interior point method takes over from a decomposition
-# warm start of a decomposition: the solution on a low-rank factor
-WARM_START_SAMPLES = 10_000  # from which it pays
+MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed by an interior point
+# warm start of a decomposition from the solution on a low-rank factor
+WARM_START_SAMPLES = 10_000  # from which on it pays
 WARM_START_RANK = 500
 WARM_START_GAP = 1e-3  # relative gap
-# fitted attributes of nonlinear kernels only
+# fitted attributes that only nonlinear kernels have
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
 PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
 
 
 class Finish(NamedTuple):
-    """A model's own scaling of a solution: a factor on coefficients, and the intercept, (1,)."""
+    """The factor on the coefficients and the intercept, (1,), with which a model is published."""
 
     factor: float
     intercept: Array
@@ -69,7 +69,7 @@ class Finish(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Kernelized:
-    """The training samples of a kernel fit and the solution of each problem."""
+    """The training samples of a kernel fit, with the solution and the model of each problem."""
 
     X: Any
     kernel: Kernel
@@ -79,22 +79,22 @@ class _Kernelized:
 
 
 class KernelMachine(MarginEstimator):
-    """Base of the models that need the samples only through inner products.
+    """Base of the models that use the samples through inner products only.
 
-    Subclasses say which losses and which penalty, and may have a rule for the length and the
-    intercept of the model (`_finish`).
+    Subclasses define losses and penalty, and may rescale the model and choose its intercept
+    (`_finish`).
 
-    If the dual of the loss is sparse (`_most_decomposed`), the exact kernel is used, by block
-    coordinate descent on the dual. For other losses, and for a few hundred samples, a nonlinear
-    kernel is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the linear model
-    on G solved; the result is turned into weights of samples and certified for the exact kernel. If
+    If the dual of the loss is sparse (`_most_decomposed`), block coordinate descent on the dual
+    works with the exact kernel. For other losses, and for a few hundred samples, a nonlinear kernel
+    is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the linear model on G
+    is solved; its dual gives the weights of samples, which are certified for the exact kernel. If
     that certificate does not meet ``tol``, the factor is refined
     (`proxmargin.estimators.kernel_rounds`).
     """
 
     _joint_allowed = False
-    # up to how many samples a kernel is decomposed: for all of them where the loss lets most dual
-    # coordinates end at a bound and has no curvature, which would make factors of low rank do
+    # number of samples up to which a kernel is decomposed: infinite for losses without curvature,
+    # for which most dual coordinates end at a bound and low-rank factors converge slowly
     _most_decomposed: ClassVar[float] = 0
 
     def __init__(
@@ -143,7 +143,7 @@ class KernelMachine(MarginEstimator):
         self.random_state = random_state
 
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
-        """For nonlinear kernels, fit in their space."""
+        """Fit a linear kernel on the features, any other in its feature space."""
         if self._is_linear:
             super()._fit_recorded(X, targets, journal, stop)
             return
@@ -160,8 +160,8 @@ class KernelMachine(MarginEstimator):
             For ``kernel='precomputed'`` the kernel of the given samples with the training samples,
             (n_samples, n_training_samples).
         offset : (n_samples,), optional
-            Is added to the scores. Without it they are those of an offset of zero, also of a model
-            that was fitted with one.
+            Added to the scores. Without it the offset is zero, also for a model that was fitted
+            with one.
         """
         return super().decision_function(X, offset)
 
@@ -171,10 +171,10 @@ class KernelMachine(MarginEstimator):
         return self._kernel_scores(by_rows(X), self.support_vectors_)
 
     def _kernel_scores(self, X: Any, support: Any) -> Array:
-        """The scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
+        """Scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
         matrix = ComputedKernel(self._seen_by(self._named_kernel(None), support), support)
         sparsely = is_sparse(support)
-        if sparsely:  # of all training samples, others may be what filled their columns
+        if sparsely:  # columns full in training may not be in the support: check the digits again
             check_digits(matrix)
         fills = self.standardize and is_sparse(X) and not sparsely
         width = max(self.support_.size, X.shape[1] if fills else 1)
@@ -197,9 +197,9 @@ class KernelMachine(MarginEstimator):
     # -- what a model says of itself -------------------------------------------------------
 
     def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
-        """Length and intercept of the model, given the scores of the training samples.
+        """Factor and intercept of the published model, from the scores of the training samples.
 
-        ``scores`` (n_samples, 1) include the intercept that was certified.
+        ``scores`` (n_samples, 1) include the certified intercept.
         """
         return Finish(1.0, intercept)
 
@@ -210,7 +210,7 @@ class KernelMachine(MarginEstimator):
     def _check_gaps(
         self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
     ) -> None:
-        """`_check_gap` of each, unless an interruption kept them from their optimum."""
+        """Keep the warnings of `_check_gap`, unless an interruption ended the fit early."""
         if not any(one.status is Status.INTERRUPTED for one in solutions):
             told = [self._check_gap(*one) for one in zip(problems, gaps, strict=True)]
             remarks = tuple(remark for remark in told if remark)
@@ -218,7 +218,7 @@ class KernelMachine(MarginEstimator):
                 self._remarks = remarks
 
     def _warn(self, solutions: list[Solution]) -> None:
-        """Once a fit: a model without a margin is the first thing to know."""
+        """Warn of models without a margin; of unmet tolerances only if there is none."""
         remarks = self.__dict__.pop("_remarks", ())
         if not remarks:
             super()._warn(solutions)
@@ -233,7 +233,7 @@ class KernelMachine(MarginEstimator):
         )
 
     def _hint(self) -> str:
-        """The range of the kernel's values, where sums of them lose the small ones."""
+        """The range of ``k(x, x)``, if sums of kernel values lose the small ones to rounding."""
         low, high = self.__dict__.pop("_reach", (1.0, 1.0))
         if low >= UNIT * high:
             return ""
@@ -244,7 +244,7 @@ class KernelMachine(MarginEstimator):
         )
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
-        """Publish parameters that the data decided."""
+        """Publish parameters that were chosen from the data."""
 
     # -- checking ---------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class KernelMachine(MarginEstimator):
             raise ValueError("standardize must be False for a precomputed kernel")
 
     def _named_kernel(self, design: Design | None, weights: Array | None = None) -> Kernel:
-        """The kernel; the fitted gamma once there is one and no data are given."""
+        """The kernel for the data ``design``; without data, the kernel with the fitted gamma."""
         known = design is None and self.gamma_ is not None
         gamma: Any = self.gamma_ if known else self.gamma
         return named_kernel(
@@ -291,7 +291,7 @@ class KernelMachine(MarginEstimator):
             for problem, solution in zip(assembly.problems, finished, strict=True)
         ]
         for attribute in OF_A_KERNEL:
-            self.__dict__.pop(attribute, None)  # of an earlier fit with another kernel
+            self.__dict__.pop(attribute, None)  # left by an earlier fit with another kernel
         self._publish_support(np.array(duals), assembly.numbers)
         self._note_chosen(assembly.problems)
         super()._publish(assembly, finished)
@@ -308,7 +308,7 @@ class KernelMachine(MarginEstimator):
     # -- in the space of a kernel -----------------------------------------------------------
 
     def _fit_kernel(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> _Kernelized:
-        """Decompose the kernel, or solve on factors of it."""
+        """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
         design = self._scaled_design(as_design(X), targets)
         kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
@@ -350,7 +350,7 @@ class KernelMachine(MarginEstimator):
         )
 
     def _is_rough(self, matrix: KernelMatrix) -> bool:
-        """Whether a decomposition starts from the solution on a small factor."""
+        """Whether a decomposition is warm-started from the solution on a small factor."""
         return bool(self.solver == "auto" and matrix.n_samples >= WARM_START_SAMPLES)
 
     def _decomposed(
@@ -361,7 +361,7 @@ class KernelMachine(MarginEstimator):
         rounds: Rounds,
         journal: Journal,
     ) -> list[Solution]:
-        """The solutions over the kernel itself; of large ones from those of a small factor."""
+        """The solutions with the exact kernel; warm-started from a small factor if n is large."""
         exact, stop = _assembly(targets, problems, journal), rounds.stop
         nothing: list[Point | None] = [None] * len(problems)
         if not self._is_rough(matrix):
@@ -384,7 +384,7 @@ class KernelMachine(MarginEstimator):
         ]
 
     def _decomposes(self, problems: Sequence[Problem]) -> bool:
-        """Whether the problems are to be solved over the kernel itself."""
+        """Whether to solve with the exact kernel by decomposition."""
         fits = problems[0].design.n_samples <= self._most_decomposed
         chosen = fits and self.solver == "auto" and self.rank is None
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
@@ -395,11 +395,11 @@ class KernelMachine(MarginEstimator):
         return not any(solver.objection(problem) for problem in problems)
 
     def _picked(self, X: Any, index: Index) -> Any:
-        """Some of the training samples; of a kernel computed beforehand their columns too."""
+        """Some of the training samples; of a precomputed kernel the same columns too."""
         return X[np.ix_(index, index)] if self._is_precomputed else super()._picked(X, index)
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
-        self.__dict__.pop("coef_", None)  # of an earlier, linear fit
+        self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
         self._check_gaps(fit.problems, fit.solutions, [one.gap for one in fit.models])
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
@@ -416,23 +416,23 @@ class KernelMachine(MarginEstimator):
         self._note_run(fit.solutions)
 
     def _publish_support(self, weights: Array, numbers: Index) -> Index:
-        """Publish the weights of samples of these numbers; the places of the support vectors."""
+        """Publish the nonzero weights of the samples ``numbers``; returns their positions."""
         support = np.flatnonzero(weights.any(axis=0))
         self.support_, self.dual_coef_ = numbers[support], weights[:, support]
         return support
 
     def _scaled_design(self, design: Design, targets: Targets) -> Design:
-        """The samples in the units of the kernel; sets centre and scale of the features."""
+        """The samples in the units of the kernel; publishes centre and scale of the features."""
         if not self.standardize:
             return design
         self.feature_centre_, self.feature_scale_ = moments(design, targets.shares)
         return StandardizedDesign(design, self.feature_centre_, self.feature_scale_)
 
     def _prepared(self, X: Any, *, centre: bool) -> Any:
-        """Samples in the units of the kernel; ``centre`` those that are to be dense.
+        """Samples in the units of the kernel: scaled, and with ``centre`` dense and centred.
 
-        From sparse training samples, and all that are compared with them, the kernel itself
-        subtracts the centre (`_seen_by`): they are not filled.
+        For sparse training samples, and all samples compared with them, the kernel subtracts the
+        centre instead (`_seen_by`), so that they stay sparse.
         """
         if not self.standardize:
             return X
@@ -446,14 +446,14 @@ class KernelMachine(MarginEstimator):
         return scaled
 
     def _seen_by(self, kernel: Kernel, X: Any) -> Kernel:
-        """The kernel of training samples, `_prepared`, that may be sparse and not centred yet."""
+        """The kernel, which subtracts the centre itself if the `_prepared` samples are sparse."""
         if not (self.standardize and is_sparse(X)):
             return kernel
         return kernel.about(self.feature_centre_ / self.feature_scale_)
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:
-    """Weights of samples whose combination has the direction of the coefficients, (n_samples,)."""
+    """Weights of samples whose combination is collinear with the coefficients, (n_samples,)."""
     pulled = problem.design.adjoint(-solution.gap.dual_point)
     size = float(np.linalg.norm(pulled))
     length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
@@ -461,7 +461,7 @@ def _weights(problem: Problem, solution: Solution) -> Array:
 
 
 def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:
-    """Minus the dual point times ``length``, without what is zero up to rounding."""
+    """``-length`` times the dual point, with entries set to zero that are zero up to rounding."""
     dual = solution.gap.dual_point
     cut = SUPPORT_CUTS[0] if is_interior(problem, dual) else 0.0
     small = cut * float(np.abs(dual).max(initial=0.0))
@@ -470,19 +470,19 @@ def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:
 
 
 def _model(solution: Solution) -> Representer:
-    """The model of a solution whose certificate is one of weights of samples."""
+    """The kernel model of a solution that `certify_represented` certified."""
     gap = solution.gap
     assert isinstance(gap, ScoredGap)
     return Representer(gap.point.coef[:, 0], gap.scores, gap)
 
 
 def per_class(values: Sequence[float]) -> float | Array:
-    """The number of a binary model; (n_classes,) where there is one a class."""
+    """The value itself for a binary model, else an array (n_classes,)."""
     return values[0] if len(values) == 1 else np.array(values)
 
 
 def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -> Assembly:
-    """Problems over features that are used as they are."""
+    """An assembly of problems whose features are not standardised."""
     count, numbers = problems[0].design.n_features, np.arange(targets.codes.size)
     parts = targets, tuple(problems), np.zeros(count), np.ones(count), numbers
     return Assembly(*parts, journal)

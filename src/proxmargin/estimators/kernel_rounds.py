@@ -1,4 +1,4 @@
-"""Kernel models from factors of the kernel: solved, certified for the kernel itself, refined."""
+"""Kernel models by low-rank factors that are refined until the exact certificate is met."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ from proxmargin.runtime.pace import operations_in
 __all__ = ["Fitted", "Rounds", "is_interior"]
 
 # the factor G (n x r)
-FIRST_RANK = 1000  # columns at first
-FIRST_WORK = 5e10  # multiplications n r^2 of the first factor, at most
-MAX_WORK = 4e11  # of any factor
+FIRST_RANK = 1000  # columns of the first factor
+FIRST_WORK = 5e10  # largest n r^2 of the first factor
+MAX_WORK = 4e11  # largest n r^2 of any factor
 MAX_FACTOR_BYTES = 4e9
-# the gap of a round over that of the round before
-SLOW_REDUCTION = 0.1  # above which the rank is doubled
-USELESS_REDUCTION = 0.7  # above which the round was of no use
+# ratio of the gap of a round to the gap of the round before
+SLOW_REDUCTION = 0.1  # above it the rank is doubled
+USELESS_REDUCTION = 0.7  # above it no further round is tried at the largest rank
 FAR_GAP = 0.03  # relative gap above which the rank is doubled in any case
 # estimate of the time of a product with the kernel
-TIMED_ROWS = 32  # computed to estimate it
-TIMINGS = 3  # of them; the median counts
-# shares of the time left
-PRODUCT_TIME = 0.4  # that one product with the kernel may take
-FACTOR_TIME = 0.3  # that the first factor may take
-FACTOR_PRODUCT_TIME = 0.05  # that n r^2 multiplications with a factor may take, for each problem
+TIMED_ROWS = 32  # rows that are computed and timed
+TIMINGS = 3  # repetitions, of which the median counts
+# shares of the remaining time
+PRODUCT_TIME = 0.4  # above which one product with the kernel is too expensive
+FACTOR_TIME = 0.3  # of the first factor
+FACTOR_PRODUCT_TIME = 0.05  # of n r^2 multiplications with a factor, for each problem
 # support vectors of solvers whose dual points have no exact zeros
-SUPPORT_CUTS = (1e-6, 1e-9, 0.0)  # of the largest coordinate, tried until the certificate agrees
-SLIGHT_CUT = 0.1  # of the norm of the model, up to which the part that is cut is slight
+SUPPORT_CUTS = (1e-6, 1e-9, 0.0)  # over the largest entry; tried until the certificate agrees
+SLIGHT_CUT = 0.1  # norm of the cut part over that of the model, up to which its effect is bounded
 
 Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solution]]
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The result for one problem.
+    """The solution and the models of one problem after a round.
 
     Attributes
     ----------
     solution : Solution
-        Certified for the kernel itself, with the work of all rounds.
+        Certified for the exact kernel, with the work of all rounds.
     model : Representer
-        Of that solution, the best so far.
+        The best model so far, which belongs to the solution.
     last : Representer
-        That of the last round.
+        The model of the last round.
     start : Point
-        Of the last round, on its factor.
+        The solution of the last round on its factor.
     objective : float
-        There, which is that of the same model with the kernel itself.
+        Its objective on the factor, which its model on the pivots also has with the exact kernel.
     """
 
     solution: Solution
@@ -82,40 +82,40 @@ class Fitted:
 
 
 class Meter:
-    """Passes over a kernel matrix, and seconds, since it was set up."""
+    """Passes over a kernel matrix and seconds since it was created."""
 
     def __init__(self, matrix: KernelMatrix) -> None:
         self.ledger = matrix.ledger
         self.passes, self.started = self.ledger.passes, perf_counter()
 
     def read(self, parts: int = 1) -> tuple[int, float, float]:
-        """Iterations (none), passes and seconds, divided among ``parts`` problems."""
+        """Iterations (none), passes and seconds for each of ``parts`` problems, for `with_work`."""
         passes, seconds = self.ledger.passes - self.passes, perf_counter() - self.started
         return 0, passes / parts, seconds / parts
 
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Solve on ``K ~ G G'``, certify for K, refine G while the gap is too large.
+    """Solve on ``K ~ G G'``, certify for K, and refine G while the gap is too large.
 
-    A certificate costs the product of K with the model, a combination of samples, and with it the
-    factor is made exact at that combination. The residual ``K - G G'`` then acts only on the change
-    of the model between two rounds, so that the gap falls by orders of magnitude a round unless the
-    residual is large. Where it falls slowly, the rank is doubled too.
+    A certificate costs the product of K with the weights of the model; that product also makes the
+    factor exact at these weights. The residual ``K - G G'`` then acts only on the change of the
+    model between two rounds, so that the gap falls by orders of magnitude a round unless the
+    residual is large. If the gap falls slowly, the rank is doubled too.
 
     Parameters
     ----------
     matrix : KernelMatrix
     problems : sequence of Problem
-        Over the kernel itself.
+        With the exact kernel.
     solve : callable
-        From problems over factors, starts and limits to solutions.
+        Maps problems on a factor, starts and limits to solutions.
     scale : callable
-        From a problem to what its objective is multiplied with in certificates.
+        Maps a problem to the factor on its objective in certificates.
     stop : Stop
-        Limits of the whole; it has started.
+        Limits of the fit, whose time has started.
     rank : int, optional
-        The most columns of a factor.
+        Largest number of columns of a factor.
     """
 
     matrix: KernelMatrix
@@ -126,7 +126,7 @@ class Rounds:
     rank: int | None = None
 
     def run(self) -> list[Fitted]:
-        """The best that was found for each problem."""
+        """The best solution of each problem."""
         meter = Meter(self.matrix)
         if self.is_rushed:
             return self._roughly(meter)
@@ -144,7 +144,7 @@ class Rounds:
 
     @cached_property
     def product(self) -> float:
-        """Seconds that a product with the kernel may take, where there is a limit to keep."""
+        """Estimated seconds of a product with the kernel; zero without a deadline."""
         if not np.isfinite(self.stop.deadline):
             return 0.0
         count = min(TIMED_ROWS, self.matrix.n_samples)
@@ -153,28 +153,28 @@ class Rounds:
             started = clock()
             self.matrix.block(np.arange(count), np.arange(self.matrix.n_samples))
             times.append(clock() - started)
-        # half of the entries are computed
+        # symmetry halves the kernel values
         return 0.5 * float(np.median(times)) * self.matrix.n_samples / count
 
     @cached_property
     def is_rushed(self) -> bool:
-        """There is no time for a product with the kernel beside all else."""
+        """Whether a product with the kernel would take too much of the remaining time."""
         return self.product > PRODUCT_TIME * (self.stop.deadline - clock())
 
     @property
     def before_product(self) -> Stop:
-        """The limits of what has to leave the time for a product with the kernel."""
+        """The limits that leave time for a product with the kernel."""
         return replace(self.stop, time_limit=None, deadline=self.stop.deadline - self.product)
 
     def first(self, rank: int, end: float) -> LowRankFactor:
-        """A factor of this rank at most, in a part of the time until ``end``."""
+        """A factor of at most this rank, within a share of the time until ``end``."""
         now = clock()
         part = now + FACTOR_TIME * max(end - now, 0.0)
         most = min(rank, self._most(FIRST_WORK))
         return factorise(self.matrix, rank=most, deadline=part)
 
     def _roughly(self, meter: Meter) -> list[Fitted]:
-        """One round, and a product with the kernel only if there is time for it at the end."""
+        """A single round; a product with the kernel only if there is time for it at the end."""
         factor, count = self.first(FIRST_RANK, self.stop.deadline), len(self.problems)
         solutions = self.solve(on_factor(self.problems, factor), [None] * count, self.stop)
         if self.product <= self.stop.deadline - clock():
@@ -189,7 +189,7 @@ class Rounds:
         return [_told(one, factor) for one in found]
 
     def _of_pivots(self, factor: LowRankFactor, solutions: Sequence[Solution]) -> list[Representer]:
-        """The solutions as weights of the pivots: no other columns of the kernel are needed."""
+        """The solutions as weights of the pivots, which need no other columns of the kernel."""
         models = []
         for problem, solution in zip(self.problems, solutions, strict=True):
             weights = factor.at_pivots(solution.point.coef[: factor.rank, 0])
@@ -199,7 +199,7 @@ class Rounds:
         return models
 
     def _most(self, operations: float) -> int:
-        """The largest rank whose factor takes at most so many operations and fits in the time."""
+        """The largest rank with n r^2 <= ``operations`` that fits in memory and the time left."""
         n = self.matrix.n_samples
         left = max(self.stop.deadline - clock(), 0.0) / len(self.problems)
         operations = min(operations, operations_in(FACTOR_PRODUCT_TIME * left))
@@ -213,7 +213,7 @@ class Rounds:
         meter: Meter,
         end: float,
     ) -> list[Fitted]:
-        """Solve again, on this factor, what is not done; ``meter`` has seen its making."""
+        """Solve the unfinished problems on this factor; ``meter`` has its cost."""
         todo = [k for k, one in enumerate(known) if one is None or not one.is_done]
         shared = meter.read(len(todo))
         solutions = self.solve(
@@ -243,7 +243,8 @@ class Rounds:
     def _models(
         self, problems: Sequence[Problem], solutions: Sequence[Solution]
     ) -> list[Representer]:
-        """Weights of samples with their certificates: one product with the kernel for all.
+        """The kernel models of solutions on a factor, certified by one product with the kernel for
+        all.
 
         If the entries cut from a dual point may explain its gap, fewer are cut.
         """
@@ -262,19 +263,19 @@ class Rounds:
     def _uncut(
         self, problem: Problem, dual: Array, model: Representer, cuts: tuple[float, ...]
     ) -> Representer:
-        """The model for the first cut, or the next one that improves the certificate."""
+        """The model for the first cut; for a smaller cut if that may meet the tolerance."""
         tol = self.stop.tol
         for past, cut in pairwise(cuts):
             gap = model.gap.relative_gap
             if gap <= tol or gap - _share_of_cut(model, self.matrix, dual, past) > tol:
-                break  # the tolerance is met, or would not be without a cut
+                break  # met, or not met whatever the cut
             if clock() >= self.stop.deadline:
                 break
             model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
         return model
 
     def _noted(self, problem: Problem, solution: Solution, model: Representer) -> Solution:
-        """The solution with the certificate of its model, which is for the kernel itself."""
+        """The solution with the certificate of its kernel model, for the exact kernel."""
         gap, scale = model.gap, self.scale(problem)
         certificate = replace(
             solution.certificate,
@@ -295,7 +296,7 @@ class Rounds:
         before: float,
         end: float,
     ) -> LowRankFactor:
-        """The factor refined; the same one if that would not help or is not allowed."""
+        """The refined factor; the same one if refining is useless or the limits forbid it."""
         todo = [one for one in found if not one.is_done]
         stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
         spent = self.stop.max_iter is not None and self._left(found, end).max_iter == 0
@@ -314,27 +315,27 @@ class Rounds:
 
 
 def is_interior(problem: Problem, dual: Array) -> bool:
-    """Whether no dual coordinate of a sample with positive weight is exactly zero."""
+    """Whether the dual coordinates of all samples with positive weight are nonzero."""
     return bool(dual[problem.loss.shares > 0].all())
 
 
 def _worst(found: Sequence[Fitted]) -> float:
-    """The largest relative gap of what the last round was for."""
+    """The largest relative gap of the unfinished problems in the last round."""
     return max((one.last.gap.relative_gap for one in found if not one.is_done), default=0.0)
 
 
 def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Problem]:
-    """The problems over the factor of their kernel."""
-    # a kernel that is zero has a factor without columns: a design needs one
+    """The problems with the factor as their design."""
+    # a zero kernel has rank zero, but a design needs a column
     columns = factor.factor if factor.rank else np.zeros((factor.matrix.n_samples, 1))
     design = DenseDesign(columns)
     return [replace(problem, design=design) for problem in problems]
 
 
 def samples_of(problem: Problem, solution: Solution) -> Point:
-    """The weights of samples of a solution on a factor, as a warm start.
+    """The weights of samples of a solution on a factor, as a warm start with the exact kernel.
 
-    Only for a ridge; support vectors that are rounding are dropped.
+    For a ridge; entries at rounding level are dropped.
     """
     dual = solution.gap.dual_point
     cut = SUPPORT_CUTS[0] * float(np.abs(dual).max(initial=0.0))
@@ -343,7 +344,7 @@ def samples_of(problem: Problem, solution: Solution) -> Point:
 
 
 def is_stuck(solution: Solution) -> bool:
-    """Whether its solver gave up before the tolerance was met."""
+    """Whether the solver stalled before the tolerance was met."""
     return (
         solution.status in (Status.STALLED, Status.ROUNDED) and not solution.certificate.converged
     )
@@ -352,9 +353,9 @@ def is_stuck(solution: Solution) -> bool:
 def better(
     before: tuple[Solution, Representer], now: tuple[Solution, Representer]
 ) -> tuple[Solution, Representer]:
-    """The better of a stalled solution and that of another solver, with the work of both.
+    """The better of a stalled solution and the next solver's, with the work of both.
 
-    The status is that of the second.
+    The status is that of the next solver.
     """
     solution, model = now if now[1].gap.gap <= before[1].gap.gap else before
     first, second = before[0].certificate, now[0].certificate
@@ -374,7 +375,7 @@ def better(
 
 
 def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
-    """A warm start on a refined factor: the samples' weights there, or the last point if better."""
+    """A warm start on a refined factor: the last model, or the last point if that is better."""
     if known is None:
         return None
     columns = factor.factor
@@ -385,7 +386,7 @@ def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
 
 
 def _joined(before: Fitted | None, now: Fitted) -> Fitted:
-    """The better of two, for the work of both."""
+    """The better of two results, with the work of both."""
     if before is None:
         return now
     best = now if now.model.gap.gap <= before.model.gap.gap else before
@@ -406,13 +407,13 @@ def _joined(before: Fitted | None, now: Fitted) -> Fitted:
 
 
 def work_of(solution: Solution) -> tuple[int, float, float]:
-    """Iterations, passes and seconds."""
+    """Iterations, passes and seconds of a solution."""
     done = solution.certificate
     return done.n_iter, done.n_passes, done.seconds
 
 
 def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) -> Solution:
-    """The solution, when so much more was done for it."""
+    """The solution with this work added to its certificate."""
     certificate = solution.certificate
     more = replace(
         certificate,
@@ -424,15 +425,15 @@ def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) 
 
 
 def _cut_of(dual: Array, cut: float) -> Array:
-    """The dual point without entries below this share of the largest."""
+    """The dual point with entries below this share of the largest set to zero."""
     return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
-    """An upper bound on the part of a model's relative gap that cutting its dual point causes.
+    """A bound on the part of a model's relative gap that cutting its dual point causes.
 
-    Scores change by at most the sum of the cut entries times the largest entry of the kernel, if
-    that is small beside the model; otherwise the bound is one.
+    Scores change by at most the sum of the cut entries times the largest kernel value. That holds
+    if the cut is small compared with the model; otherwise the bound is infinite.
     """
     sizes = np.abs(dual)
     mass = float(sizes[sizes <= cut * sizes.max()].sum())
@@ -446,7 +447,7 @@ def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: fl
 
 
 def _told(fitted: Fitted, factor: LowRankFactor) -> Fitted:
-    """State in ``because`` that the approximation of the kernel limited the gap, if it did."""
+    """The result, with RANK_LIMIT as its status if the rank of the factor limited the gap."""
     solution = fitted.solution
     certificate, status = solution.certificate, solution.status
     if certificate.converged and status not in (Status.SETTLED, Status.INTERRUPTED):

@@ -37,20 +37,20 @@ __all__ = ["MarginFDA", "MarginMPM"]
 
 Array = NDArray[np.float64]
 
-UNCERTAIN_KAPPA = 100.0  # beyond it rounding decides whether the largest kappa is finite
+UNCERTAIN_KAPPA = 100.0  # beyond it rounding decides whether kappa_max is finite
 # shares of the time limit of a fit
-KAPPA_TIME = 0.4  # for the largest kappa
-FACTOR_TIME = 0.1  # for a factor of the kernel, to compute it
+KAPPA_TIME = 0.4  # of the computation of kappa_max
+FACTOR_TIME = 0.1  # of the kernel's factor for it
 
 
 class _MinimaxMachine(KernelMachine):
-    """Parameters of the two: ``kappa`` and the rule for the intercept."""
+    """Base of both models: ``kappa`` and the rule for the intercept."""
 
     _without_offset = "only the direction of its coefficients is fitted"
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
     _largest: list[Largest] | None = None
-    """Of each problem, while a fit is under way whose kappa is a share of it."""
+    """kappa_max of each problem, during a fit whose kappa is a share of it."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class _MinimaxMachine(KernelMachine):
         if isinstance(kappa, OfMax):
             now = clock()
             part = FACTOR_TIME * max(self._until - now, 0.0)
-            design, is_whole = with_features(design, now + part)  # once for all classes
+            design, is_whole = with_features(design, now + part)  # one factor serves all classes
         losses: list[Loss] = []
         classes = each_class(targets)
         for positive in classes:
@@ -178,7 +178,7 @@ class _MinimaxMachine(KernelMachine):
         return no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
 
     def _note_run(self, solutions: list[Solution]) -> None:
-        """Where kappa is a share of a bound, certificates and one warning say so."""
+        """State in certificates and one warning if kappa is a share of a bound of kappa_max."""
         unsettled = {k: most for k, most in enumerate(self._largest or ()) if not most.is_known}
         if not unsettled:
             super()._note_run(solutions)
@@ -208,7 +208,7 @@ def _open(kappa: str, most: Largest) -> str:
 
 
 def _of_bound(solution: Solution, kappa: str, most: Largest) -> Solution:
-    """A solution whose certificate says that its kappa is a share of a bound."""
+    """The solution, whose certificate states that its kappa is a share of a bound."""
     told = solution.certificate
     reason = f"{told.stop_reason}; {_open(kappa, most)}"
     return replace(solution, certificate=replace(told, stop_reason=reason))

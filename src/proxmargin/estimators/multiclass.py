@@ -1,4 +1,4 @@
-"""Sparse multiclass support vector machines, all classes together (Chierchia et al. 2015)."""
+"""Sparse multiclass support vector machines, all classes jointly (Chierchia et al. 2015)."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ LOSSES: Mapping[str, Callable[[Targets], Loss]] = {
 }
 SMOOTH = ("squared_hinge", "logistic")
 NETS = ("l1", "l2", "elasticnet")
-LEAST_TIME = 0.5  # share of a time limit, to find a point within a budget
-# and seconds that it may take however short the limit: without such a point the gap is infinite
+LEAST_TIME = 0.5  # share of a time limit for the search of a point within a budget
+# seconds of that search at least, however short the limit: without a point the gap is infinite
 LEAST_SECONDS = 0.2
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
@@ -201,7 +201,7 @@ class MulticlassSVC(MarginEstimator):
 
     @property
     def norm_share(self) -> float:
-        """The share of the penalty that is a norm, and not half a square."""
+        """Share of the norm in the penalty; the rest is a ridge."""
         shares = {"l2": 0.0, "elasticnet": float(self.l1_ratio)}
         return shares.get(self.penalty, 1.0)
 
@@ -235,7 +235,7 @@ class MulticlassSVC(MarginEstimator):
             start = None if point is None else problem.better_start(self._both(point))
         else:
             (start,) = super()._starts(assembly)
-        # the null model meets a large budget at no cost, and knows of classes without weight
+        # the null model costs nothing and meets a large budget; it ignores classes without weight
         return [problem.null_point() if start is None else start]
 
     def _solve(
@@ -282,8 +282,8 @@ class MulticlassSVC(MarginEstimator):
     def _within_budget(
         self, problem: Problem, solution: Solution, known: Sequence[Point]
     ) -> Solution:
-        """The solution; where it ended above the budget, mixed with a point that is known to be
-        within. Without one it proves no more than a lower bound."""
+        """The solution; if it exceeds the budget, moved towards a known point within it. Without
+        such a point only its lower bound is certified."""
         above = overspent(problem, solution, self.tol)
         if not above:
             return solution
@@ -310,7 +310,7 @@ class MulticlassSVC(MarginEstimator):
         return super()._losses_of_scores(both, targets, design)
 
     def _difference(self, point: Point) -> Point:
-        """Of two classes, what decides between them: its margin is one where the loss is zero."""
+        """The model of two classes as one row, scaled so that the loss is zero from margin one."""
         share = 0.5 if self.loss == "lee" else 1.0
         return Point(
             share * (point.coef[:, 1:] - point.coef[:, :1]),
@@ -323,14 +323,14 @@ class MulticlassSVC(MarginEstimator):
 
     @property
     def _halves(self) -> Array:
-        """The scores of two classes for a difference of one."""
+        """The scores of both classes per unit of their `_difference`."""
         return np.array([-1.0, 1.0]) * (1.0 if self.loss == "lee" else 0.5)
 
 
 def _within_reach(problem: Problem, deadline: float) -> list[Point]:
-    """A point within the budget of a loss that is not smooth, if the time of the fit is limited.
+    """A point within the budget of a nonsmooth loss, if the time of the fit is limited.
 
-    Without one a fit that ends before its loss meets the budget proves nothing of its penalty.
+    Without one, a fit that ends above its budget has no finite gap.
 
     Raises
     ------
@@ -347,7 +347,7 @@ def _within_reach(problem: Problem, deadline: float) -> list[Point]:
 
 
 def _partition(groups: Any, n_features: int) -> Groups:
-    """The groups that labels, lists of features, or the word 'features' stand for."""
+    """The groups from labels, lists of features or 'features'."""
     if isinstance(groups, str):
         if groups != "features":
             raise ValueError(

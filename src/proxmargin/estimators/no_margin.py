@@ -1,4 +1,4 @@
-"""The error or warning where the data admit no margin for a parameter."""
+"""The error or warning if a parameter leaves no margin."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["no_margin"]
 def no_margin(
     estimator: Any, parameter: str, gap: Gap, is_share: bool, least: Callable[[], str]
 ) -> str | None:
-    """The warning where the margin that was found is zero.
+    """The warning if the margin is zero, else None.
 
     Parameters
     ----------
     parameter : str
-        Its name, 'nu' or 'kappa'.
+        'nu' or 'kappa'.
     is_share : bool
-        The value was a share of the largest admissible one: then there is a warning, not an error.
+        The value is a share of the largest admissible one: warn instead of raising.
     least : callable
-        Returns the admissible values in words; called only if needed.
+        Describes the admissible values; called only if needed.
 
     Raises
     ------
     ValueError
-        For a value that is proved to leave no margin.
+        If the value provably leaves no margin.
     """
     if gap.is_negative:
         return None

@@ -12,7 +12,7 @@ __all__ = ["LogisticProbabilities"]
 
 
 class LogisticProbabilities:
-    """Adds `predict_proba` to a classifier whose scores are log-odds."""
+    """Adds probabilities to a classifier whose scores are log-odds."""
 
     decision_function: Any
     multi_class: str

@@ -1,7 +1,7 @@
-"""The models: one entry each, from which all other lists of models are made.
+"""The models: one entry each, from which all other lists of models are derived.
 
-The public names of the package, what model files may hold, the command line, what is compared by
-default, what paths share, and the lists that the tests run over. Nothing is imported here, as the
+These are the public names of the package, the models in files, on the command line and in
+comparisons, what paths share, and the lists of the tests. Nothing is imported here, because the
 package itself reads the table.
 """
 
@@ -13,30 +13,30 @@ from typing import Any, NamedTuple
 
 __all__ = ["CROSS_VALIDATED", "MODELS", "Model", "model_names"]
 
-# values of C, the weaker fit first: among equals the earlier is preferred
+# values of C, in the order of preference among equal scores
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
-# values of nu and kappa, of the largest that the data admit
+# nu and kappa as shares of the largest values that the data admit
 SHARES = ("0.2max", "0.5max", "0.8max")
 
 
 class Model(NamedTuple):
-    """What the package knows of a model before it loads it.
+    """Facts about a model that are needed before its module is loaded.
 
     Attributes
     ----------
     home : str
-        The module of `proxmargin.estimators` that its class is in.
+        Module of `proxmargin.estimators` with its class.
     parameters : tuple of str
-        Of its loss and penalty: fits that differ in these alone share their data. A model with
-        ``alpha`` and ``l1_ratio`` has a path.
+        Parameters of its loss and penalty: fits that differ in them alone share their data. A model
+        with ``alpha`` and ``l1_ratio`` has a path.
     kernels : bool
-        It takes a ``kernel``.
+        Whether it takes a ``kernel``.
     compared : bool
-        A comparison of all models has it.
+        Whether a comparison of all models includes it.
     grid : mapping from parameter to values
-        What a comparison tries, where the model has no path.
+        Values that a comparison tries, for a model without a path.
     instead_of_saving : str
-        What to do, where a model file cannot hold it.
+        Advice, if a model file cannot hold it.
     """
 
     home: str
@@ -78,7 +78,7 @@ MODELS: Mapping[str, Model] = {
 }
 
 
-# classifiers that choose their strength by cross-validation, and the models that they choose
+# the classifiers that choose their strength by cross-validation, with their plain classifiers
 CROSS_VALIDATED: Mapping[str, str] = {
     f"{name}CV": name
     for name in (
@@ -94,6 +94,6 @@ CROSS_VALIDATED: Mapping[str, str] = {
 
 
 def model_names(*, kernels: bool | None = None) -> tuple[str, ...]:
-    """Names of the models with a loss of their own; of those that take kernels, or do not."""
+    """Names of the models that can be saved; with ``kernels`` only those that (do not) take one."""
     own = {name: model for name, model in MODELS.items() if not model.instead_of_saving}
     return tuple(name for name, model in own.items() if kernels in (None, model.kernels))

@@ -31,7 +31,7 @@ class RegularizedMachine(KernelMachine):
     """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
 
     norm_share: ClassVar[float] = 0.0
-    """The share of the penalty that is a norm, and not half a square."""
+    """Share of the norm in the penalty; the rest is a ridge."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class Targets:
     weights : (n_samples,)
         Sample weight times class weight.
     offset : (n_samples,) or None
-        A part of each score that is not fitted.
+        Added to the scores.
     """
 
     classes: NDArray[Any]
@@ -45,13 +45,13 @@ class Targets:
         weights = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, float)
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight is too large: the sum of the weights overflows")
-        # a class without weight is no class, as if its rows had been removed
+        # ignore classes without weight, as if their rows had been removed
         classes = np.unique(y[weights > 0])
         codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         return cls(classes, codes, weights).weighted(weights, class_weight)
 
     def weighted(self, sample_weight: Array, class_weight: ClassWeight) -> Targets:
-        """The same labels with other weights; raises ValueError as `encode`."""
+        """The same labels with other weights; raises ValueError like `encode`."""
         classes, codes = self.classes, self.codes
         weights = sample_weight
         if class_weight is not None:
@@ -65,13 +65,13 @@ class Targets:
         return replace(self, weights=weights)
 
     def picked(self, index: NDArray[np.intp]) -> Targets:
-        """Those of some of the samples, with the same classes."""
+        """The targets of some of the samples, with all classes."""
         offset = None if self.offset is None else self.offset[index]
         return Targets(self.classes, self.codes[index], self.weights[index], offset)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What there is one of for each sample."""
+        """The arrays with one entry a sample: codes, weights and the offset if there is one."""
         known = (self.codes, self.weights)
         return known if self.offset is None else (*known, self.offset)
 
@@ -92,7 +92,7 @@ class Targets:
 def _class_factors(
     classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
 ) -> Array:
-    """The factor of each class: given by a dict, or inverse to its total weight."""
+    """The factor of each class: from a dict, or inversely proportional to its total weight."""
     if class_weight == "balanced":
         totals = np.bincount(codes, weights, minlength=classes.size)
         live = totals > 0

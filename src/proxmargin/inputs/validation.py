@@ -1,4 +1,4 @@
-"""Validation of input: one clear sentence for each error, before any work starts."""
+"""Validation of input, with an error message that names the parameter or the entry."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-LARGEST_OFFSET = 1e70  # of a score, as of an entry of the data
-LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger ones would overflow
+LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
+LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger weights would overflow
 SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
 
 @dataclass(frozen=True)
 class Magnitudes:
-    """The admissible range of the largest entry of the data.
+    """The admissible range of the largest absolute entry of the data.
 
     Attributes
     ----------
     least : float
-        For data that are not all zero. Single entries may be smaller.
+        For data that are not all zero; single entries may be smaller.
     most : float
     advice : str
         How to bring other data into the range.
@@ -52,11 +52,11 @@ class Magnitudes:
     advice: str
 
 
-# Methods multiply the data up to four times: a curvature ``g'X'Xg`` at a slope ``g = X'a``. Fourth
-# powers of the largest entry stay within the range of float64, 1e-308 to 1.8e308, with 28 digits
-# to spare: for sums over samples and features, and for the rounding of terms that underflow.
+# Methods multiply up to four entries of the data: a curvature ``g'X'Xg`` at a slope ``g = X'a``.
+# Fourth powers of the largest entry stay within the range of float64, 1e-308 to 1.8e308, with 28
+# decimal orders left for sums over samples and features and for terms that underflow.
 AS_THEY_ARE = Magnitudes(1e-70, 1e70, "rescale the features, or set standardize=True")
-# If data are standardised, or only multiplied with coefficients, squares must not overflow.
+# If data are standardised, or only multiplied by coefficients, only squares must not overflow.
 RESCALED = Magnitudes(1e-140, 1e140, "rescale the features")
 ANY_SIZE = replace(RESCALED, least=0.0)
 
@@ -92,7 +92,7 @@ def check_number(
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether a real number is a float, or rounds to one."""
+    """Whether a real number is finite and within the range of floats."""
     try:
         return bool(np.isfinite(float(value)))
     except OverflowError:
@@ -113,7 +113,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Features and labels fit for fitting: no copy where none is needed.
+    """Validated features and labels for a fit, copied only if they must be converted.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def validated_features(estimator: Any, X: Any) -> Any:
-    """Features fit for prediction by a fitted estimator."""
+    """Validated features for a prediction by a fitted estimator."""
     return _checked_entries(estimator, _converted(estimator, X, None, reset=False), ANY_SIZE)
 
 
@@ -155,13 +155,13 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
             f"sample_weight must be at most {LARGEST_WEIGHT:g}, got {weights[row]:g} in row {row} "
             "(counted from 0): only ratios of weights matter"
         )
-    if not np.any(weights):  # recent versions of scikit-learn have said so above
+    if not np.any(weights):  # recent versions of scikit-learn raise above
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
 
 
 def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
-    """One finite number a sample, (n_samples,): what is added to its score.
+    """The validated offset, one finite number a sample, (n_samples,).
 
     Raises
     ------
@@ -191,9 +191,9 @@ def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
 
 
 def _are_two_integers(y: NDArray[Any]) -> bool:
-    """Two whole numbers are classes, whatever else `check_classification_targets` would look at.
+    """Whether y has at most two values, both integers, which are valid classes.
 
-    That takes a millisecond, as long as a fit to a small microarray.
+    `check_classification_targets` takes a millisecond, as long as a fit to a small microarray.
     """
     if y.dtype.kind not in "iuf":
         return False
@@ -202,7 +202,7 @@ def _are_two_integers(y: NDArray[Any]) -> bool:
 
 
 def _check_lengths(X: Any, y: Any) -> None:
-    """Name both lengths when they differ; shapes that are no shapes are reported later."""
+    """Raise if the numbers of samples and labels differ; other wrong shapes are reported later."""
     try:
         rows, labels = _num_samples(X), _num_samples(y)
     except TypeError:
@@ -232,7 +232,7 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
 
 
 def _located(error: ValueError, X: Any) -> ValueError:
-    """For an entry that is not a number, the same error with its row and column."""
+    """The error with the row and column of the entry that could not be converted."""
     if "could not convert" not in str(error) or sparse.issparse(X):
         return error
     cells = np.asarray(X, dtype=object)
@@ -254,14 +254,14 @@ def _column_name(X: Any, column: int) -> str:
 def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
-        X = copy(X)  # shares the arrays: the checks drop room that is not used
+        X = copy(X)  # shares the arrays; `check_format` may drop unused capacity of the caller's
         X.check_format(full_check=True)
         X = canonical(X)
         entries = X.data
     else:
         entries = X
     if entries.size and not _are_modest(entries, allowed):
-        # two reductions without temporaries; NaN and infinities reach the result
+        # two reductions without temporaries; they propagate NaN and infinities
         low, high = float(entries.min()), float(entries.max())
         largest = max(-low, high)
         if not (np.isfinite(low) and np.isfinite(high)) or largest > allowed.most:
@@ -308,7 +308,7 @@ def _named_column(estimator: Any, column: int) -> str:
 
 
 def _search(X: Any, is_meant: Callable[[Array], NDArray[np.bool_]]) -> tuple[int, int, float]:
-    """Row, column and value of the first entry whose absolute value is meant."""
+    """Row, column and value of the first entry whose absolute value satisfies ``is_meant``."""
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         listed = X.tocsr().tocoo()

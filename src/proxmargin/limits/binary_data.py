@@ -52,7 +52,7 @@ class _Data(BaseEstimator):  # type: ignore[misc]
 
 
 class Featured(NamedTuple):
-    """A design with features, of a kernel those of a factor.
+    """A design with features: of a kernel matrix those of its low-rank factor.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class Featured(NamedTuple):
 def with_features(design: Design, deadline: float = np.inf) -> Featured:
     """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
 
-    A factor restricts models to combinations of its pivots: kappa_max is then a lower bound of that
-    of the kernel, and nu_min an upper bound.
+    A factor restricts models to combinations of its pivots: its kappa_max is a lower bound of the
+    kernel's, and its nu_min an upper bound.
     """
     if design.kernel_matrix is None:
         return Featured(design, True)

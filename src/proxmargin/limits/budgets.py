@@ -15,14 +15,14 @@ from proxmargin.traits import Trait
 
 __all__ = ["UnattainableError", "at_sufficient_price", "brought_within", "budgeted", "overspent"]
 
-FIRST_PRICE = 1e3  # in units of the multiplier at which coefficients appear
-PRICE_GROWTH = 1e3  # factor, while the solution exceeds the budget
+FIRST_PRICE = 1e3  # in units of the multiplier at which coefficients become nonzero
+PRICE_GROWTH = 1e3  # factor on the price while the solution exceeds the budget
 MAX_RAISES = 5  # of the price; a loss that still falls then has no minimiser
-SETTLED_CHANGE = 1e-6  # relative decrease of the loss, after a raise, that counts as none
-ZERO_STRENGTH = 1e-12  # critical strength, of the largest that the data allow, that is zero
-BUDGET_MARGIN = 1e-4  # relative distance to the least loss, which is known only from above
-BISECTIONS = 60  # of the segment to a point within the budget
-MIXING_MARGIN = 1e-9  # of the segment, beyond the root: more than the rounding of scores
+SETTLED_CHANGE = 1e-6  # relative decrease of the loss after a raise, below which it is constant
+ZERO_STRENGTH = 1e-12  # critical strength that counts as zero, over the bound from the data
+BUDGET_MARGIN = 1e-4  # relative: the least loss is known only from above
+BISECTIONS = 60  # steps along the segment to a point within the budget
+MIXING_MARGIN = 1e-9  # of the segment, added to the root: more than the rounding of scores
 
 
 class UnattainableError(ValueError):
@@ -33,7 +33,7 @@ class UnattainableError(ValueError):
     least : float
         The least loss that was found, in units of the budget.
     is_bound : bool
-        It is a lower bound only.
+        ``least`` is only a lower bound of it.
     """
 
     def __init__(self, budget: float, least: float, is_bound: bool = False) -> None:
@@ -42,7 +42,7 @@ class UnattainableError(ValueError):
 
 
 def budgeted(problem: Problem, budget: float) -> Problem:
-    """Minimise the penalty of ``problem`` with its loss within ``budget``, by an exact penalty.
+    """The problem of minimising the penalty with the loss within ``budget``, by an exact penalty.
 
     The price is far above the multiplier at which coefficients first appear;
     `at_sufficient_price` raises it where that is not enough.
@@ -64,10 +64,10 @@ def at_sufficient_price(
 ) -> Solution:
     """The solution within the budget, at a price that is raised until it is exact.
 
-    Feasibility of the budget is checked first for smooth losses, where that is fast; for others
-    when the first price was not enough.
+    Whether the budget can be met is checked first for smooth losses, where that is fast; for others
+    only if the first price was not enough.
 
-    A solution whose gap did not meet the tolerance is returned as it is: ask `overspent`.
+    A solution whose gap did not meet the tolerance is returned as it is: see `overspent`.
 
     Parameters
     ----------
@@ -104,13 +104,13 @@ def at_sufficient_price(
         if settled >= (above + loss.budget) * (1.0 - SETTLED_CHANGE) and not attainable:
             break
         solution = further
-    if attainable:  # though at a larger price
+    if attainable:  # at a larger price than was tried
         return solution
     raise UnattainableError(loss.budget, loss.budget + above)
 
 
 def overspent(problem: Problem, solution: Solution, tol: float) -> float:
-    """By how much a solution exceeds the budget; zero if its price is within the tolerance.
+    """The excess of a solution over the budget; zero if its price is within the tolerance.
 
     The tolerance is relative to the penalty.
     """
@@ -122,8 +122,8 @@ def overspent(problem: Problem, solution: Solution, tol: float) -> float:
 def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solution | None:
     """A solution above the budget, moved towards a point ``inside`` until it meets the budget.
 
-    The penalty is convex: it grows by no more than its share of the difference. None where the
-    point is not inside.
+    By convexity the penalty grows by at most the same share of the difference. None if ``inside``
+    exceeds the budget.
     """
     (coef, intercept, *_), loss = solution.point, problem.level_set
     here = problem.design.scores(coef) + intercept
@@ -157,9 +157,9 @@ def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solut
 
 
 def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> bool:
-    """Whether coefficients within the budget are known; raises if it is below the least loss.
+    """Whether a point within the budget is known; raises if the budget is below the least loss.
 
-    A loss that does not fall as the price rises is no proof: it may be flat up to a larger price.
+    That the loss does not fall as the price rises proves nothing: it may do so at a larger price.
     """
     budget = problem.level_set.budget
     found = least(problem, budget)

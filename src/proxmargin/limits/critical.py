@@ -31,18 +31,18 @@ from proxmargin.solvers.programs.units import InUnits
 __all__ = ["critical_strength"]
 
 Ids = NDArray[np.intp]
-ZERO_PRODUCT = 1e-12  # of a feature with a dual point, over their sizes: a smaller one is zero
-ROUNDED_PRODUCT = 1e-14  # the same, of what rounding of the dual point may leave, a sample
-LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller one is zero
-TINY = 1e-300  # guards a division
+ZERO_PRODUCT = 1e-12  # of a feature and a dual point, over their norms: a smaller one is zero
+ROUNDED_PRODUCT = 1e-14  # likewise, for a dual point rounded to float64; times n_samples
+LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller strength is zero
+TINY = 1e-300  # avoids a division by zero
 # linear program with row and column generation
 TIE_TOLERANCE = 1e-9  # distance of a piece to its hinge at the null model that counts as a tie
-PIECE_TOLERANCE = 1e-12  # violation of a piece that is not in the program
-ROUND_TOLERANCE = 1e-9  # relative accuracy of the dual norm, which matters for round balls
-INTERCEPT_REACH = 1e3  # bound of intercepts, in units of the scores of directions, at first
+PIECE_TOLERANCE = 1e-12  # violation above which a piece enters the program
+ROUND_TOLERANCE = 1e-9  # relative accuracy of the dual norm, for norms that are not polyhedral
+INTERCEPT_REACH = 1e3  # first bound of intercepts, in units of the scores of directions
 REACH_GROWTH = 1e2  # factor on that bound while it is active
 BALANCE_TOLERANCE = 1e-9  # column sum of a dual point that counts as zero
-MAX_ROUNDS = 1000  # then the least norm so far is returned
+MAX_ROUNDS = 1000  # of row and column generation; then the smallest norm so far is returned
 # tied pieces up to which the program is solved; with more, Dinkelbach's iteration is faster
 MAX_DENSE_PIECES = 2000
 MAX_SPARSE_PIECES = 20_000
@@ -51,7 +51,7 @@ MAX_ROUND_PIECES = 500  # for the l2 norms of groups
 STRENGTH_DECREASE = 0.5  # first strength over its upper bound, and factor while zero is optimal
 RATIO_CHANGE = 1e-6  # relative change of the ratio at convergence
 RATIO_GAP = 1e-8  # relative gap of each fit
-MAX_RATIOS = 50  # fits
+MAX_RATIOS = 50  # largest number of fits
 
 
 def critical_strength(problem: Problem) -> float:
@@ -64,9 +64,9 @@ def critical_strength(problem: Problem) -> float:
 
         min  sum_c costs_c xi_c   s.t.   xi_c(r) >= -gains_r'(XW + 1b')_i(r),  norm(W) <= 1,
 
-    over the pieces r that are tied with their hinge (and xi_c >= 0 where that is zero). For the
-    l2 norms of groups it is exact to `ROUND_TOLERANCE`. With many tied pieces, where the simplex
-    method is slow, it is found as the largest ratio of the decrease of the loss to the norm.
+    over the pieces r that are tied with their hinge (and xi_c >= 0 where that is zero). For l2
+    norms of groups it is exact to `ROUND_TOLERANCE`. With many tied pieces the simplex method is
+    slow, and the strength is found as the largest ratio of the decrease of the loss to the norm.
     """
     problem = replace(problem, penalty=problem.penalty.near_zero())
     program = hinge_program(problem)
@@ -95,7 +95,7 @@ class _Descent:
     ----------
     tied : (n_samples, n_outputs) of bool
     floors : (n_hinges,)
-        Zero for a hinge that is zero, with pieces tied or not; -inf for one above that.
+        Lower bounds of the xi: 0 for a hinge that is zero, tied or not; -inf for a positive one.
     """
 
     program: HingeProgram
@@ -154,7 +154,7 @@ class _Descent:
 
 
 def _steepest(descent: _Descent) -> float:
-    """The least dual norm, from above, by generation of rows and columns; in units of the gauge."""
+    """An upper bound of the least dual norm, by row and column generation; in gauge units."""
     program = descent.program
     gauge, rows, design = program.gauge, program.rows, program.problem.design
     # at least one piece of each positive hinge, or the program would be unbounded
@@ -167,7 +167,7 @@ def _steepest(descent: _Descent) -> float:
         dual = descent.dual(known, vertex)
         pulled = _beyond(ROUNDED_PRODUCT * design.n_samples, design, dual)
         largest = float(gauge.norms(pulled).max(initial=0.0))
-        # HiGHS may take rounding of the product with a feature of large entries for a slope
+        # the rounded product with a feature of large entries may have misled HiGHS
         multiplier = float(vertex.duals[0]) * (1.0 + ROUND_TOLERANCE)
         sound = vertex.optimal or largest <= multiplier
         holds = sound and _off_balance(program, dual) <= BALANCE_TOLERANCE
@@ -176,7 +176,7 @@ def _steepest(descent: _Descent) -> float:
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
         new_rows = rows.violated(slopes, known, PIECE_TOLERANCE, descent.floors)
-        # the multiplier of the norm is a lower bound once all active pieces are in the program
+        # once no active piece is missing, the multiplier of the norm is a lower bound
         unit = max(multiplier, LEAST_STRENGTH * largest, TINY)
         new = gauge.entering(pulled / unit, columns, columns_a_round(design.n_samples))
         if not (new_rows.size or new.parts.size):
@@ -189,7 +189,7 @@ def _steepest(descent: _Descent) -> float:
 
 
 def _beyond(least: float, design: Design, dual: Array) -> Array:
-    """``-X'q`` less what is ``least`` over the sizes of the feature and the dual point, or zero."""
+    """``-X'q``, each entry soft-thresholded at ``least |x_j| |q|_1``, its level of rounding."""
     pulled = -design.adjoint(dual)
     floor = least * np.abs(dual).sum(axis=0) * design.column_bounds()[:, None]
     beyond: Array = np.sign(pulled) * np.maximum(np.abs(pulled) - floor, 0.0)
@@ -225,7 +225,7 @@ def _by_ratios(problem: Problem) -> float:
 
 
 def _is_flat(problem: Problem) -> bool:
-    """Whether a subgradient of the loss at the null model has no product with any feature."""
+    """Whether the pulled-back subgradient of the loss at the null model is zero up to rounding."""
     null = problem.null_point()
     scores = problem.design.scores(null.coef) + null.intercept
     _, dual = problem.loss.value_and_gradient(scores)
@@ -237,7 +237,7 @@ def _loss_of(problem: Problem, point: Point) -> float:
 
 
 def _norm_alone(penalty: Penalty) -> Penalty:
-    """The norm at strength one, without a ridge part, whose gradient at zero vanishes."""
+    """The norm at strength one, without its ridge part, whose gradient at zero vanishes."""
     if isinstance(penalty, SumToZero):
         return SumToZero(_norm_alone(penalty.inner))
     if isinstance(penalty, SumToZeroGroups):
@@ -251,7 +251,7 @@ def _norm_alone(penalty: Penalty) -> Penalty:
 
 
 def _off_balance(program: HingeProgram, dual: Array) -> float:
-    """The violation of the free intercept's constraint on the column sums of a dual point."""
+    """By how much the column sums of a dual point violate the free intercept's constraint."""
     if not program.free:
         return 0.0
     sums = dual.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Range of kappa that gives a margin: the ellipsoids of the classes meet at ``kappa_max``."""
+"""Range of kappa that gives a margin: at ``kappa_max`` the ellipsoids of the classes touch."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from proxmargin.runtime.pace import affordable, eigen_work, gram_work
 __all__ = ["Largest", "kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
-# by one dense eigendecomposition
-MAX_DIRECT = 3000  # smaller of samples and features up to which it is the fastest
+# direct method: one dense eigendecomposition
+MAX_DIRECT = 3000  # largest min(n_samples, n_features) for which it is the fastest
 BLOCK = 64  # columns of the n x n Gram matrix formed at a time
-RANK_TOLERANCE = 1e-13  # eigenvalue, per dimension and of the largest, that is rounding
-RANGE_TOLERANCE = 1e-6  # relative residual of the mean difference outside the range of Z
-# by LSMR, with products only
-INFINITE_KAPPA = 1e4  # from which kappa counts as infinite
-RANGE_ACCURACIES = (1e-5, 1e-6, 1e-7, 1e-8)  # tolerances tried in turn to decide that
+RANK_TOLERANCE = 1e-13  # eigenvalue over dimension and largest one, below which it is rounding
+RANGE_TOLERANCE = 1e-6  # relative residual of Z g = D, above which D is outside the range of Z
+# iterative method: LSMR, with products only
+INFINITE_KAPPA = 1e4  # kappa from which on it counts as infinite
+RANGE_ACCURACIES = (1e-5, 1e-6, 1e-7, 1e-8)  # LSMR tolerances tried in turn to decide that
 LSMR_TOLERANCE = 1e-13  # relative residual of the final solutions
-LSMR_STEPS = 12000  # at most
-LSMR_LIMIT = 7  # its code for a solution that took more
-MIN_LSMR_STEPS = 4  # at least, whatever the deadline
+LSMR_STEPS = 12000  # iteration limit
+LSMR_LIMIT = 7  # LSMR's code for a solution that reached it
+MIN_LSMR_STEPS = 4  # iterations that are done whatever the deadline
 # balance of the two ellipsoids
-KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa
-SEARCH_STEPS = 200  # at most
+KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa at convergence
+SEARCH_STEPS = 200  # iteration limit
 KNOWN_DIGITS = 1e-6  # relative difference of bounds up to which kappa counts as known
 
 
 class Largest(NamedTuple):
-    """The largest kappa, between bounds that are apart where a limit ended its computation.
+    """Bounds of the largest kappa; they differ if a time or iteration limit ended its computation.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Largest(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The lower bound, below which there is a margin for certain, unless it is known."""
+        """The largest kappa if it is known, else its lower bound, below which there is a margin."""
         return self.upper if self.is_known else self.lower
 
     def __str__(self) -> str:
@@ -66,9 +66,9 @@ class Largest(NamedTuple):
 
 
 def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
-    """The kappa at which the ellipsoids of a minimax model meet: there is a margin below it.
+    """The kappa at which the ellipsoids of a minimax model touch: there is a margin below it.
 
-    Of `MarginFDA` ("fda") and `MarginMPM` ("mpm") with a linear kernel.
+    For `MarginFDA` ("fda") and `MarginMPM` ("mpm") with a linear kernel.
 
     With D the difference of the class means and ``S+``, ``S-`` the population covariances:
     ``sqrt(D' (S+ + S-)^+ D)`` for "fda", ``max_w w'D / (sqrt(w'S+w) + sqrt(w'S-w))`` for "mpm"
@@ -114,11 +114,12 @@ def largest_kappa(
     infinite: float = INFINITE_KAPPA,
     deadline: float = np.inf,
 ) -> Largest:
-    """The kappa at which the ellipsoids meet; infinite where they never do. See `kappa_max`.
+    """The kappa at which the ellipsoids touch; infinite if they never do. See `kappa_max`.
 
-    It is the least length, by the norm of the model, of a g with ``Z g = D``, where the columns
-    of Z are the deviations of the samples from the mean of their class: of all of g for "fda",
-    of its longer half, one a class, for "mpm". Features are standardised, which changes neither.
+    It is the smallest norm of a g with ``Z g = D``, where the columns of Z are the deviations of
+    the samples from the mean of their class. The norm is ``|g|`` for "fda", and ``max(|g+|, |g-|)``
+    over the parts of g of the two classes for "mpm". Features are standardised, which changes
+    neither.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def largest_kappa(
     infinite : float
         Larger values count as infinite; beyond the default the result depends on rounding.
     deadline : float
-        On the clock of `proxmargin.compiled.clock`: bounds are what is known then.
+        On the clock of `proxmargin.compiled.clock`; after it the bounds found so far are returned.
     """
     design, is_whole = with_features(design, deadline)
     classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
@@ -155,7 +156,7 @@ def _largest_kappa(
         whitened = _whitened(spread)
         if whitened is None:
             return NEVER
-        if model == "fda":  # the length of all of g does not ask how S+ and S- share it
+        if model == "fda":  # |g| does not depend on how S+ and S- share the covariance
             length = float(np.linalg.norm(whitened[1]))
             found = Largest(length, length)
         else:
@@ -172,9 +173,9 @@ NEVER = Largest(np.inf, np.inf)
 
 
 class Halves(NamedTuple):
-    """The lengths of the two halves of a solution of ``Z g = D``.
+    """The norms of the parts of g of the two classes, for a solution of ``Z g = D``.
 
-    Where iterations did not end, ``m |g+|^2 + (1 - m) |g-|^2`` is a lower bound of its minimum.
+    If iterations did not converge, ``m |g+|^2 + (1 - m) |g-|^2`` is a lower bound of its minimum.
     """
 
     up: float
@@ -183,7 +184,7 @@ class Halves(NamedTuple):
 
 
 Lengths = Callable[[float], Halves]
-"""From m in (0, 1) to the halves of the g of least ``m |g+|^2 + (1 - m) |g-|^2``."""
+"""Maps m in (0, 1) to `Halves` of the g with the least ``m |g+|^2 + (1 - m) |g-|^2``."""
 
 
 class Spread:
@@ -212,7 +213,7 @@ class Spread:
         return self.design.adjoint(self.of_class @ np.array([[1.0], [-1.0]]))[:, 0]
 
     def centred(self, g: Array) -> Array:
-        """The combination of samples that g is of deviations: ``Z g = X' centred(g)``."""
+        """The weights of the samples in ``Z g``: ``Z g = X' centred(g)``."""
         shape = (-1,) + (1,) * (g.ndim - 1)
         root = self.roots.sum(axis=1).reshape(shape)
         return root * g - self.of_class @ (self.roots.T @ g)
@@ -226,7 +227,7 @@ class Spread:
         return self.scores_spread(self.design.scores(coef[:, None]))[:, 0]
 
     def scores_spread(self, scores: Array) -> Array:
-        """What `spreads` does to scores, (n_samples, n_outputs)."""
+        """``Z'w`` from the scores ``X w``, (n_samples, n_outputs)."""
         return self.roots.sum(axis=1)[:, None] * scores - self.roots @ (self.of_class.T @ scores)
 
 
@@ -240,15 +241,16 @@ def _whitened(spread: Spread) -> tuple[Array, Array] | None:
 
 
 def _direct(up: Array, difference: Array) -> Lengths:
-    """The lengths from ``S+`` and D in the coordinates of `_whitened`.
+    """The norms for every m, from ``S+`` and D in the coordinates of `_whitened`.
 
-    ``S+`` and ``S- = 1 - S+`` are diagonal together: one decomposition serves all m.
+    As ``S- = 1 - S+`` there, one eigendecomposition diagonalises both and serves all m.
     """
     part, axes = np.linalg.eigh(up)
     part, d = np.clip(part, 0.0, 1.0), axes.T @ difference
 
     def lengths(m: float) -> Halves:
-        # (S+ / m + S- / (1 - m)) w = D,  g+ = Z+'w / m,  g- = Z-'w / (1 - m), without dividing
+        # (S+ / m + S- / (1 - m)) w = D,  g+ = Z+'w / m,  g- = Z-'w / (1 - m), multiplied by m (1 -
+        # m)
         w = d / (part * (1.0 - m) + (1.0 - part) * m)
         return Halves(
             (1.0 - m) * float(np.sqrt(part @ w**2)), m * float(np.sqrt((1.0 - part) @ w**2))
@@ -274,7 +276,7 @@ def _whitened_by_features(spread: Spread) -> tuple[Array, Array] | None:
 
 
 def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
-    """The same from n x n matrices, products of the data with blocks of unit vectors."""
+    """``S+`` and D as in `_whitened_by_features`, from n x n matrices formed a block at a time."""
     difference = spread.difference()
     n = spread.up.size
     products = np.empty((n, n))
@@ -295,15 +297,15 @@ def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
 
 
 def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | None:
-    """By LSMR, with products only; None if D is outside the range of Z.
+    """The norms by LSMR, with products only; None if D is outside the range of Z.
 
-    The norm of g grows from step to step: at the deadline it is a lower bound.
+    LSMR increases the norm of g monotonically: at the deadline it is a lower bound.
     """
     started, in_range = clock(), False
     difference = spread.difference()
     shape = (spread.design.n_features, spread.up.size)
     spread.spreads(difference)
-    step = clock() - started  # of two products, as LSMR's are
+    step = clock() - started  # time of two products, as in an iteration of LSMR
 
     def solved(m: float, accuracy: float) -> tuple[Array, bool]:
         weights = np.where(spread.up, 1.0 / np.sqrt(m), 1.0 / np.sqrt(1.0 - m))
@@ -340,18 +342,18 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
 
 
 def _whole(lengths: Lengths) -> Largest:
-    """The length of both halves together."""
+    """The norm of all of g."""
     up, down, is_solved = lengths(0.5)
     length = float(np.hypot(up, down))
     return Largest(length, length if is_solved else np.inf)
 
 
 def _longer_half(lengths: Lengths, deadline: float = np.inf) -> Largest:
-    """``min_g max(|g+|, |g-|)``: the m at which the halves are equal, or an end.
+    """``min_g max(|g+|, |g-|)``: at the m where both are equal, or at an end.
 
-    For every m the longer half is an upper bound and ``sqrt(m |g+|^2 + (1 - m) |g-|^2)`` a lower
-    one. The step of Lanckriet et al. (2002) adds ``log |g+| / |g-|``, which decreases, to the
-    log-odds of m; between two signs of it the secant is faster.
+    For every m the larger norm is an upper bound and ``sqrt(m |g+|^2 + (1 - m) |g-|^2)`` a lower
+    one. The step of Lanckriet et al. (2002) adds ``log |g+| / |g-|``, which decreases in m, to the
+    log-odds of m; once its sign change is bracketed the secant is faster.
     """
     odds, low, high = 0.0, (-np.inf, 0.0), (np.inf, 0.0)
     lower, upper = 0.0, np.inf
@@ -360,7 +362,7 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> Largest:
         up, down, is_solved = lengths(m)
         upper = min(upper, max(up, down)) if is_solved else upper
         lower = max(lower, float(np.sqrt(m * up**2 + (1.0 - m) * down**2)))
-        if min(up, down) == 0:  # it is for all m
+        if min(up, down) == 0:  # then it is zero for every m
             return Largest(max(lower, up, down), upper)
         if lower >= (1.0 - KAPPA_TOLERANCE) * upper or clock() >= deadline:
             break
@@ -373,7 +375,7 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> Largest:
 
 
 def _next_odds(low: tuple[float, float], high: tuple[float, float], step: float) -> float:
-    """The secant if the root is bracketed, safeguarded at its ends; else the plain step."""
+    """The secant step if the root is bracketed, kept inside the bracket; else the plain step."""
     width = high[0] - low[0]
     if not np.isfinite(width):
         return step

@@ -28,20 +28,20 @@ from proxmargin.traits import Trait
 __all__ = ["Enclosure", "Least", "enclosed_least", "least_loss", "least_point"]
 
 Ids = NDArray[np.intp]
-ROW_TOLERANCE = 1e-11  # violation of a row that is not in the program, in units of the margin
-RANK_TOLERANCE = 1e-10  # of the largest eigenvalue of the Gram matrix, below which one is zero
-LBFGS_STEPS = 5000  # at most
-MAX_RELATIVE_ERROR = 3e-5  # of the loss, by |gradient| |point|; else the least loss is unknown
-WIDTHS = (0.3, 0.05, 0.01)  # of smoothed losses in turn, in units of the margin
-MAX_BASIS = 1000  # dimension of the row span up to which an orthonormal basis is computed
-MAX_RANK_SAMPLES = 5000  # up to which linear independence is checked
+ROW_TOLERANCE = 1e-11  # violation above which a row enters the program, in units of the margin
+RANK_TOLERANCE = 1e-10  # eigenvalue of the Gram matrix that counts as zero, over the largest
+LBFGS_STEPS = 5000  # iteration limit
+MAX_RELATIVE_ERROR = 3e-5  # |gradient| (1 + |point|) over the loss at which L-BFGS is accepted
+WIDTHS = (0.3, 0.05, 0.01)  # of the smoothed losses, in turn, in units of the margin
+MAX_BASIS = 1000  # features up to which an orthonormal basis of their span is computed
+MAX_RANK_SAMPLES = 5000  # samples up to which linear independence is checked
 
 
 @dataclass(frozen=True)
 class _Free(GaugeColumns):
-    """No norm: both signs of a basis of the coefficients, at cost zero.
+    """Columns of a program without a norm: a basis of the coefficients in both signs, at cost zero.
 
-    The basis is that of single entries or, where rows sum to zero, of differences from the last
+    The basis consists of single entries or, where rows sum to zero, of differences to the last
     entry of a row.
     """
 
@@ -65,7 +65,7 @@ class _Free(GaugeColumns):
 
 
 class Least(NamedTuple):
-    """The infimum of a loss, zero where it is not known, and a point that is near it, if one is."""
+    """The infimum of a loss, zero if unknown, and a point close to it if one was found."""
 
     loss: float
     point: Point | None = None
@@ -77,13 +77,13 @@ def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) 
 
 
 def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> Least:
-    """The infimum of a loss over all coefficients and intercepts; zero where it is not known.
+    """The infimum of a loss over all coefficients and intercepts; zero if unknown.
 
-    Zero at once if the samples, with the intercept, are linearly independent: then any scores are
-    attained. Otherwise it is computed in the span of the samples: for hinges by a linear program
-    with row generation; for smooth losses by L-BFGS, whose value is an upper bound, and is accepted
-    if its gradient is small enough. Then, or where the loss is as low as was asked for, there is a
-    point too.
+    It is zero if the samples, extended by the intercept's one, are linearly independent: any scores
+    can be attained. Otherwise it is computed in the span of the samples: for hinges by a linear
+    program with row generation; for smooth losses by L-BFGS, whose value is an upper bound and is
+    accepted if the gradient is small enough. A point is returned if the value is accepted or at
+    most ``enough``.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf)
     enough : float
         A value of a smooth loss at which the search ends.
     deadline : float
-        Time on the clock of `proxmargin.compiled.clock` at which to give up.
+        On the clock of `proxmargin.compiled.clock`; the search gives up then.
 
     Raises
     ------
@@ -126,11 +126,11 @@ class Enclosure(NamedTuple):
 
 
 def enclosed_least(problem: Problem, enough: float, deadline: float) -> Enclosure:
-    """Bounds of the infimum of a loss of hinges, until one decides.
+    """Bounds of the infimum of a loss of hinges, computed until they lie on one side of ``enough``.
 
-    If it can be smoothed (`Loss.smoothed`), by L-BFGS, the loss less and less smooth, until a point
-    has a loss of at most ``enough``, or none can have. Smooth values count as the least where their
-    gradient is small, as in `least_point`. Otherwise by a linear program, as there.
+    A loss that can be smoothed (`Loss.smoothed`) is minimised by L-BFGS at decreasing widths, until
+    a point has a loss of at most ``enough`` or the lower bound exceeds it. A smooth value counts as
+    the minimum if its gradient is small, as in `least_point`. Other losses take its linear program.
     """
     loss, shares = problem.loss.without_budget, problem.loss.shares
     rows = hinge_rows(loss)
@@ -168,7 +168,7 @@ def _in_units(loss: Loss, unit: float) -> Callable[[Array], float]:
 
 
 def _with_intercept(problem: Problem, coef: Array) -> Point:
-    """Coefficients that the penalty allows, with their best intercept."""
+    """Coefficients projected into the domain of the penalty, with their best intercept."""
     nothing = problem.null_point().intercept
     coef = problem.projected(Point(coef, nothing)).coef
     scores = problem.design.scores(coef)
@@ -176,16 +176,16 @@ def _with_intercept(problem: Problem, coef: Array) -> Point:
 
 
 class _Even(NamedTuple):
-    """Well-conditioned coordinates for L-BFGS, and the way back."""
+    """A design of well-conditioned features, and the map of its coefficients to the given ones."""
 
     design: Design
     coef: Callable[[Array], Array]
 
 
 def _of_even_scales(problem: Problem) -> _Even:
-    """Well-conditioned coordinates for L-BFGS: orthonormal, or at least of unit variance.
+    """A well-conditioned basis for L-BFGS: orthonormal, or at least of unit variance.
 
-    They span the same scores, up to a constant that the intercept absorbs.
+    It spans the same scores, up to a constant that the intercept absorbs.
     """
     design, shares = problem.design, problem.loss.shares
     scaled = standardized(design, shares)
@@ -211,7 +211,7 @@ def _of_even_scales(problem: Problem) -> _Even:
 
 
 class _EnoughError(Exception):
-    """The loss has reached the asked value, or the deadline has passed."""
+    """The loss has reached ``enough``, or the deadline has passed."""
 
 
 class _SettledError(Exception):
@@ -219,7 +219,7 @@ class _SettledError(Exception):
 
 
 def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[float, Array | None]:
-    """By L-BFGS from the null model, with its point; zero if the remaining gradient is large."""
+    """The minimum and its point by L-BFGS; zero and None if the gradient stays large."""
     found = _descended(problem, None, problem.loss.value, enough, deadline)
     if found.judged <= enough or found.is_settled:
         return found.judged, found.point[: problem.design.n_features]
@@ -227,17 +227,17 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[flo
 
 
 class _Descent(NamedTuple):
-    """Where L-BFGS ended.
+    """The result of L-BFGS.
 
     Attributes
     ----------
     point : (n_features + 1, n_outputs)
-        Of all that it met the one that is judged best; without the last row where the intercept is
-        none.
+        The coefficients with the least judged value, and the intercept as the last row if there is
+        one.
     judged, value : float
-        What it is judged, and the least loss.
+        The judged value of ``point``, and the least value of the smooth loss.
     is_settled : bool
-        The gradient there is small.
+        The gradient at the end is small enough.
     """
 
     point: Array
@@ -254,9 +254,9 @@ def _descended(
     deadline: float,
     accuracy: float = 0.0,
 ) -> _Descent:
-    """A smooth loss minimised until a point is judged ``enough``.
+    """Minimise a smooth loss by L-BFGS, until ``judge`` of the scores is at most ``enough``.
 
-    Or until ``|gradient| (1 + |point|)`` is within the relative accuracy of the loss.
+    Or until ``|gradient| (1 + |point|)`` is at most ``accuracy`` times the loss.
     """
     design, null = problem.design, problem.null_point()
     free = int(problem.fits_intercept)
@@ -297,12 +297,12 @@ def _descended(
 
 
 def _error(slope: Array, point: Array) -> float:
-    """By how much a smooth loss may be above its infimum, roughly."""
+    """Estimate of the distance to the infimum: ``|gradient| (1 + |point|)``."""
     return float(np.linalg.norm(slope)) * (1.0 + float(np.linalg.norm(point)))
 
 
 def _are_independent(problem: Problem) -> bool:
-    """Whether the samples, each with a one for the intercept, are linearly independent."""
+    """Whether the samples, each extended by a one for the intercept, are linearly independent."""
     design, ones = problem.design, float(problem.fits_intercept)
     if not design.n_samples <= min(design.n_features + ones, MAX_RANK_SAMPLES):
         return False
@@ -320,7 +320,7 @@ def _enclosed_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> E
 
 
 def _least_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Least:
-    """By a linear program in the span of the samples, with row generation."""
+    """The least loss of hinges by a linear program in the span of the samples."""
     bare = replace(problem, loss=problem.loss.without_budget)
     coordinates = in_short_coordinates(problem.design)
     free = _Free(1.0, bare.loss.n_outputs, problem.penalty.sums_to_zero)
@@ -333,7 +333,7 @@ def _least_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Leas
 
 
 def _least(program: HingeProgram, deadline: float) -> tuple[float, Array | None]:
-    """The optimal value, zero where it is not found, and the coefficients."""
+    """The optimal value and the coefficients; zero and None if the program is not solved."""
     shape = program.problem.design.n_features, program.outputs
     every = np.arange(program.gauge.norms(np.zeros(shape)).size)
     columns = program.gauge.vertices(every, np.zeros(shape))
@@ -342,7 +342,7 @@ def _least(program: HingeProgram, deadline: float) -> tuple[float, Array | None]
     while True:
         vertex: Vertex = solved(program.restricted(known, columns), basis, deadline=deadline)
         if not vertex.optimal:
-            return 0.0, None  # which is always a lower bound
+            return 0.0, None  # zero is always a lower bound
         point = program.point(columns, vertex)
         scores = program.problem.design.scores(point.coef) + point.intercept
         new = program.rows.violated(program.rows.shortfalls(scores), known, ROW_TOLERANCE)

@@ -24,7 +24,7 @@ from proxmargin.losses.tail_mean import largest_nu
 __all__ = ["largest_nu", "nu_range", "smallest_nu"]
 
 TIMED_OUT = 1  # status of `linprog` at its time limit
-SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations, for separating hyperplanes tried in turn
+SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the hyperplanes that are tried in turn
 
 
 def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
@@ -64,14 +64,14 @@ def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
 
 
 def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
-    """The largest nu at which the reduced convex hulls meet; 0 where the hulls do not.
+    """The largest nu at which the reduced convex hulls meet; 0 if the hulls are disjoint.
 
-    With a the dual point times nu, the linear program
+    With a the dual point times nu, it is the value of the linear program
 
         maximise sum a   over   0 <= a <= s,   y'a = 0,   X'(y a) = 0,
 
-    whose value is 0 if a hyperplane separates the classes, which is tried first by least squares.
-    It is invariant to centre and scale of the features. For many samples of few features
+    which is 0 if a hyperplane separates the classes; a least-squares hyperplane is tried first. The
+    value is invariant to centring and scaling of the features. For many samples of few features
     `meeting_nu` is faster than the simplex method.
 
     Parameters
@@ -123,7 +123,7 @@ def _check_time(deadline: float) -> None:
 
 
 def _separates(design: Design, signs: Array, shares: Array) -> bool:
-    """Whether a least-squares hyperplane, at increasing accuracy, separates the classes."""
+    """Whether a least-squares hyperplane, of increasing accuracy, separates the classes."""
     root = np.sqrt(shares)
     operator = LinearOperator(
         (design.n_samples, design.n_features),

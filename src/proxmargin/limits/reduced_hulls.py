@@ -17,23 +17,23 @@ from proxmargin.solvers.box.interior_point import InteriorPoint
 
 __all__ = ["FEASIBILITY_TOLERANCE", "meeting_nu"]
 
-MIN_ENTRIES = 50_000  # of the data; with fewer the simplex method is as fast
-FEASIBILITY_TOLERANCE = 1e-9  # of a dual point's constraints; a smaller sum of it is zero
+MIN_ENTRIES = 50_000  # n_samples times n_features; below it the simplex method is as fast
+FEASIBILITY_TOLERANCE = 1e-9  # of the constraints on a dual point; a smaller sum counts as zero
 TINY_RIDGE = 1e-8  # strength, for features of unit variance and a loss of at most one
-RIDGE_GAP = 1e-9  # relative gap of that problem
-NU_TOLERANCE = 1e-8  # largest difference of the two bounds of nu
-RANK_TOLERANCE = 1e-13  # relative singular value below which a direction is not corrected
+RIDGE_GAP = 1e-9  # relative gap of the problem with that ridge
+NU_TOLERANCE = 1e-8  # largest accepted difference of the bounds of nu
+RANK_TOLERANCE = 1e-13  # relative singular value below which the projection ignores a direction
 
 
 def meeting_nu(
     design: Design, signs: Array, shares: Array, deadline: float = np.inf
 ) -> float | None:
-    """The largest nu at which the reduced hulls meet; None if another method suits better.
+    """The largest nu at which the reduced hulls meet; None if the linear program suits better.
 
     The dual of ``max sum a`` over ``0 <= a <= s``, ``y'a = 0``, ``X'(y a) = 0`` is the least hinge
-    loss. It is approximated with a tiny ridge by an interior point method, whose systems are small
-    if features are few. Its coefficients give an upper bound; its dual point, projected onto the
-    equations, a lower one.
+    loss. An interior point method, whose systems are small for few features, minimises it with a
+    tiny ridge. Its coefficients give an upper bound of nu; its dual point, projected onto the
+    equality constraints, a lower bound.
 
     Parameters
     ----------

@@ -18,9 +18,9 @@ __all__ = ["Certify", "Incumbent"]
 Certify = Callable[..., Gap]
 """``certify(problem, point, scores=..., dual=..., tol=...)``; scores and dual may be None."""
 
-TIE = 0.01  # relative difference of two gaps that may be rounding
-RESIDUAL_RATIO = 1e-5  # of two KKT residuals, below which they decide between such gaps
-OBJECTIVE_ULPS = 4  # by which objectives of one point may differ between two certificates
+TIE = 0.01  # relative difference of two gaps below which both may consist of rounding bounds
+RESIDUAL_RATIO = 1e-5  # ratio of KKT residuals below which they decide between such gaps
+OBJECTIVE_ULPS = 4  # ulps by which two certificates may differ in the objective of one point
 
 
 class Incumbent:
@@ -34,7 +34,7 @@ class Incumbent:
         The best point was certified with scores that the solver updates. They may have drifted
         from the coefficients: `confirm` recomputes them.
     fall : float
-        The best gap over the previous one, by the last `check`; 1 if that brought no progress.
+        Best gap over the one before, at the last `check`; 1 if the point was not better.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Incumbent:
         """Certify the best point with recomputed scores, if the solver's were used."""
         if self.best is not None and self.believed:
             best = self.best
-            # without a penalty it may be zero, at which no feature seems to violate anything
+            # if it is zero, as without a penalty, no feature would violate its condition
             dual = best.dual_point if best.dual_point.any() else None
             gap = certify(self.problem, best.point, dual=dual, tol=self.tol)
             self.best, self.believed = tightened(gap, self.known), False
@@ -86,7 +86,7 @@ class Incumbent:
         self._keep(tightened(gap, self.highest), believed=False)
 
     def _candidate(self, state: State) -> tuple[Point, Any, Any]:
-        """A point, and its scores and a dual point where the solver has them."""
+        """The point of a state, with the scores and the dual point if the solver has them."""
         problem, solver = self.problem, self.solver
         point = solver.point(problem, state)
         return point, solver.scores(problem, state), solver.dual(problem, state)
@@ -99,16 +99,16 @@ class Incumbent:
 
 
 def _ratio(gap: float, best: float) -> float:
-    """One if both are zero: points of the same gap are told apart by their residuals."""
+    """Ratio of two gaps; 1 if both are zero, where residuals decide between points."""
     return gap / best if best > 0 else 1.0
 
 
 def is_better(gap: Gap, best: Gap | None) -> bool:
-    """Whether a gap is less than the best one; one of a point with finite numbers always is.
+    """Whether a gap replaces the best one; it does if it is the first one of a finite point.
 
-    Gaps that differ little consist of the bound on rounding, and are compared without it. Within
-    an ulp of the objective the KKT residual decides if it differs by orders of magnitude: an error
-    e of the coefficients is of order e in it, and of order e^2 in a gap.
+    Gaps within 1 % of each other may consist of the bound on rounding, and are compared without it.
+    Within an ulp of the objective the KKT residual decides, if it differs by orders of magnitude:
+    an error e of the coefficients changes the residual by O(e), but the gap only by O(e^2).
     """
     if best is None or not best.is_finite:
         return best is None or gap.is_finite
@@ -124,7 +124,7 @@ def is_better(gap: Gap, best: Gap | None) -> bool:
 
 
 def tightened(gap: Gap, highest: Gap | None) -> Gap:
-    """The gap to the highest lower bound so far, with a bound on rounding."""
+    """The gap to the highest lower bound so far, if that is smaller; rounding included."""
     if highest is None:
         return gap
     rounding = gap.rounding + OBJECTIVE_ULPS * float(np.finfo(float).eps) * abs(gap.primal)

@@ -52,13 +52,13 @@ def minimize(
     because : str
         The reason for this solver, kept in the certificate.
     certify : callable
-        ``certify(problem, point, scores=..., dual=..., tol=...)``, which computes gaps: that of
-        `proxmargin.certificates.certify`, or another where coefficients are not those of features.
+        ``certify(problem, point, scores=..., dual=..., tol=...)`` computes gaps. By default
+        `proxmargin.certificates.certify`; kernel models, with a coefficient a sample, have another.
     known : Gap, optional
         A certificate of another point, whose lower bound is used here too.
     resume : callable, optional
         Returns the `Waypoint` of an earlier run with the same other arguments, from which this run
-        continues bit for bit; its argument is the stop of runs within the solver's steps.
+        continues bit for bit; its argument is the `Stop` for runs inside the solver's steps.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def minimize(
     stop = stop or Stop()
     _require_suitable(solver, problem)
     run = Run(problem, solver, stop.started(clock(), callbacks), certify, known)
-    # overflow and NaN are detected by checks, not by warnings
+    # checks detect overflow and NaN, so warnings are not needed
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
     with interrupts, quiet_threads(problem.design.nbytes), silent:
         status, state = _loop(run, start, resume)
@@ -100,7 +100,7 @@ def _loop(
 ) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
     state, status = _beginning(run, start) if resume is None else _resumption(run, resume)
-    del start  # one set of coefficients less to keep
+    del start  # frees its coefficients
     try:
         while True:
             run.nearest = _nearer(run.nearest, state)
@@ -127,7 +127,7 @@ def _loop(
 
 
 def _beginning(run: Run, start: Point | State | None) -> tuple[Any, Status | None]:
-    """The first state: the start, if it is one, or the solver's at that point."""
+    """The first state: ``start`` if that is a state, else the solver's state at that point."""
     if isinstance(start, State):
         return start, None
     problem, solver = run.problem, run.solver
@@ -143,7 +143,7 @@ def _resumption(run: Run, resume: Callable[[Stop], Waypoint]) -> tuple[Any, Stat
 
 
 def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
-    """The state with the least gap of its own, for the problem itself."""
+    """The state with the smallest gap by the solver for the problem (`PricedState.final`)."""
     if not (isinstance(state, PricedState) and state.final):
         return nearest
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest

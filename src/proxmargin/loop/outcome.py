@@ -13,7 +13,7 @@ __all__ = ["Solution", "Status"]
 
 
 class Status(Enum):
-    """Why a minimisation ended: a closed set, a sentence each."""
+    """Why a minimisation ended; the value is the sentence of the certificate."""
 
     CONVERGED = "the certified gap met the tolerance"
     SETTLED = "the relative change rule was met"
@@ -34,7 +34,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The best point found, what it proves, and the status.
+    """The best point found, its gap, the status and the certificate.
 
     Attributes
     ----------

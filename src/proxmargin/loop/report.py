@@ -1,4 +1,4 @@
-"""What a run tells its callbacks, and the state it resumes from."""
+"""The phases of a run, its reports to callbacks, and the state it resumes from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["OfInnerRun", "Phase", "Report", "Waypoint"]
 
 
 class Phase(Enum):
-    """What a run does; it ends with a `Status`.
+    """The phase of a run, with its transitions; a run ends with a `Status`.
 
     ========== ================================================ ============================
     phase      event                                            next
@@ -41,15 +41,15 @@ class Waypoint:
     ----------
     state : State
     nearest : PricedState, optional
-        The state with the least gap of its own.
+        The state with the smallest gap as computed by the solver.
     best, highest : Gap, optional
         The best point, and the highest lower bound.
     believed : bool
         The best point was certified with scores that the solver updates.
     began_elsewhere : bool
-        The solver did not start at the given point.
+        The first state is not at the given start.
     last_progress, last_check, last_told : int
-        Iterations.
+        Iterations of the last progress, certificate and report.
     settled, polished : int
         Iterations in a row that met the relative change rule; polishing steps.
     phase : Phase
@@ -88,7 +88,7 @@ class Report:
     waypoint : Waypoint
         The state of the run before this certificate, for `minimize` to resume from.
     inner : bool
-        The report is of a run within a step of the main run.
+        The report comes from a run inside a step of the main run.
     """
 
     n_iter: int
@@ -104,7 +104,7 @@ class Report:
 
 @dataclass(frozen=True)
 class OfInnerRun:
-    """Tells a callback of a run within a step."""
+    """Passes reports of a run inside a step to a callback, marked as ``inner``."""
 
     callback: Callable[[Report], object]
 

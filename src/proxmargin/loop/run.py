@@ -22,14 +22,13 @@ from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["Run"]
 
-# a solver stalls when its best gap has not fallen by a factor over half of its iterations
-STALL_FACTOR = 0.99  # that counts as progress
-STALL_ITERATIONS = 10_000  # at least
-# and earlier where the gap is what rounding of the dual point costs
+# a solver stalls if its best gap has not made progress in the last half of its iterations
+STALL_FACTOR = 0.99  # ratio of gaps that counts as progress
+STALL_ITERATIONS = 10_000  # fewest iterations without progress
+# earlier if the gap is explained by the rounding of the dual point to float64
 IDLE_ITERATIONS = 100
-DUAL_ROUNDINGS = 8.0  # gap over that cost, below which a better dual point is a matter of luck
-
-RESERVED = 1.5  # times the latest certificate, for the last one: it may be compensated
+DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps improve it by chance
+RESERVED = 1.5  # time kept for the last certificate, over the latest one: sums may be compensated
 
 
 class Run:
@@ -77,7 +76,7 @@ class Run:
         return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
 
     def resumed(self, here: Waypoint) -> Status | None:
-        """Restore a waypoint; the status that its last iteration ended with, if any."""
+        """Restore a waypoint; returns SETTLED if it had met the relative change rule, else None."""
         for name in _NOTED:
             setattr(self, name, getattr(here, name))
         for name in _OF_THE_INCUMBENT:
@@ -88,7 +87,7 @@ class Run:
 
     def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
         name, tol = self.solver.name, self.stop.tol
-        self.telling = True  # what a callback raises is not for the loop to handle
+        self.telling = True  # an error raised by a callback is the caller's
         for callback in self.stop.callbacks:
             callback(Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here))
         self.telling = False
@@ -96,7 +95,7 @@ class Run:
     # -- when to certify
 
     def is_late(self, state: State, status: Status | None) -> bool:
-        """Whether this certificate is the last one."""
+        """Whether the run ends after this certificate."""
         return status is not None or state.finished or state.n_iter >= self.limit
 
     def is_due(self, state: State) -> bool:
@@ -104,7 +103,7 @@ class Run:
         return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
 
     def needs_certificate(self, state: State, status: Status | None) -> bool:
-        """Whether the run depends on a certificate now, beyond reports."""
+        """Whether the run itself needs a certificate now; reports aside."""
         if self.phase is Phase.POLISHING or state.claims or self.is_late(state, status):
             return True
         return self.is_due(state) and not self.solver.prices
@@ -113,18 +112,18 @@ class Run:
         """The state after a certificate, and the status that ends the run, if one does."""
         here, late = self.waypoint(state), self.is_late(state, status)
         if late and self.nearest is not None and self.nearest is not state:
-            self.check(self.nearest)  # its gap may meet the run's tolerance, if not the solver's
+            self.check(self.nearest)  # may meet the run's tolerance, looser than the solver's
         gap = self.check(state)
         self.last_check = state.n_iter
         self.tell(state, gap, here)
-        del here  # and the gaps that were the best until now
-        if status is not Status.TIME_LIMIT:  # `observe` may prepare the next step, which takes time
+        del here  # frees the gaps that were the best until now
+        if status is not Status.TIME_LIMIT:  # `observe` may take time to prepare the next step
             state = self.solver.observe(self.problem, state, gap)
         status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
         return state, Status.INTERRUPTED if state.interrupted else status
 
     def glimpsed(self, state: State) -> None:
-        """Report a certificate that the run does not depend on."""
+        """Report a certificate that does not change the run."""
         self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
         self.last_told = state.n_iter
 
@@ -139,7 +138,7 @@ class Run:
     # -- transitions
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
-        """The status that ends the run after a certificate, or None to go on (`Phase`)."""
+        """The status that ends the run after a certificate, or None to continue (`Phase`)."""
         if self.stop.change is None and gap.relative_gap <= self.stop.tol:
             self.phase = Phase.POLISHING
         if self.phase is Phase.POLISHING:
@@ -151,17 +150,17 @@ class Run:
         return state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2)
 
     def is_unbalanced(self, state: State, gap: Gap) -> bool:
-        """Whether the gap, which has not fallen for some time, is what a dual point must leave."""
+        """Whether the gap has stopped falling and is explained by rounding of the dual point."""
         idle = state.n_iter - self.last_progress >= IDLE_ITERATIONS or state.finished
         best = self.incumbent.best or gap
         return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
 
     def is_out_of_time(self) -> bool:
-        """Whether the time limit leaves room for no more than the certificate that ends the run."""
+        """Whether the time left suffices only for the certificate that ends the run."""
         return clock() + RESERVED * self.checking >= self.stop.deadline
 
     def _polishes(self, state: State, gap: Gap) -> bool:
-        """Whether one more polishing step is to follow; counts it. A start is not polished."""
+        """Whether to take one more polishing step, which is counted; a start is not polished."""
         ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
         late = state.n_iter >= self.limit or self.is_out_of_time()
         if ended or late or self.polished >= self.most_polishing:
@@ -190,7 +189,7 @@ class Run:
     def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
         """The best point and the status of the run.
 
-        A run that failed returns nothing worse than the start, which the solver may not have used.
+        A run that failed returns nothing worse than its start, even if the solver began elsewhere.
         """
         incumbent = self.incumbent
         incumbent.confirm()
@@ -199,22 +198,22 @@ class Run:
         if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
             incumbent.consider(start)
         elif failed and self.problem.loss.largest_offset > 0:
-            incumbent.consider(None)  # what is added may leave nothing to be fitted
+            incumbent.consider(None)  # the offset may fit the data alone, so that zero is best
         best = incumbent.best
         assert best is not None
         if interrupts.pending:
             return best, Status.INTERRUPTED
         if self.stop.change is None and status in _OF_THE_GAP:
-            met = best.relative_gap <= self.stop.tol  # scores that were updated may have misled
+            met = best.relative_gap <= self.stop.tol  # `confirm` may have changed the gap
             unmet = Status.STALLED if status is Status.CONVERGED else status
             status = Status.CONVERGED if met else unmet
         return best, status
 
 
-# what the best gap decides in the end
+# statuses that are revised by the gap of the confirmed best point
 _OF_THE_GAP = (Status.CONVERGED, Status.STALLED, Status.ROUNDED)
 
-# the first that a certificate shows ends the search
+# tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
     Status.DIVERGED: lambda run, state, gap: not np.isfinite(gap.primal),
     Status.ROUNDED: lambda run, state, gap: (
@@ -229,7 +228,7 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
 }
 
 
-# fields of a waypoint that are attributes of the incumbent, and of the run
+# fields of a waypoint that are attributes of the incumbent; and those of the run
 _OF_THE_INCUMBENT = ("best", "highest", "believed")
 _NOTED = tuple(
     field.name

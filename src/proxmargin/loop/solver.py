@@ -26,21 +26,21 @@ __all__ = [
     "require",
 ]
 
-LIPSCHITZ_MARGIN = 4.0  # factor on the bound of a step constant, for rounding in its test
-# tolerance of a solver that prices, over that of the run
-CLAIM_FRACTION = 0.5  # at first: certificates, whose gap includes rounding, then confirm it
-DENIED_FACTOR = 0.3  # factor after a claim that was not confirmed
-SHARP_FRACTION = 1e-3  # gap, over the solver's tolerance, that needs no polishing step
+LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step test is rounded
+# tolerance of a solver with a gap of its own (`Solver.prices`), over the tolerance of the run
+CLAIM_FRACTION = 0.5  # at first: leaves room for the rounding in the gap of the certificate
+DENIED_FACTOR = 0.3  # factor on it after a claim that the certificate did not confirm
+SHARP_FRACTION = 1e-3  # ratio of gap to tolerance below which no polishing step is needed
 
 
 def require(holds: bool, rule: str, value: object) -> None:
-    """Raise a `ValueError` about a solver's setting unless it holds."""
+    """Raise a `ValueError` about a solver's setting unless ``holds``."""
     if not holds:
         raise ValueError(f"solver_options: {rule}, got {value!r}")
 
 
 def at_least_one(solver: object, *names: str) -> None:
-    """Raise a `ValueError` about the first of these settings that is no number from one up."""
+    """Raise a `ValueError` for the first of these settings that is no number >= 1."""
     for name in names:
         value = getattr(solver, name)
         number = isinstance(value, Real) and not isinstance(value, bool)
@@ -53,10 +53,10 @@ class UnsuitableSolverError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a solver knows between two steps.
+    """What a solver keeps from one step to the next.
 
-    States of arrays, numbers and records of them are saved and resumed bit for bit
-    (`proxmargin.resuming.encoding`); of a state that holds more, the point is saved.
+    States made of arrays, numbers and records of them are saved and resumed bit for bit
+    (`proxmargin.resuming.encoding`); of other states only the point is saved.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class State:
     objective_change, point_change : float
         The two quantities of `proxmargin.loop.stopping.RelativeChange`, of the last iteration.
     finished : bool
-        Another step would not move the point.
+        Another step would not change the point.
     exact : bool
-        The optimality conditions hold up to rounding: polishing gains nothing.
+        The optimality conditions hold up to rounding, so that polishing gains nothing.
     claims : bool
-        The solver's own gap meets its tolerance: time for a certificate.
+        The solver's own gap meets its tolerance: a certificate is due.
     interrupted : bool
-        A run inside the last step was interrupted; the state holds its best point.
+        A run inside the last step was interrupted; the state holds the best point of that run.
     """
 
     n_iter: int = 0
@@ -84,7 +84,7 @@ class State:
     def but(self, **changes: Any) -> Self:
         """The same state with other values of some attributes.
 
-        What `dataclasses.replace` does, in a tenth of its time: there are states at every step.
+        Does what `dataclasses.replace` does in a tenth of its time, as every step makes a state.
         """
         assert changes.keys() <= self.__dict__.keys(), sorted(changes)
         new = object.__new__(type(self))
@@ -104,8 +104,8 @@ class PricedState(State):
     tol : float
         Relative gap to reach; it falls when a certificate does not confirm a claim.
     unpolished : bool
-        One more step is to follow when the tolerance is first met: a relative gap of 1e-6 leaves
-        errors of 1e-3 in the coefficients, and a Newton step squares the gap.
+        Take one more step after the tolerance is first met: at a relative gap of 1e-6 the
+        coefficients have errors of 1e-3, and a Newton step squares the gap.
     """
 
     relative_gap: float = np.inf
@@ -114,7 +114,10 @@ class PricedState(State):
     unpolished: bool = False
 
     def claimed(self, final: bool) -> Self:
-        """The state with a claim if the gap of the ``final`` problem meets ``tol``, polished."""
+        """The state, which claims convergence if its gap meets ``tol`` and is polished.
+
+        ``final`` says whether the gap is that of the problem, not of a stage of a homotopy.
+        """
         met = final and self.relative_gap <= self.tol
         polished = (
             self.exact or not self.unpolished or self.relative_gap <= SHARP_FRACTION * self.tol
@@ -124,7 +127,7 @@ class PricedState(State):
         )
 
     def observed(self) -> Self:
-        """After a certificate; a claim still made was not confirmed, and tightens ``tol``."""
+        """The state after a certificate; a claim still made was refuted, and lowers ``tol``."""
         return self.but(claims=False, tol=DENIED_FACTOR * self.tol) if self.claims else self
 
 
@@ -137,24 +140,24 @@ class Solver(ABC, Generic[S]):
     name: ClassVar[str] = ""
     needs: ClassVar[Trait] = Trait.NONE
     is_portable: ClassVar[bool] = True
-    """Its settings are plain values or other parts: a model file can keep it."""
+    """Settings are plain values or parts of the library, so that a model file can store them."""
     check_every: ClassVar[int] = 10
     """Iterations between two certificates."""
     prices: ClassVar[bool] = False
-    """The solver computes a gap of its own, and `State.claims` says that it is met: no certificate
-    is needed before, except for callbacks."""
+    """The solver computes a gap of its own, and `State.claims` says that it meets the tolerance.
+    Until then certificates are computed for callbacks only."""
     max_iter: ClassVar[int] = 100_000
     """Iterations after which the solver gives up unless told otherwise."""
 
     polishing: ClassVar[int] = 0
-    """Steps after the tolerance is met, with a certificate each; the best point is kept.
+    """Steps after the tolerance is met, each with a certificate; the best point is kept.
 
-    For methods with local quadratic convergence: a relative gap of 1e-6 leaves errors of 1e-3 in
-    the coefficients, and one more Newton step squares the gap.
+    For methods with local quadratic convergence: at a relative gap of 1e-6 the coefficients have
+    errors of 1e-3, and one more Newton step squares the gap.
     """
 
     conclusive: ClassVar[bool] = False
-    """It gives up at rounding level only: no other solver is tried after it."""
+    """The solver stalls only at rounding level: no other solver is tried after it."""
 
     reads_columns: ClassVar[bool] = False
     """The solver reads the data by columns, and is slow on C-ordered data."""
@@ -176,7 +179,7 @@ class Solver(ABC, Generic[S]):
         return None
 
     def dual(self, problem: Problem, state: S) -> Array | None:
-        """A dual point to certify with, where its gap is below that of a gradient of the loss."""
+        """A dual point to certify with, if it is better than a gradient of the loss."""
         return None
 
     def observe(self, problem: Problem, state: S, gap: Gap) -> S:
@@ -184,7 +187,7 @@ class Solver(ABC, Generic[S]):
         return state
 
     def polishing_of(self, problem: Problem) -> int:
-        """`polishing`, where it is worth its price for ``problem``."""
+        """`polishing` for this problem: fewer steps where they cost more than they gain."""
         return self.polishing
 
     def work(self, problem: Problem) -> float:

@@ -15,7 +15,7 @@ class RelativeChange:
 
     With F the objective and u the stacked coefficients and intercept, both
     ``(F_old - F_new) / (1 + F_old)`` and ``|u_old - u_new| / (1 + |u_old|)`` are at most ``tol``.
-    It bounds no error; it is here to reproduce the paper.
+    It bounds no error; it exists to reproduce the paper.
     """
 
     tol: float
@@ -36,7 +36,7 @@ class Stop:
     max_iter : int, optional
         Iterations of the solver; None leaves the solver's own limit.
     time_limit : float, optional
-        Seconds, without those in which kernels are compiled.
+        Seconds, without the compilation of kernels.
     change : RelativeChange, optional
         Ends with the paper's rule instead of the gap.
     deadline : float

@@ -39,7 +39,8 @@ Index = NDArray[np.int64]
 NAME = "chord-newton"
 BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
 REFERENCES = 16  # dual points whose products with all features are kept
-FEW_FEATURES = 2000  # of sparse data, up to which all are read at every strength
+FEW_FEATURES = 2000  # of sparse data with few entries, up to which all are read at every strength
+FEW_ENTRIES = 6  # of a sample, on average: a pass costs less than references do
 SHELF = 256  # columns of data by rows that are copied, at most
 FIRST_SLOTS = 256  # features that may enter the model, at first
 FIRST_MEMBERS = 128  # of them in a quadratic model, at first
@@ -102,7 +103,7 @@ class Engine:
             upper=_own(net.upper),
             free=problem.fits_intercept,
             jumps=not margins.phi.is_strictly_convex,
-            spans=self.caches or (not dense and p > FEW_FEATURES),
+            spans=self.caches or _has_many_entries(whole),
         )
         references = REFERENCES if self.terms.spans else 0
         self.span = Span(
@@ -262,7 +263,7 @@ class Engine:
         """Of the strengths that were asked for, ``last`` of those that lead to them."""
         primal, gap = found.objectives[last], found.gaps[last]
         dual = lower_bound(primal, gap)
-        relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), self.problem.negligible)
+        relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), TINY)
         effort = [_up_to(last, each) for each in (found.steps, found.passes)]
         told = np.stack((primal, dual, gap, relative, found.violations[last], *effort), axis=1)
         first = found.indptr[last]
@@ -387,6 +388,14 @@ def _is_readable(base: Design) -> bool:
         return True
     small = 8 * base.n_samples * base.n_features <= COPY_BYTES
     return isinstance(base, DenseDesign) and (base.lines is not None or small)
+
+
+def _has_many_entries(base: Design) -> bool:
+    """Whether the data are sparse and a pass over them costs more than references do."""
+    if not isinstance(base, SparseDesign):
+        return False
+    p = base.n_features
+    return p > FEW_FEATURES or base.density * p > FEW_ENTRIES
 
 
 def _store(base: Design, caches: bool) -> Dense | Compressed:

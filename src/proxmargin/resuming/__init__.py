@@ -1,1 +1,1 @@
-"""Fits that resume an interrupted one."""
+"""Fits that resume an interrupted fit."""

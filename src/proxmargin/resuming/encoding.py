@@ -1,11 +1,11 @@
 """States of solvers as JSON and plain arrays, and back bit for bit, with nothing executed.
 
-JSON has no tuples, no NumPy numbers and no objects. Each is an object with one tag:
+JSON has no tuples, NumPy numbers or objects. Each is an object with one tag:
 ``{"tuple": [...]}``, ``{"number": [type, value]}``, ``{"array": name}``, ``{"entries": [...]}``,
 ``{"sparse": kind, "shape": ..., "parts": ...}``, ``{"stop": {...}, "tells": bool}``,
 ``{"member": [class, name]}`` of an enumeration, and ``{"record": class, "fields": {...}}`` for
-the library's own records. Those are made without a call of their constructors, of classes that
-are there already: nothing is imported for a name in a file.
+the library's own records. Records are restored without calling constructors, and only of classes
+that are already loaded: a name in a file causes no import.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ from proxmargin.problem import Problem
 __all__ = ["Arrays", "EncodingError", "decoded", "encoded"]
 
 OURS = "proxmargin."
-# kinds of arrays that need no pickle
+# dtype kinds that need no pickle
 PLAIN = frozenset("biufU")
 SPARSE: Mapping[str, Any] = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
 }
 PARTS = ("data", "indices", "indptr")
-# these belong to a run, not to where it stands
+# fields of a `Stop` that belong to the run and not to its state
 OF_THE_RUN = frozenset({"deadline", "callbacks"})
 
 
 class Arrays(dict[str, NDArray[Any]]):
-    """Arrays by made-up names, each once."""
+    """Arrays under generated names; each array is stored once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._names: dict[int, str] = {}
 
     def named(self, array: NDArray[Any]) -> str:
-        """The name of the array, which joins the others."""
+        """The name of the array, which is added if it is new."""
         name = self._names.setdefault(id(array), f"a{len(self)}")
         self[name] = array
         return name
 
 
 class EncodingError(ValueError):
-    """A value that is more than arrays and numbers, or what is no encoded value."""
+    """A value that cannot be encoded, or a text that cannot be decoded."""
 
 
 def encoded(value: Any, arrays: Arrays) -> Any:
-    """The value as JSON can hold it; its arrays join ``arrays``, each once.
+    """The value in JSON types; its arrays are added to ``arrays``.
 
     Raises
     ------
     EncodingError
-        There is more to the value than arrays, numbers and the library's records of them.
+        The value holds more than arrays, numbers and the library's records of them.
     """
     return _plain(value, arrays)
 
@@ -158,12 +158,12 @@ def _(value: Any, arrays: Arrays) -> Any:
 
 
 def decoded(plain: Any, arrays: Mapping[str, NDArray[Any]], stop: Stop) -> Any:
-    """The value that `encoded` turned into ``plain``, in a run with the limits ``stop``.
+    """The value that `encoded` turned into ``plain``, with the limits ``stop`` of this run.
 
     Raises
     ------
     EncodingError
-        ``plain`` is nothing that this version writes.
+        ``plain`` was not written by this version.
     """
     try:
         return _Decoding(arrays, stop).value(plain)
@@ -223,7 +223,7 @@ class _Decoding:
             return tuple.__new__(kind, (values[name] for name in kind._fields))
         made = kind.__new__(kind)
         for name, each in values.items():
-            # past the guard of frozen records, which is what their constructors do
+            # bypass the guard of frozen records, as their constructors do
             object.__setattr__(made, name, each)
         return made
 
@@ -241,7 +241,7 @@ _DECODERS: Mapping[frozenset[str], Callable[..., Any]] = {
 
 
 def _class(name: Any) -> Any:
-    """The class of that name in a module of the library that is loaded."""
+    """The class of this name in a loaded module of the library."""
     module, _, path = name.partition(":")
     if not module.startswith(OURS) or module not in sys.modules or "." in path:
         raise TypeError(f"{name} is no record of the library")
@@ -252,7 +252,7 @@ def _class(name: Any) -> Any:
 
 
 def _names(kind: Any) -> set[str]:
-    """The attributes of a record."""
+    """The names of the attributes of a record."""
     if issubclass(kind, tuple):
         return set(kind._fields)
     if issubclass(kind, Problem | Design | Loss) or not dataclasses.is_dataclass(kind):

@@ -1,4 +1,4 @@
-"""What two fits must have in common for one to resume the other."""
+"""What two fits must have in common for one to resume the other: model, parameters, data."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ import proxmargin
 
 __all__ = ["Identity"]
 
-# parameters that affect the time and the output of a fit, but not its iterates
+# parameters that do not affect the iterates of a fit
 FREE = frozenset(
     {"callbacks", "verbose", "time_limit", "max_iter", "cache_size", "random_state", "n_jobs"}
 )
-# entries of an array that its text shows, instead of a digest
+# size up to which an array is written out, instead of digested
 LOOKED_AT = 256
-# bytes of dense data that are hashed at a time
+# bytes of dense data hashed at a time
 BLOCK = 1 << 24
-# letters of a digest
+# characters of a digest
 DIGITS = 16
-# letters of a value that a message shows
+# characters of a value in a message
 SHOWN = 80
 
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """Model, parameters and data of a fit, in words and digests.
+    """Model, parameters and data of a fit, as texts and digests.
 
     Attributes
     ----------
     version : str
-        Of this library.
+        Version of this library.
     model : str
     parameters : dict
-        A text for each parameter that matters.
+        A text for each parameter that affects the iterates.
     shape : (n_samples, n_features)
     labels, entries : str
-        Digests: of labels, weights and offset, and of the data (storage, and every entry).
+        Digests of labels, weights and offset; and of the data, with the way they are stored.
     """
 
     version: str
@@ -109,7 +109,7 @@ def _of_data(earlier: Identity, now: Identity) -> str | None:
 
 @singledispatch
 def _text(value: Any) -> str:
-    """A text that is the same in another process for the same value."""
+    """A text of the value that does not depend on the process."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kept = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return f"{type(value).__name__}({_entries(kept, '=')})"
@@ -126,7 +126,7 @@ def _(value: partial) -> str:  # type: ignore[type-arg]
 
 @_text.register
 def _(value: FunctionType) -> str:
-    """A function with what it does: its code, its defaults and what it holds of its place."""
+    """A function by its name, code, defaults and closure."""
     code = hashlib.sha256(marshal.dumps(value.__code__)).hexdigest()[:DIGITS]
     held = [cell.cell_contents for cell in value.__closure__ or ()]
     given = _text([value.__defaults__, value.__kwdefaults__, held])
@@ -167,7 +167,7 @@ def _entries(value: Mapping[Any, Any], between: str) -> str:
 
 
 def _storage(X: Any) -> str:
-    """How the data are stored: sums over other orders have other last bits."""
+    """How the data are stored, which decides the order of sums and so their last bits."""
     return f"{X.dtype} {getattr(X, 'format', 'dense')}"
 
 

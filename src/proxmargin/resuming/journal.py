@@ -1,9 +1,9 @@
 """The journal of a fit: its finished minimisations, and the state of the current one.
 
-A fit is a sequence of minimisations: of the problems of the classes, of prices for a budget, of
-factors of a kernel of growing accuracy. Each is a function of the data, the parameters and those
-before it. A fit that takes the finished ones from a checkpoint, and resumes the current one, ends
-with the result of an uninterrupted fit.
+A fit is a sequence of minimisations: for the classes, for increasing prices of a budget, for
+increasingly accurate factors of a kernel. Each depends only on the data, the parameters and the
+earlier ones. A fit that takes the finished ones from a checkpoint and resumes the current one
+therefore ends with the result of an uninterrupted fit.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ __all__ = ["UNRECORDED", "Journal", "journal_of"]
 
 Callback = Callable[[Report], object]
 
-# how runs end that have more to do
+# statuses of runs that can be continued
 CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Entry:
-    """A minimisation that is over.
+    """A finished minimisation.
 
     Attributes
     ----------
     title : list
-        Of its solver and its problem, to recognise it by.
+        Solver, samples, features and outputs, to recognise it by.
     limit : int or None
-        Of its iterations.
+        Its iteration limit.
     solution : Solution
-        Without state and violations.
+        Without the state and the violations.
     """
 
     title: list[Any]
@@ -55,7 +55,7 @@ class Entry:
 
 
 class Noted(NamedTuple):
-    """The last report, and which minimisation it is of."""
+    """The last report, with the number and title of its minimisation."""
 
     number: int
     title: list[Any]
@@ -63,14 +63,14 @@ class Noted(NamedTuple):
 
 
 class Journal:
-    """Takes finished minimisations from a checkpoint, and notes new ones for others.
+    """Takes finished minimisations from a checkpoint, and records new ones.
 
     Parameters
     ----------
     checkpoints : sequence of Checkpoint
-        To write to.
+        Where to write.
     source : path-like, optional
-        The checkpoint file to go on from.
+        The checkpoint file to resume from.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Journal:
         self._over = False
 
     def begin(self, identity: Callable[[], Identity]) -> None:
-        """Say what is fitted; before the first minimisation.
+        """Set the identity of the fit, before its first minimisation.
 
         Raises
         ------
         ValueError
-            The checkpoint to go on from is of another fit.
+            The checkpoint belongs to another fit.
         """
         if not self._checkpoints and self._stored is None:
             return
@@ -105,13 +105,13 @@ class Journal:
         self._entries = dict(self._read(self._stored.fit["entries"], Stop()))
 
     def told(self, callbacks: Sequence[Callback]) -> list[Callback]:
-        """The callbacks, with this journal in the place of its checkpoints."""
+        """The callbacks, with the journal's own in place of checkpoints."""
         if self._identity is None:
             return list(callbacks)
         return [partial(self._note, c) if isinstance(c, Checkpoint) else c for c in callbacks]
 
     def minimize(self, problem: Problem, solver: Solver[Any], **options: Any) -> Solution:
-        """`proxmargin.loop.minimize.minimize`, or what it gave before."""
+        """`proxmargin.loop.minimize.minimize`, or its recorded result."""
         if self._identity is None:
             return minimize(problem, solver, **options)
         number, stop = self._begun, options["stop"]
@@ -129,12 +129,12 @@ class Journal:
         return solution
 
     def finish(self) -> None:
-        """Write what was noted last, however the fit ended."""
+        """Write the last report, however the fit ended."""
         for checkpoint in self._checkpoints:
             self._write(checkpoint)
 
     def _resumption(self, number: int, title: list[Any]) -> dict[str, Any]:
-        """How to begin where the checkpoint left off; nothing for other minimisations."""
+        """Options that resume the minimisation in the checkpoint; none for other minimisations."""
         fit = None if self._stored is None else self._stored.fit
         if fit is None or fit["number"] != number:
             return {}
@@ -144,15 +144,15 @@ class Journal:
         return {"resume": partial(self._read, fit["waypoint"])}
 
     def _note(self, checkpoint: Checkpoint, report: Report) -> None:
-        """A callback in the place of a checkpoint."""
+        """The callback that replaces a checkpoint: records the report, writes if due."""
         if report.inner or report.state.interrupted or self._over:
-            return  # a step that was cut short leads nowhere that the fit would have gone
+            return  # an interrupted step gives a state that an uninterrupted fit would not reach
         self._noted = Noted(*self._going, report)
         if checkpoint.is_due():
             self._write(checkpoint)
 
     def _close(self, number: int, entry: Entry) -> None:
-        """Note the end of a minimisation; those after one that was cut short are not worth it."""
+        """Record a finished minimisation, unless one was cut short before."""
         self._over |= entry.solution.status in CUT_SHORT
         if self._checkpoints and not self._over:
             self._entries[number] = entry
@@ -194,14 +194,14 @@ UNRECORDED = Journal()
 
 @contextmanager
 def journal_of(callbacks: Any, source: str | os.PathLike[str] | None) -> Iterator[Journal]:
-    """The journal of a fit with these callbacks, written when the fit is over.
+    """The journal of a fit with these callbacks, written when the fit ends.
 
     Raises
     ------
     OSError
-        There is no such file.
+        The file does not exist.
     ValueError
-        It is no checkpoint, or no path.
+        The file is no checkpoint, or ``source`` no path.
     """
     if not (source is None or isinstance(source, str | os.PathLike)):
         raise ValueError(f"resume_from must be the path of a checkpoint or None, got {source!r}")
@@ -224,13 +224,13 @@ def _words(title: list[Any]) -> str:
 
 
 def _stripped(solution: Solution) -> Solution:
-    """What fits make use of."""
+    """The solution without its state and violations, which later minimisations do not use."""
     gap = dataclasses.replace(solution.gap, violations=np.zeros(0))
     return dataclasses.replace(solution, gap=gap, state=None)
 
 
 def _encoded_if_plain(waypoint: Waypoint, arrays: Arrays) -> Any:
-    """The waypoint; None where its state is more than a file can hold."""
+    """The encoded waypoint; None if a file cannot hold its state."""
     try:
         return encoded(waypoint, arrays)
     except EncodingError:

@@ -1,1 +1,1 @@
-"""The process: whole files, signals, threads, speed of BLAS, memoised results, libraries."""
+"""Services of the process: atomic files, signals, threads, BLAS speed, memoised results."""

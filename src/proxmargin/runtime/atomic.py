@@ -1,4 +1,4 @@
-"""Atomic writes: files are written whole or not at all, here and nowhere else in the library."""
+"""Atomic file writes; all files of the library are written here."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if sys.platform != "win32":
 
 __all__ = ["folder_of", "replaced"]
 
-# letters of a file's name that its drafts carry: with the rest no more bytes than a name may have
+# characters of the file's name in the name of a draft, which must not exceed a name's limit
 NAMED = 50
-# bytes of what makes the name of a draft unique
+# random bytes in the name of a draft
 UNIQUE = 8
 
 
 @contextmanager
 def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream whose content replaces the file at ``path`` once the block has ended well.
+    """A stream whose content replaces the file at ``path`` if the block ends without an error.
 
-    The content goes to a draft in the same folder, reaches the disk, and takes the place of the
-    file in one step: whatever happens, ``path`` holds all of the new content or what it held
-    before. Drafts that a process left behind when it died are removed first. An existing file
-    keeps its permissions; a link stays one; a device or a pipe is written to as it is.
+    The content is written to a draft in the same folder, synchronised to disk and renamed: ``path``
+    holds either the old or all of the new content, whatever happens. Drafts of processes that died
+    are removed first. An existing file keeps its permissions, and a link stays a link; a device or
+    a pipe is written to directly.
 
     Parameters
     ----------
@@ -53,30 +53,30 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
-        if sys.platform == "win32":  # where an open file can be neither renamed nor removed
+        if sys.platform == "win32":  # an open file can be neither renamed nor removed there
             stream.close()
         os.replace(draft, target)
     _reach_disk(target.parent)
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path | None:
-    """The folder that has to be writable for `replaced`; None for a device or a pipe."""
+    """The folder that must be writable for `replaced`; None for a device or a pipe."""
     return None if _is_stream(path) else Path(os.path.realpath(path)).parent
 
 
 def _is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether there is something that is neither a file nor a folder."""
+    """Whether the path exists and is neither a file nor a folder."""
     found = Path(path)
     return found.exists() and not (found.is_file() or found.is_dir())
 
 
 @contextmanager
 def _drafted(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """A new draft, open and locked; it is gone in the end."""
+    """A new draft, open and locked; removed at the end unless it was renamed."""
     stream, draft = _new_draft(target)
     try:
         with stream:
-            with suppress(OSError):  # there is no file yet, or its system knows no permissions
+            with suppress(OSError):  # no file yet, or a file system without permissions
                 os.chmod(draft, stat.S_IMODE(os.stat(target).st_mode))
             yield stream, draft
     finally:
@@ -85,21 +85,21 @@ def _drafted(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def _new_draft(target: Path) -> tuple[BinaryIO, Path]:
-    """Not by `tempfile`: its files are private to the user, and would stay so in their place."""
+    """A new draft with default permissions; `tempfile` would make it private to the user."""
     while True:
         unique = secrets.token_hex(UNIQUE)
         draft = target.with_name(f".{target.name[:NAMED]}.{unique}.part")
         stream = open(draft, "xb")  # noqa: SIM115
         if not _taken(stream) or draft.exists():
             return stream, draft
-        stream.close()  # another process took it for a leftover before it was locked
+        stream.close()  # another process removed it as a leftover before it was locked
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Drafts of this file that nobody writes to any more.
+    """Remove drafts of this file whose processes have died.
 
-    A living process holds a lock on its draft (Windows: does not let go of it), which dies with
-    the process.
+    A process holds a lock on its draft as long as it lives (on Windows, an open file cannot be
+    removed).
     """
     pattern = re.compile(rf"\.{re.escape(target.name[:NAMED])}\.[0-9a-f]{{{2 * UNIQUE}}}\.part")
     with suppress(OSError), os.scandir(target.parent) as entries:
@@ -111,7 +111,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _taken(stream: IO[bytes]) -> bool:
-    """Whether the file could be locked, for as long as it is open."""
+    """Whether an exclusive lock was acquired, which lasts until the file is closed."""
     if sys.platform == "win32":
         return True
     try:
@@ -122,7 +122,7 @@ def _taken(stream: IO[bytes]) -> bool:
 
 
 def _reach_disk(folder: Path) -> None:
-    """Make the new name in the folder outlast a loss of power, where the system can."""
+    """Synchronise the folder, so that the new name survives a power loss, where supported."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

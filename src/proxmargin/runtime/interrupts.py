@@ -1,4 +1,4 @@
-"""Signals that ask a program to end, deferred to a point where nothing is lost."""
+"""Signals that ask a program to end, deferred to a safe point."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ __all__ = ["interrupts"]
 
 
 class _Interrupts:
-    """Ctrl-C during a run is recorded, and raised between two iterations.
+    """Records Ctrl-C during a run, which is raised between two iterations.
 
-    Runs may be nested, and an outer run may have code of its own between inner ones: a signal
-    recorded there ends the next one. Compiled code may lose an exception that a signal raises
-    inside it. A second Ctrl-C raises at once. Only the main thread can do this, and only where
-    Python's own handler is in place; SIGTERM is treated alike if a program asks for it
-    (`terminable`).
+    An exception that a signal raises inside compiled code may be lost. Runs may be nested, and an
+    outer run may have code between inner ones: a signal recorded there ends the next one. A second
+    Ctrl-C raises at once. This needs the main thread and Python's own handler; SIGTERM is treated
+    alike if a program asks for it (`terminable`).
 
     Attributes
     ----------
     pending : bool
-        A signal was noted, and nothing has acted upon it.
+        A signal was recorded and has not been acted upon.
     number : int
-        Of the last signal.
+        Number of the last signal.
     """
 
     def __init__(self) -> None:
@@ -57,13 +56,13 @@ class _Interrupts:
             self.pending = False
 
     def act(self) -> None:
-        """Raise what was noted and nothing has acted upon."""
+        """Raise KeyboardInterrupt if a recorded signal is pending."""
         if self.pending:
             raise KeyboardInterrupt
 
     @contextmanager
     def terminable(self) -> Iterator[None]:
-        """Within, SIGTERM does what Ctrl-C does; for programs, which own their signals."""
+        """A block in which SIGTERM acts like Ctrl-C; for programs, which own their signals."""
         self.number = int(signal.SIGINT)
         mine = current_thread() is main_thread()
         if not mine or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:

@@ -14,44 +14,44 @@ T = TypeVar("T")
 
 
 class Remembers:
-    """An object that memoises functions of itself, for as long as it lives."""
+    """An object that memoises functions of itself as long as it lives."""
 
     def remembered(self, make: Callable[..., T], *given: Any, **first: Any) -> T:
         """``make(self, *given, **first)``: computed once, and again when ``given`` changes.
 
-        Concurrent threads may compute it twice, and get one of the two results. Results are
-        read-only.
+        Concurrent threads may compute it twice, and get one of the two results. Results must not be
+        modified.
 
         Parameters
         ----------
         make : callable
-            A function of a module: it is the key, so that a closure would never be found again.
+            A module-level function: it is part of the key, so that a closure would never be found.
         *given
-            Arrays are compared by value with those of the last call: only the last result is
-            kept. All other arguments are hashable, and part of the key.
+            Arrays are compared by value with those of the last call, of which alone the result is
+            kept. All other arguments must be hashable, and are part of the key.
         **first
             Arguments of the computation that are not part of the key.
         """
-        if not given and (known := self._memory.get((make,))):  # most calls, and the quickest
+        if not given and (known := self._memory.get((make,))):  # fast path of most calls
             return known[1]
         arrays = [each for each in given if isinstance(each, np.ndarray)]
         key = (make, *(each for each in given if not isinstance(each, np.ndarray)))
         known = self._memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
             known = None
-            self._forget(key)  # before the next one is made: it may be of the data's size
+            self._forget(key)  # frees memory of the size of the data before the next one is made
             known = [np.array(each) for each in arrays], make(self, *given, **first)
             self._memory[key] = known
         found: T = known[1]
         return found
 
     def _forget(self, key: Hashable) -> None:
-        """Drop an answer, and what it keeps, which may refer to it: no circle is left behind."""
+        """Drop a result and its own memory, which may refer to it in a cycle."""
         _, answer = self._memory.pop(key, ([], None))
         if isinstance(answer, Remembers):
             answer._memory.clear()
 
     @cached_property
     def _memory(self) -> dict[Hashable, tuple[list[np.ndarray], Any]]:
-        """For each function and its hashable arguments: the arrays, and the result."""
+        """For each function with its hashable arguments: the arrays and the result."""
         return {}

@@ -1,4 +1,4 @@
-"""Optional libraries, imported where something needs them and not before."""
+"""Optional libraries, imported when they are needed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 __all__ = ["FILES", "RECORD", "how_to_install", "optional"]
 
-# what the extra "files" installs
+# libraries of the extra "files"
 FILES = ("pandas", "pyarrow")
-# what run.py leaves in an environment that it made
+# file that run.py writes into an environment that it made
 RECORD = "run-py.json"
 
 
 def optional(name: str, use: str) -> Any:
-    """A library of `FILES`, or one of its modules.
+    """Import a library of `FILES`, or one of its modules.
 
     Parameters
     ----------
     use : str
-        What needs it: the start of a sentence.
+        What needs it, as the beginning of the error message.
 
     Raises
     ------
@@ -39,10 +39,10 @@ def optional(name: str, use: str) -> Any:
 
 
 def how_to_install() -> str:
-    """The command that brings the libraries of `FILES` into the environment that runs this.
+    """The command that installs the libraries of `FILES` into this environment.
 
-    It names them, and not an extra of this package: that would be looked for on the package index,
-    whatever place the package itself came from.
+    It names them instead of an extra of this package, which pip would look for on the package index
+    even if the package was installed from elsewhere.
     """
     run = Path(__file__).parents[3] / "run.py"
     if (Path(sys.prefix) / RECORD).exists() and run.exists():

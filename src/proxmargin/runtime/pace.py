@@ -1,4 +1,4 @@
-"""Estimates of the time of steps that cannot be interrupted, from the speed of BLAS here."""
+"""Estimated times of steps that cannot be interrupted, from the measured speed of BLAS."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from proxmargin.compiled.clock import clock
 
 __all__ = ["affordable", "eigen_work", "factor_work", "gram_work", "operations_in"]
 
-TRIAL_SIDE = 256  # of matrices that are multiplied to measure the speed: some milliseconds in all
-TRIALS = 3  # of which the median counts
-STEP_SHARE = 0.2  # of the time left, that one step may take
-SPARSE_COST = 8.0  # of an operation on sparse rows, in those of a dense product
-EIGEN_COST = 10.0  # of an eigendecomposition, in dense products of the same size
+TRIAL_SIDE = 256  # of the matrices whose product is timed: some milliseconds in all
+TRIALS = 3  # repetitions, of which the median counts
+STEP_SHARE = 0.2  # of the remaining time that a step may take
+SPARSE_COST = 8.0  # time of an operation on sparse rows, over that in a dense product
+EIGEN_COST = 10.0  # time of an eigendecomposition, over that of a dense product of the same size
 
 
 def operations_in(seconds: float) -> float:
@@ -38,13 +38,13 @@ def affordable(operations: float, deadline: float) -> bool:
 
 
 def gram_work(rows: int, columns: int, density: float = 1.0) -> float:
-    """Operations of the inner products of columns: half of them for dense data."""
+    """Operations of the inner products of columns; dense data need one triangle only."""
     share = 0.5 if density == 1.0 else SPARSE_COST * density**2
     return share * rows * float(columns) ** 2
 
 
 def factor_work(side: int) -> float:
-    """Operations of a Cholesky factor, doubled: it runs at half the speed of products."""
+    """Operations of a Cholesky factorisation, doubled as it runs at half the speed of products."""
     return float(side) ** 3 / 3.0
 
 
@@ -55,7 +55,7 @@ def eigen_work(side: int) -> float:
 
 @cache
 def _per_second() -> float:
-    """By the middle one of the trials."""
+    """Multiply-adds per second of a dense product, the median of the trials."""
     matrix = np.ones((TRIAL_SIDE, TRIAL_SIDE))
     times = []
     for _ in range(TRIALS):

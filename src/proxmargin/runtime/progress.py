@@ -15,12 +15,10 @@ LINE_EVERY = 5.0
 
 
 class Progress:
-    """Shows how many of the units are done; nothing at all when ``shown`` is false.
+    """Shows how many of ``total`` units are done; nothing if ``shown`` is false.
 
-    ``total`` is None where it is not known beforehand.
-
-    A bar where standard error is a terminal and rich is installed, otherwise a line every few
-    seconds. A thread shows it, so that it moves during long units too.
+    ``total`` is None if unknown. Shows a bar if standard error is a terminal and rich is installed,
+    otherwise a line every few seconds. A thread prints it, so that it moves during long units too.
     """
 
     def __init__(self, label: str, total: int | None, *, shown: bool = True) -> None:
@@ -44,7 +42,7 @@ class Progress:
             self._thread.join()
 
     def advance(self, count: int = 1, latest: str = "") -> None:
-        """So many more units are done, on any thread."""
+        """Count ``count`` more units as done, from any thread."""
         with self._lock:
             self.done += count
             self.latest = latest

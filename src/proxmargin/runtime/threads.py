@@ -1,4 +1,4 @@
-"""One BLAS thread while fits with little data run."""
+"""A single BLAS thread for fits to little data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["quiet_threads"]
 
-ONE_THREAD_BYTES = 32_000_000  # products with less data cost less than waking up a second thread
+ONE_THREAD_BYTES = 32_000_000  # products with less data cost less than waking a second thread
 
 
 @cache
@@ -22,7 +22,7 @@ def _controller() -> ThreadpoolController:
 
 
 def _is_quiet() -> bool:
-    """Whether BLAS has one thread already: the query is faster than the setting."""
+    """Whether BLAS has one thread already: asking is faster than setting the limit."""
     return all(each.num_threads == 1 for each in _blas())
 
 
@@ -32,7 +32,7 @@ def _blas() -> list[Any]:
 
 
 class _QuietThreads:
-    """One BLAS thread while any fit with little data runs; counted, because limits are global."""
+    """Limits BLAS to one thread while fits to little data run; they are counted."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -41,7 +41,7 @@ class _QuietThreads:
 
     @staticmethod
     def _hand_over() -> None:
-        """Of recent versions of threadpoolctl only one thread can set what OpenBLAS uses."""
+        """Let this thread set OpenBLAS's limit, which recent threadpoolctl grants to one only."""
         controller = getattr(threadpoolctl, "OpenBLASController", None)
         clear = getattr(controller, "clear_controlling_thread", None)
         if clear is not None:
@@ -64,7 +64,7 @@ class _QuietThreads:
         finally:
             with self._lock:
                 self._running -= 1
-                if self._running == 0:  # this thread need not be the one that began
+                if self._running == 0:  # perhaps in another thread than the one that set the limit
                     self._hand_over()
                     self._limiter.restore_original_limits()
                     self._hand_over()

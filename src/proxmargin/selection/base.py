@@ -71,7 +71,7 @@ __all__ = ["CrossValidated"]
 
 Array = NDArray[np.float64]
 
-# what a count of strengths spans for nonlinear kernels, whose scale is not known
+# range of C when only a count is given with a nonlinear kernel: the critical strength is not known
 KERNEL_RANGE = (0.01, 1000.0)
 
 
@@ -80,7 +80,9 @@ def _plain_has(name: str) -> Callable[[Any], bool]:
 
 
 class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the classifiers that choose the strength of a plain one; subclasses say of which.
+    """Base of the classifiers that choose the strength of a plain one by cross-validation.
+
+    Subclasses name the plain classifier.
 
     Their parameters are those of the plain classifier, without the strength, and those of the
     search.
@@ -132,9 +134,9 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
         y : (n_samples,) labels of any type
         sample_weight : (n_samples,), optional
-            Of the fits, and of the scores.
+            Weights of the samples, in the fits and in the scores.
         offset : (n_samples,), optional
-            Of the fits, and of the held-out rows where they are scored; as in the plain classifier.
+            Added to the scores in the fits and for the held-out rows; as in the plain classifier.
         **params
             ``groups`` for the splitter; with scikit-learn's metadata routing whatever splitter and
             scorer ask for.
@@ -154,10 +156,10 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         ConvergenceWarning
-            When fits ended before their gap met ``tol``; with the worst gap.
+            When fits ended before their gap met ``tol``; names the worst gap.
         UserWarning
-            When the scoring takes no ``sample_weight``, and is asked without; when the choice is
-            the strongest or the weakest penalty of several.
+            When samples are weighted but the scoring takes no ``sample_weight``; when the choice is
+            the strongest or the weakest penalty of a grid of several.
         """
         self._check_parameters()
         routed = self._routed(sample_weight, params)
@@ -192,7 +194,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress = Progress(label, fits, shown=bool(self.verbose))
         self._forget()
         self.__dict__.update(names, n_features_in_=template.n_features_in_)
-        with progress, quiet_threads(0):  # with more threads of BLAS, sums are other bits
+        with progress, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
             ahead = None
             if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:
                 only = self._chosen(templates[0], names)
@@ -217,7 +219,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_of_edge()
 
     def _chosen(self, template: MarginEstimator, names: Mapping[str, Any]) -> MarginEstimator:
-        """The template for all rows: with the callbacks, and names of features."""
+        """A copy of the template to fit to all rows: with the callbacks and the feature names."""
         chosen = copy(template)
         chosen.__dict__.update(names, callbacks=self.callbacks)
         return chosen
@@ -230,13 +232,13 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tell: Callable[[int], None],
         ahead: Callable[[], Path] | None,
     ) -> tuple[list[Judged], Path | None]:
-        """What each fold says, the folds on several threads; the same bits for any number.
+        """Fit and score all folds, on several threads; the result has the same bits for any number.
 
         Parameters
         ----------
         ahead : callable, optional
-            Makes the path of all rows, where it is known before the choice. Of several threads
-            one begins with it: it takes longest. It is None with one thread.
+            Fits the path of all rows, which does not depend on the choice. It takes longest, so one
+            of several threads begins with it; with a single thread None is returned for it.
         """
         judge = judge_of(self.scoring, plan.templates[0])
         models = path_models if self._is_linear else kernel_models
@@ -263,7 +265,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress: Progress,
         path: Path | None,
     ) -> tuple[MarginEstimator, int, list[Any]]:
-        """The plain classifier of all rows; how many fits led to it, and those that fell short."""
+        """The chosen classifier fitted to all rows, the number of fits, the unmet certificates."""
         name = self.strength.name
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:
@@ -302,7 +304,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.plain(**{**settings, "callbacks": (), "verbose": 0})
 
     def _templates(self, template: MarginEstimator) -> list[MarginEstimator]:
-        """One for each l1_ratio, checked."""
+        """One template for each l1_ratio, with checked parameters."""
         ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).tolist()
         templates = [copy(template) for _ in ratios]
         for each, ratio in zip(templates, ratios, strict=True):
@@ -318,7 +320,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return isinstance(kernel, str) and kernel == "linear"
 
     def _grid(self, template: MarginEstimator, assembly: Assembly | None) -> Array:
-        """The strengths, from the strongest penalty."""
+        """The grid of strengths, from the strongest penalty to the weakest."""
         values = getattr(self, f"{self.strength.name}s")
         if not isinstance(values, Integral) or isinstance(values, bool):
             grid = self.strength.checked(values)
@@ -336,7 +338,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- metadata ---------------------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who takes what of the arguments of `fit`: the splitter (groups), and the scorer."""
+        """Which of the arguments of `fit` go to the splitter (groups) and which to the scorer."""
         router = MetadataRouter(owner=self).add_self_request(self)
         fit = MethodMapping
         router.add(
@@ -392,14 +394,14 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.l1_ratio_ = float(np.atleast_1d(self.l1_ratios)[row])
 
     def _publish_best(self, best: MarginEstimator, names: Mapping[str, Any]) -> None:
-        """Everything that the plain classifier has."""
+        """Copy all fitted attributes of the plain classifier to this one."""
         best.__dict__.update(names)
         self.best_estimator_ = best
         learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
         self.__dict__.update(learned)
 
     def _warn_of_edge(self) -> None:
-        """Say that the best strength may lie beyond the grid, or that no features help."""
+        """Warn if the best strength is an end of the grid, where a better one may lie beyond it."""
         name, column = self.strength.name, self.best_index_ % self.cv_scores_.shape[1]
         last, chosen = self.cv_scores_.shape[1] - 1, getattr(self, f"{self.strength.name}_")
         if last == 0 or 0 < column < last or chosen == 0.0:
@@ -415,7 +417,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _of_complete_folds(self) -> Self:
-        """A copy without the folds that an interruption kept from being complete, if one did."""
+        """A copy with the scores of complete folds only, after an interruption; else the object."""
         if hasattr(self, "best_index_"):
             return self
         shown = copy(self)
@@ -424,13 +426,13 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _row(self) -> int:
-        """Of the chosen l1_ratio."""
+        """The row of the grid that belongs to the chosen l1_ratio."""
         return int(self.best_index_ // self.cv_scores_.shape[1])
 
     @property
     def cv_results_(self) -> pd.DataFrame:
-        """One row for each l1_ratio and strength: means, errors and ranks of the scores, and those
-        of each fold; names as in scikit-learn's searches.
+        """One row for each l1_ratio and strength: mean, standard error and rank of the scores, and
+        the score of each fold; column names as in scikit-learn's searches.
 
         Raises
         ------
@@ -497,7 +499,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 @contextmanager
 def _of_all_together() -> Iterator[None]:
-    """No warning of a single fit: there is one of all at the end."""
+    """Suppress the convergence warnings of single fits: one warning sums them up at the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
@@ -512,9 +514,9 @@ def _stop_if_interrupted(progress: Progress) -> None:
 def _out_of_fold(
     data: Data, folds: list[Fold], shape: tuple[int, ...], results: list[Judged]
 ) -> Array:
-    """Scores of each row where it was held out, as a fit to all folds publishes them.
+    """Held-out scores of each row, by models of the folds that do not train on it.
 
-    Their mean, if it was held out several times; NaN if never.
+    The mean if a row was held out several times; NaN if never.
     """
     outputs = results[0].decisions[0].shape[2:]
     total = np.zeros((*shape, data.targets.codes.size, *outputs))

@@ -9,12 +9,12 @@ __all__ = ["CHOICES", "best", "standard_errors", "within_one_error"]
 
 Array = NDArray[np.float64]
 
-# mean scores closer than this are equal: they are sums of the same fractions in another order
+# mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12
 
 
 def best(scores: Array) -> tuple[int, int]:
-    """The highest mean score; among equals the first l1_ratio, then the strongest penalty.
+    """Index of the highest mean score; among equals the first l1_ratio, then the strongest penalty.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def within_one_error(scores: Array) -> tuple[int, int]:
 
 
 def standard_errors(scores: Array) -> Array:
-    """Of the means over the folds, (n_l1_ratios, n_strengths)."""
+    """Standard errors of the mean scores over the folds, (n_l1_ratios, n_strengths)."""
     count = scores.shape[2]
     spread = scores.std(axis=2, ddof=1) if count > 1 else np.zeros(scores.shape[:2])
     return np.asarray(spread / np.sqrt(count))

@@ -54,7 +54,7 @@ class SparseLogisticRegressionCV(CrossValidated, plain=SparseLogisticRegression,
 class MulticlassSVCCV(CrossValidated, plain=MulticlassSVC, count=20):
     """`MulticlassSVC` with ``C`` (of an elastic net also ``l1_ratio``) chosen by cross-validation.
 
-    Two classes are judged by one score, the difference of theirs.
+    With two classes the score of a sample is the difference of the scores of the classes.
     """
 
 

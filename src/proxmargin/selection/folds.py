@@ -1,4 +1,4 @@
-"""The models of a training part, and their scores on the rest."""
+"""The models of the training part of a fold, and their scores on its held-out rows."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ class Data:
     Attributes
     ----------
     targets : Targets
-        With weights as in a fit to all rows: sample weights times class weights. And the offset.
+        Their weights are those of a fit to all rows: sample weights times class weights. They
+        hold the offset too.
     sample_weight : (n_samples,) or None
     arguments : mapping
-        What scorers take besides the data, for all rows.
+        What scorers take besides the data: a value a row.
     pairwise : bool
         X holds a kernel of the samples with themselves.
     """
@@ -68,7 +69,7 @@ class Data:
 
     @cached_property
     def design(self) -> Design:
-        """The data of linear models: the one that all folds read, and the fit to all rows."""
+        """The data of linear models, shared by all folds and by the fit to all rows."""
         return as_design(self.X)
 
     @property
@@ -76,7 +77,7 @@ class Data:
         return np.asarray(self.targets.classes[self.targets.codes])
 
     def rows(self, index: Index, train: Index) -> Any:
-        """Some samples, as a model of the training rows takes them."""
+        """The data of the samples ``index``; of a kernel matrix their columns for ``train``."""
         return self.X[np.ix_(index, train)] if self.pairwise else self.X[index]
 
     def held_out(self, fold: Fold) -> HeldOut:
@@ -89,7 +90,7 @@ class Data:
         return HeldOut(X, self.targets.picked(fold.test), weights, arguments)
 
     def training(self, fold: Fold, class_weight: Any) -> Targets:
-        """The targets of all rows, without weight where they are held out.
+        """The targets of all rows, with weight zero for the held-out ones.
 
         A row that the training part repeats, as bootstraps do, has the weight of all its copies.
 
@@ -112,12 +113,12 @@ class Data:
 
 
 def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
-    """Those that a splitter makes, of row numbers or masks.
+    """The folds of a splitter, given by row numbers or masks.
 
     Raises
     ------
     ValueError
-        There are none; or one has rows that the data have not, or nothing to judge models by.
+        There are no folds; or one has rows beyond the data, or no row of positive weight to score.
     """
     count = data.targets.codes.size
     folds = [
@@ -149,7 +150,7 @@ def _row_numbers(fold: int, part: Any, count: int) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is fitted to each training part.
+    """What is fitted to each training part: a path for each l1_ratio.
 
     Attributes
     ----------
@@ -166,8 +167,8 @@ class Plan:
 def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
     """The paths of linear models, one for each l1_ratio.
 
-    The held-out rows have no weight: neither standardisation nor any bound knows of them. They
-    are not removed from the data either, which are not copied.
+    Held-out rows have weight zero, so that neither standardisation nor any bound depends on them.
+    Removing them would copy the data.
     """
     targets = data.training(fold, plan.templates[0].class_weight)
     assembly = plan.templates[0]._assembled(data.design, targets)
@@ -196,7 +197,7 @@ def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Mo
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """Fitted models of several strengths that have no coefficients."""
+    """Kernel models of several strengths; as `Path` is for models with coefficients."""
 
     template: MarginEstimator
     models: Sequence[MarginEstimator]
@@ -217,18 +218,18 @@ class Machines:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What a fold says.
+    """The scores of the models of one fold.
 
     Attributes
     ----------
     scores : (n_l1_ratios, n_strengths)
-        NaN for what an interruption kept from being fitted.
+        NaN for strengths that were not fitted because of an interruption.
     decisions : list of (n_strengths, n_test[, n_classes]), one for each l1_ratio
-        Scores of the held-out rows; kept on request.
+        Scores of the held-out rows, if they are kept.
     fits : int
         How many models were fitted.
     unmet : list of Certificate or CertificateList
-        Of those that stopped before their tolerance was met.
+        Certificates of the models whose gap did not meet the tolerance.
     """
 
     scores: Array
@@ -238,7 +239,7 @@ class Judged:
 
 
 def judged(models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, keep: bool) -> Judged:
-    """Fit the models of a fold, and judge them on its held-out rows."""
+    """Fit the models of a fold, and score them on its held-out rows."""
     scores, kept, fits = np.full(shape, np.nan), [], 0
     unmet: list[Certificate | CertificateList] = []
     for index, each in enumerate(models):

@@ -1,4 +1,4 @@
-"""Constructors of classes whose parameters are those of another class, and some more."""
+"""Constructors for classes that have the parameters of another class and some of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["constructor"]
 
 
 def constructor(own: Mapping[str, Any], of: type, without: Collection[str]) -> Callable[..., None]:
-    """An ``__init__`` that stores its arguments, as scikit-learn asks for.
+    """An ``__init__`` that stores its arguments as attributes, as scikit-learn requires.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""How good the models of a path are on held-out rows.
+"""Scores of the models of a path on held-out rows.
 
-What is a formula of the scores is computed for all models of a path from one product with the data;
-other scorers are asked model by model.
+Scores with a formula in the decision values take one product with the data for all models of a
+path; other scorers are called once a model.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class Models(Protocol):
-    """Fitted models of several strengths: a `proxmargin.Path`, or one that is like it."""
+    """Fitted models of several strengths: `proxmargin.Path`, or a class with its methods."""
 
     @property
     def template(self) -> MarginEstimator: ...
@@ -47,11 +47,11 @@ class HeldOut:
     Attributes
     ----------
     targets : Targets
-        With the classes of the whole data, and weights and offset as in a fit to it.
+        With the classes of the whole data, and with the weights and the offset of a fit to it.
     sample_weight : (n_samples,) or None
-        Without the weights of the classes.
+        The given weights, without class weights.
     arguments : mapping
-        What scorers take besides the data, row by row.
+        What scorers take besides the data: a value a row.
     """
 
     X: Any
@@ -69,12 +69,12 @@ Judge = Callable[[Models, Array, HeldOut], Array]
 
 
 def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
-    """How to judge, for a value of ``scoring``.
+    """The `Judge` for a value of ``scoring``.
 
     Raises
     ------
     ValueError
-        There is no such scoring, or the model has no such scores.
+        There is no such scoring, or the model has no probabilities to compute it from.
     """
     if scoring is None:
         return _mean_loss
@@ -94,21 +94,21 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
 
 
 def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:
-    """The mean loss of the model, over rows weighted as in the fit, negated."""
+    """The negated mean loss of the models, over rows weighted as in the fit."""
     each = scores if scores.ndim == 3 else scores[:, :, None]
     return -models.template._losses_of_scores(each, rows.targets, as_design(rows.X))
 
 
 def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
-    """The mean logarithm of the probability of the true class, without a detour by probabilities.
+    """The mean log-likelihood of the true classes, from the scores.
 
-    Margins of thousands are exact: no probability is rounded to zero or one.
+    Computed with log_expit and logsumexp: large margins do not round a probability to 0 or 1.
     """
     codes = rows.targets.codes
     if scores.ndim == 2:
         logs = log_expit(np.where(codes == 1, scores, -scores))
     else:
-        # those of classes against the rest are divided by their sum
+        # one-vs-rest probabilities are normalised by their sum
         joint = models.template.multi_class == "joint"
         each = scores if joint else log_expit(scores)
         own = np.take_along_axis(each, codes[None, :, None], axis=2)[:, :, 0]
@@ -127,7 +127,7 @@ def _accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
 
 
 def _balanced_accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
-    """The mean over the classes that the rows have of the share that is predicted right."""
+    """The mean of the recall of the classes that occur in the rows."""
     codes = rows.targets.codes
     weights = np.ones(codes.size) if rows.sample_weight is None else rows.sample_weight
     totals = np.bincount(codes, weights)
@@ -135,21 +135,21 @@ def _balanced_accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
     return np.asarray(_hits(scores, rows) @ weights)
 
 
-# what is a formula of the predicted classes, by scikit-learn's name
+# scores that depend on the predicted classes only, by scikit-learn's name
 OF_CLASSES: Mapping[str, Judge] = {"accuracy": _accuracy, "balanced_accuracy": _balanced_accuracy}
-# scikit-learn's name, and the deviance as statisticians and glmnet have it
+# scikit-learn's name, and the deviance of statistics and glmnet: minus twice the log-likelihood
 _OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A scorer of scikit-learn, asked for each model."""
+    """A scorer of scikit-learn, called for each model."""
 
     scorer: Callable[..., float]
 
     @property
     def takes_weights(self) -> bool:
-        # a scorer made of a metric has an argument for weights, whether the metric has or not
+        # scorers made of a metric always accept sample_weight, so ask the metric itself
         asked = getattr(self.scorer, "_score_func", self.scorer)
         return "sample_weight" in signature(asked).parameters
 
@@ -160,12 +160,12 @@ class Asked:
 
 
 def _with_offset(model: MarginEstimator, offset: Array | None) -> MarginEstimator:
-    """The model as it is for some rows, with the offset of their scores: scorers give none."""
+    """The model with ``offset`` added in all its predictions, because scorers pass no offset."""
     if offset is None:
         return model
     shifted = copy(model)
     for name in ("decision_function", "predict", "predict_proba", "predict_log_proba", "score"):
         method = getattr(model, name, None)
-        if method is not None:  # scikit-learn reads its name
+        if method is not None:  # with its name, which scikit-learn reads
             setattr(shifted, name, update_wrapper(partial(method, offset=offset), method))
     return shifted

@@ -19,10 +19,10 @@ def references(X: np.ndarray, points: list[np.ndarray], capacity: int) -> tuple[
     )
     count = 0
     for point in points:
-        left, _ = spans.bounded(span, count, point)
+        left, _ = spans.bounded(span, count, point, 2)
         if count == capacity:
             count = spans.compress(span, count)
-            left, _ = spans.bounded(span, count, point)
+            left, _ = spans.bounded(span, count, point, 2)
         spans.put(span, count, span.rest, left)
         span.products[count] = span.points[count] @ X
         count += 1
@@ -41,7 +41,7 @@ def test_no_inner_product_is_beyond_its_bound(seed: int) -> None:
     norms = np.sqrt((X**2).sum(axis=0)) * (1.0 + 1e-12)
     for t in (0.05, 0.5, 0.97, 3.0):
         theta = start + t * way
-        _, radius = spans.bounded(span, count, theta)
+        _, radius = spans.bounded(span, count, theta, 1)
         estimate = np.empty(p)
         spans.estimate(span, count, estimate)
         for j in range(p):
@@ -57,7 +57,7 @@ def test_a_point_in_the_span_is_known_to_rounding() -> None:
     first, second = rng.standard_normal((2, 20))
     span, count = references(X, [first, second], capacity=4)
     theta = 0.3 * first - 2.0 * second
-    _, radius = spans.bounded(span, count, theta)
+    _, radius = spans.bounded(span, count, theta, 1)
     estimate = np.empty(50)
     spans.estimate(span, count, estimate)
     assert radius < 1e-12

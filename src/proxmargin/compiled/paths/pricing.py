@@ -72,7 +72,7 @@ def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
         counts[PASSES] += 1
         levels[READ] += 1.0
         return _beyond(state, goal, relative)
-    left, radius = spans.bounded(state.span, counts[REFERENCES], buffers.theta)
+    left, radius = spans.bounded(state.span, counts[REFERENCES], buffers.theta, 1)
     spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
     count = _beyond(state, goal, radius)
     counts[LOOKED] += count
@@ -101,13 +101,13 @@ def _referred(state):  # type: ignore[no-untyped-def]
     if counts[REFERENCES] == span.points.shape[0]:
         counts[REFERENCES] = spans.compress(span, counts[REFERENCES])
     c = counts[REFERENCES]
-    left, _ = spans.bounded(span, c, theta)
+    left, _ = spans.bounded(span, c, theta, 2)
     spans.put(span, c, span.rest, left)
     stores.pull_all(state.store, span.points[c], state.terms.inverse, span.products[c])
     counts[PASSES] += 1
     state.levels[READ] += 1.0
     counts[REFERENCES], counts[LOOKED] = c + 1, 0
-    _, radius = spans.bounded(span, c + 1, theta)
+    _, radius = spans.bounded(span, c + 1, theta, 1)
     return radius
 
 

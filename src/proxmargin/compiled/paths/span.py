@@ -68,13 +68,20 @@ def rounding(terms):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def bounded(span, count, theta):  # type: ignore[no-untyped-def]
-    """Decompose a dual point; ``(norm of the rest, the same with all rounding)``."""
+def bounded(span, count, theta, rounds):  # type: ignore[no-untyped-def]
+    """Decompose a dual point; ``(norm of the rest, the same with all rounding)``.
+
+    Parameters
+    ----------
+    rounds : int
+        Of Gram-Schmidt: 1 for a bound, which holds for any shares; 2 for a rest that is to be a
+        reference, orthogonal to the others up to rounding.
+    """
     n, size = theta.size, math.sqrt(dot(theta, theta))
     for i in range(n):
         span.rest[i] = theta[i]
     span.shares[:count] = 0.0
-    for _ in range(2):
+    for _ in range(rounds):
         for c in range(count):
             share = dot(span.points[c], span.rest)
             span.shares[c] += share
@@ -138,11 +145,19 @@ def compress(span, count):  # type: ignore[no-untyped-def]
                 total += abs(share)
         length = math.sqrt(dot(point, point))
         if length > DEPENDENT:
-            points[kept] = point / length
-            products[kept] = product / length
+            _put(point, length, points[kept])
+            _put(product, length, products[kept])
             slack[kept] = (loose + 2.0 * rounding(2 * kept) * total) / length
             kept += 1
-    span.points[:kept] = points[:kept]
-    span.products[:kept] = products[:kept]
-    span.slack[:kept] = slack[:kept]
+    for c in range(kept):
+        _put(points[c], 1.0, span.points[c])
+        _put(products[c], 1.0, span.products[c])
+        span.slack[c] = slack[c]
     return kept
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _put(vector, length, out):  # type: ignore[no-untyped-def]
+    """The vector over ``length``; assignments of slices compile for seconds."""
+    for i in range(vector.size):
+        out[i] = vector[i] / length

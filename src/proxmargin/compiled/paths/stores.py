@@ -161,9 +161,17 @@ def _pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _dense_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
-    out[:] = np.dot(vector, store.lines) if store.by_rows else np.dot(store.lines, vector)
+    _multiply(store, vector, out)
     for j in range(out.size):
         out[j] *= inverse[j]
+
+
+@njit(cache=True, nogil=True)
+def _multiply(store, vector, out):  # type: ignore[no-untyped-def]
+    if store.by_rows:
+        np.dot(vector, store.lines, out)
+    else:
+        np.dot(store.lines, vector, out)
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -288,7 +296,7 @@ def _compressed_pull(store, slots, k, theta, inverse):  # type: ignore[no-untype
 @njit(cache=True, nogil=True)
 def _dense_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
     if store.caches:
-        slots.slope[:k] = np.dot(slots.cache[:k], theta)
+        np.dot(slots.cache[:k], theta, slots.slope[:k])
     else:  # all features have slots, in their order
         _dense_pull_all(store, theta, inverse, slots.slope)
 
@@ -332,7 +340,7 @@ def _dense_combine(store, slots, members, m, steps, inverse, out):  # type: igno
     for x in range(m):
         j = slots.feature[members[x]]
         whole[j] = steps[x] * inverse[j]
-    out[:] = np.dot(store.lines, whole)
+    np.dot(store.lines, whole, out)
 
 
 @overload(gram)
@@ -352,7 +360,10 @@ def _dense_gram(store, slots, members, m, bends, total, inverse, out):  # type: 
         for x in range(m):
             _weigh(slots, members[x], x, bends, total)
         rows = slots.rows[:m]
-        out[:m, :m] = np.dot(rows, rows.T)
+        whole = np.dot(rows, rows.T)
+        for x in range(m):
+            for z in range(m):
+                out[x, z] = whole[x, z]
     else:
         _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out)
 
@@ -373,7 +384,7 @@ def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):
     means = np.zeros(m)
     if total > 0.0:
         sums = np.empty(inverse.size)
-        sums[:] = np.dot(bends, store.lines) if store.by_rows else np.dot(store.lines, bends)
+        _multiply(store, bends, sums)
         for x in range(m):
             means[x] = sums[slots.feature[members[x]]] / total
     out[:m, :m] = 0.0
@@ -390,7 +401,10 @@ def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):
                     block[used, x] = root * (value - means[x])
                 used += 1
         part = block[:used]
-        out[:m, :m] += np.dot(part.T, part)
+        share = np.dot(part.T, part)
+        for x in range(m):
+            for z in range(m):
+                out[x, z] += share[x, z]
     for x in range(m):
         scale = inverse[slots.feature[members[x]]]
         slots.average[x] = means[x] * scale

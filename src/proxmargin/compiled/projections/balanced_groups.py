@@ -154,7 +154,8 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
             slope += sums[j] * move[j]
         share = 1.0
         for _ in range(HALVINGS):
-            trial[:] = at + share * move
+            for j in range(d):
+                trial[j] = at[j] + share * move[j]
             reached = _split(block, steps, trial, radius, sup, members, x, u, sizes)
             if slope > OBJECTIVE_ROUNDING * height:
                 if reached <= height - ARMIJO_FRACTION * share * slope:
@@ -167,7 +168,7 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
             share *= 0.5
         else:
             return _split(block, steps, at, radius, sup, members, x, u, sizes)
-        at[:] = trial
+        _put(trial, 1.0, at)
         if share < SHORT_STEP and reached >= height * (1.0 - OBJECTIVE_ROUNDING):
             return reached
         height = reached
@@ -227,7 +228,7 @@ def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
         reach = _reach(x, sup)
         if reach < best:
             best = reach
-            at[:] = now
+            _put(now, 1.0, at)
         if height == 0.0:
             break
         further = (x * u).sum() / sizes.sum()
@@ -237,11 +238,19 @@ def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
         norm = _norm(u, sup)
         if np.abs(u.sum(axis=1)).max() <= SUM_ROUNDING * norm and (x * u).sum() > bound * norm:
             bound = (x * u).sum() / norm
-            best_u[:] = u / norm
+            for j in range(d):
+                _put(u[j], 1.0 / norm, best_u[j])
         if further <= radius * (1.0 + EPS) or best <= further * (1.0 + ROUNDING_ULPS * EPS):
             break
         radius = further
     return best
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _put(vector, factor, out):  # type: ignore[no-untyped-def]
+    """``out = factor * vector``; assignments of slices compile for seconds."""
+    for i in range(vector.size):
+        out[i] = factor * vector[i]
 
 
 @njit(cache=True, nogil=True)
@@ -250,7 +259,8 @@ def _gathered(values, members, means):  # type: ignore[no-untyped-def]
     block = np.empty((members.size, values.shape[1]))
     for j in range(members.size):
         means[j] = values[members[j]].mean()
-        block[j] = values[members[j]] - means[j]
+        for k in range(values.shape[1]):
+            block[j, k] = values[members[j], k] - means[j]
     size = np.abs(block).max()
     if size > 0.0:
         block /= size
@@ -265,7 +275,7 @@ def _is_zero(block, steps, at, radius, sup, x, u):  # type: ignore[no-untyped-de
     found = np.empty(at.size)
     if _least(block / steps, sup, found, x) > radius * (1.0 + ROUNDING_ULPS * EPS):
         return False
-    at[:] = found
+    _put(found, 1.0, at)
     return True
 
 
@@ -308,7 +318,7 @@ def balanced_group_prox(values, steps, order, starts, radii, sup):  # type: igno
             if height > 0.0 and not _is_zero(block, paces, at, radius, sup, x, u):
                 _evened(u, sup, sizes)
                 for j in range(members.size):
-                    out[members[j]] = size * u[j]
+                    _put(u[j], size, out[members[j]])
         for j in range(members.size):
             shifts[members[j], 0] = means[j] + size * paces[j, 0] * at[j]
     return out, shifts
@@ -339,7 +349,7 @@ def balanced_group_centres(values, order, starts, sup):  # type: ignore[no-untyp
             u = np.empty_like(block)
             norms[g] = size * _least(block, sup, at, u)
             for j in range(members.size):
-                points[members[j]] = u[j]
+                _put(u[j], 1.0, points[members[j]])
         for j in range(members.size):
             shifts[members[j], 0] = means[j] + size * at[j]
     return shifts, norms, points

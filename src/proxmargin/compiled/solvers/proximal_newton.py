@@ -199,7 +199,9 @@ def newton_steps(  # type: ignore[no-untyped-def]
             LINE_SEARCH_TOLERANCE,
             LINE_SEARCH_STEPS,
         )
-        step, coef[:] = landed(coef, direction, step, own)
+        step, ended = landed(coef, direction, step, own)
+        for j in range(coef.size):
+            coef[j] = ended[j]
         intercept += step * shift
         scores += step * moved
         steps += 1
