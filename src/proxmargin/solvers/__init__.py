@@ -1,1 +1,1 @@
-"""Solvers: one algorithm a file, and the table that picks one."""
+"""Solvers: one algorithm a file, and the table of rules that chooses one."""

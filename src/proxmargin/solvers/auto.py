@@ -1,7 +1,7 @@
-"""``solver='auto'``: the first rule that fits chooses the solver.
+"""``solver='auto'``: the first rule that fits the problem chooses the solver.
 
-Ask `choose` (or read ``certificate_.because``) which rule decided. Where the solver of a rule gives
-up, that of the next one goes on (`solve`).
+`choose` (or ``certificate_.because``) tells which rule decided. If the solver of a rule stalls, the
+solver of the next rule continues from its point (`solve`).
 """
 
 from __future__ import annotations

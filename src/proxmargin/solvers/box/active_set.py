@@ -1,4 +1,4 @@
-"""Losses with a box on their dual points and a ridge, few samples: an active-set method."""
+"""An active-set method for losses with a box on their dual points, a ridge and few samples."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ __all__ = ["ActiveSet", "OnFace"]
 
 Sides = NDArray[np.int8]
 
-FULL_EXCHANGES = 3  # in a row without fewer samples on wrong sides, until one at a time changes
-# relative: of coordinates to the box, of margins to the scores
+FULL_EXCHANGES = 3  # steps without fewer samples on wrong sides, before one is exchanged at a time
+# relative, of dual coordinates to the box and of margins to the scores
 ROUNDING = 1e-9
-NEAR = 1e-6  # the same, of the margins of a point to start from
-PROXIMAL = 1e-13  # of the inner products, on their diagonal: repeated samples share their weight
+NEAR = 1e-6  # likewise, of the margins of a start
+PROXIMAL = 1e-13  # added to the diagonal of K, relative: repeated samples share their weight
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnFace(PricedState):
-    """The state of `ActiveSet`, in units of the program (`BoxProgram`), without its dead samples.
+    """The state of `ActiveSet`, in units of `BoxProgram`, for the samples with positive weight.
 
     Attributes
     ----------
     sides : (n_samples,) of `AT_ZERO`, `FREE`, `AT_CAP`
-        The face of the box that the next step tries.
+        The face of the box for the next step.
     signed : (n_samples,)
         The dual point v: ``w = X'v / l2``.
     free : (n_free,)
-        Intercept and threshold, where there are any.
+        Intercept and threshold, as far as the model has them.
     wrong : int
-        The fewest samples on wrong sides of a face so far.
+        Smallest number of samples on wrong sides of a face so far.
     idle : int
         Faces since then.
     """
@@ -63,21 +63,21 @@ class _At(NamedTuple):
 
 @dataclass(frozen=True)
 class ActiveSet(InSamples[OnFace]):
-    """The primal-dual active-set method, in inner products K of the samples.
+    """The primal-dual active-set method, with inner products K of the samples.
 
-    Margins are known to be at their goal where dual coordinates are strictly inside of the box, so
-    that on a face the optimality conditions are linear,
+    Where a dual coordinate lies strictly inside the box, the margin is at its goal, so that on a
+    face the optimality conditions are linear,
 
         ``K v / l2 + F f + bends v = y goal`` (samples inside),  ``F'v = pull + ridge f``,
 
-    with columns F of the intercept and, for the tail mean, of the threshold. Samples whose
-    coordinate leaves the box go to that side, and those whose margin is on the wrong side of the
-    goal become free. It is a semismooth Newton method (Hintermueller, Ito, Kunisch 2002) and ends
-    at the exact solution after a few faces, or, which has no guarantee, not at all.
+    with columns F of the intercept and, for the tail mean, of the threshold. A sample whose
+    coordinate leaves the box goes to that side of it, and one whose margin is on the wrong side of
+    the goal becomes free. This is a semismooth Newton method (Hintermueller, Ito, Kunisch 2002). It
+    ends at the exact solution after a few faces or, as there is no guarantee, not at all.
     """
 
     name: ClassVar[str] = "active-set"
-    max_iter: ClassVar[int] = 40  # faces
+    max_iter: ClassVar[int] = 40  # number of faces
 
     def objection(self, problem: Problem) -> str | None:
         return box_objection(problem) or super().objection(problem)
@@ -139,10 +139,10 @@ class ActiveSet(InSamples[OnFace]):
 
 
 def _first_sides(problem: Problem, program: BoxProgram, start: Point) -> Sides:
-    """Those of a solution that is known, or of a ridge so strong that no margin exceeds its goal.
+    """The face of a known solution; else of a ridge so strong that no margin exceeds its goal.
 
-    Where the margins of a point tell the side of a sample, and there is no threshold to be found,
-    a warm start is taken from them.
+    The margins of a warm start give the sides of the samples, unless there is a threshold, which
+    they do not give.
     """
     live, tail = live_samples(problem), bool(problem.fits_intercept < program.pull.size)
     if start.dual is not None:
@@ -153,14 +153,14 @@ def _first_sides(problem: Problem, program: BoxProgram, start: Point) -> Sides:
     sides = np.full(program.caps.size, AT_CAP, np.int8)
     if tail or not np.isfinite(program.caps).all():
         sides[:] = FREE
-    elif problem.fits_intercept:  # the heavier class has room
+    elif problem.fits_intercept:  # the heavier class must not be at its caps
         surplus = float(program.signs @ program.caps)
         sides[program.signs * surplus > ROUNDING * program.caps.sum()] = FREE
     return sides
 
 
 def _sides_of(program: BoxProgram, a: Array) -> Sides:
-    """Of dual coordinates."""
+    """The sides of dual coordinates a."""
     room = ROUNDING * _units(program, a)
     sides = np.full(a.size, FREE, np.int8)
     sides[a <= room] = AT_ZERO
@@ -169,7 +169,7 @@ def _sides_of(program: BoxProgram, a: Array) -> Sides:
 
 
 def _sides_at(program: BoxProgram, margins: Array) -> Sides:
-    """Of margins."""
+    """The sides that margins imply."""
     missing = program.goal - margins
     room = NEAR * (np.abs(program.goal) + float(np.abs(margins).max()))
     sides = np.full(margins.size, FREE, np.int8)
@@ -180,10 +180,10 @@ def _sides_at(program: BoxProgram, margins: Array) -> Sides:
 
 
 def _with_balance(program: BoxProgram, sides: Sides) -> Sides:
-    """The face; of a corner whose sum no intercept (or threshold) allows, an edge that leads away.
+    """The face; an edge of it instead of a corner whose sum violates the intercept's constraint.
 
-    The surplus pulls the intercept until the first margin is at its goal: that of a sample of the
-    heavier class at its cap, or of one of the other class at zero.
+    The surplus of the sum moves the intercept until the first margin reaches its goal: that of a
+    sample of the heavier class at its cap, or of the other class at zero.
     """
     if program.pull.size != 1 or program.ridge[0] > 0 or np.any(sides == FREE):
         return sides
@@ -200,19 +200,19 @@ def _with_balance(program: BoxProgram, sides: Sides) -> Sides:
 
 
 def _at_caps(program: BoxProgram, sides: Sides) -> Array:
-    """The dual point of a corner."""
+    """The dual point at a corner."""
     return np.where(sides == AT_CAP, program.signs * program.caps, 0.0)
 
 
 def _edges(program: BoxProgram, sides: Sides, signed: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The intercept at which each margin of a corner is at its goal, and whether it may not exceed
-    it; otherwise it may not be less."""
+    """The intercept at which each margin of a corner reaches its goal, and whether that is an upper
+    bound of the intercept; otherwise it is a lower bound."""
     bare, border = program.design.outer_gram() @ signed / program.l2, program.borders[:, 0]
     return (program.signs * program.goal - bare) / border, sides * program.signs * border > 0
 
 
 def _on(program: BoxProgram, sides: Sides) -> _At | None:
-    """The solution on a face; None without one."""
+    """The solution on a face; None if there is none."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
     inside, signed = np.flatnonzero(sides == FREE), _at_caps(program, sides)
     if not inside.size:
@@ -220,7 +220,8 @@ def _on(program: BoxProgram, sides: Sides) -> _At | None:
     level = float(np.trace(kernel)) / len(kernel)
     right = l2 * program.signs * program.goal - kernel @ signed
     part = borders[inside]
-    # F'v is known where f has no ridge: this changes f alone, and makes K definite
+    # F'v is known where f has no ridge: adding a multiple of F F' changes only f, and makes K
+    # definite
     lift = np.where(program.ridge == 0, level, 0.0)
     matrix = kernel[np.ix_(inside, inside)] + (part * lift) @ part.T
     matrix.flat[:: inside.size + 1] += l2 * program.bends[inside] + PROXIMAL * level
@@ -233,7 +234,7 @@ def _on(program: BoxProgram, sides: Sides) -> _At | None:
     known = part.T @ alone + borders.T @ signed - program.pull
     if known.size == 1:
         free = known / corner[0]
-    else:  # samples of one class do not tell a threshold from an intercept
+    else:  # least squares: samples of one class do not separate threshold and intercept
         free = np.asarray(np.linalg.lstsq(corner, known, rcond=None)[0])
     signed[inside] = alone - across @ free
     free = (free + lift * (part.T @ signed[inside])) / l2
@@ -241,7 +242,7 @@ def _on(program: BoxProgram, sides: Sides) -> _At | None:
 
 
 def _on_a_corner(program: BoxProgram, sides: Sides, signed: Array) -> _At | None:
-    """No coordinate is free: any intercept does that keeps all margins on their sides."""
+    """The solution at a corner: any intercept that keeps all margins on their sides."""
     bare = program.design.outer_gram() @ signed / program.l2
     if not program.pull.size:
         return _At(signed, np.zeros(0), bare)
@@ -258,7 +259,7 @@ def _on_a_corner(program: BoxProgram, sides: Sides, signed: Array) -> _At | None
 
 
 def _following(program: BoxProgram, sides: Sides, at: _At) -> Sides:
-    """The sides that a solution on a face asks for."""
+    """The next face: the sides that the solution on this face implies."""
     a, inside = program.signs * at.signed, sides == FREE
     missing = program.goal - program.signs * at.scores - program.bends * a
     wrong = ROUNDING * (np.abs(program.goal) + float(np.abs(at.scores).max()))
@@ -272,5 +273,5 @@ def _following(program: BoxProgram, sides: Sides, at: _At) -> Sides:
 
 
 def _units(program: BoxProgram, a: Array) -> Array:
-    """Of the coordinates: the caps, or the largest of them where there are none."""
+    """The units of the coordinates: the caps, or the largest coordinate where there are none."""
     return np.where(np.isfinite(program.caps), program.caps, float(np.abs(a).max(initial=0.0)))

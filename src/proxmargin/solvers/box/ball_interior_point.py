@@ -33,32 +33,32 @@ from proxmargin.traits import Trait
 
 __all__ = ["BallCentral", "BallInteriorPoint"]
 
-FIRST_SLACK = 1.0  # of the box at the start, in units of the goal of the margins
-MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
+FIRST_SLACK = 1.0  # first slack of the box, in units of the goal of the margins
+MIN_STEP = 1e-8  # step length below which the method ends
 # convergence
-ROUNDING_PRODUCTS = 1e-3  # complementary products over the gap, below which the gap is rounding
+ROUNDING_PRODUCTS = 1e-3  # complementarity over the gap, below which the gap is rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BallCentral(State):
-    """The state of `BallInteriorPoint`, on the samples with a positive weight.
+    """The state of `BallInteriorPoint`, for the samples with positive weight.
 
     Attributes
     ----------
     coef : (n_features,)
         Coefficients over the radius.
     powers : (n_features,)
-        t, upper bounds of ``|w_j|^p`` whose sum is less than one.
+        The variables t of the lifted ball, ``|w_j|^p < t_j`` and ``sum_j t_j < 1``.
     free : (n_free,)
-        The unpenalised parameters of the model: intercept and threshold, where there are any.
+        Unpenalised parameters: intercept and threshold, as far as the model has them.
     scores : (n_samples,)
-        Of ``coef`` and ``free``.
+        Scores of ``coef`` and ``free``.
     slacks, multipliers : (n_pairs,)
-        Both sides of all complementary pairs, in the order of `_Region.split`.
+        All complementary pairs, in the order of `_Region.split`.
     best : float
-        The least gap so far.
+        Smallest gap so far.
     idle : int
-        Certificates in a row without progress, because of rounding.
+        Certificates in a row without progress because of rounding.
     """
 
     coef: Array
@@ -72,10 +72,10 @@ class BallCentral(State):
 
 
 class _Pairs(NamedTuple):
-    """One side of the complementary pairs.
+    """The slacks, or the multipliers, of all complementary pairs.
 
-    The slacks are: the dual coordinates a and ``u - a`` (empty without caps), and those of the ball
-    (`proxmargin.solvers.lifted_ball`).
+    The slacks are the dual coordinates a and ``u - a`` (empty without caps), and those of the
+    lifted ball (`proxmargin.solvers.lifted_ball`).
     """
 
     dual: Array
@@ -84,16 +84,16 @@ class _Pairs(NamedTuple):
 
 
 class _Region(NamedTuple):
-    """The problem in units in which the radius is one.
+    """The problem in units in which the ball has radius one.
 
     Attributes
     ----------
     program : BoxProgram
-        Of the same loss with a ridge, which is left out.
+        The program of the same loss with a ridge; the ridge is not used.
     exponent : float
         p.
     unit : float
-        A coefficient of one, in units of the program.
+        A coefficient of one in these units, in units of the program.
     """
 
     program: BoxProgram
@@ -106,11 +106,11 @@ class _Region(NamedTuple):
         return _Pairs(*np.split(pairs, [n, n + capped]))
 
     def in_the_ball(self, coef: Array, powers: Array) -> Array:
-        """The slacks of the ball; some are negative outside."""
+        """The slacks of the lifted ball, negative outside of it."""
         return ball_slacks(coef, powers, self.exponent)
 
     def design(self, stiffness: Array) -> StandardizedDesign:
-        """The data in coordinates in which a ridge of these strengths has strength one."""
+        """The data with features scaled so that this ridge, one strength a feature, becomes one."""
         base = self.program.design
         return StandardizedDesign(base, np.zeros(base.n_features), np.sqrt(stiffness) / self.unit)
 
@@ -120,7 +120,7 @@ class _Region(NamedTuple):
 
 
 class _Direction(NamedTuple):
-    """A step of each part of the state."""
+    """A Newton step of each part of the state."""
 
     coef: Array
     powers: Array
@@ -134,19 +134,20 @@ class _Direction(NamedTuple):
 class BallInteriorPoint(Solver[BallCentral]):
     """Mehrotra's predictor-corrector method for kinked losses over ``|w|_p <= radius``.
 
-    The loss is that of `proxmargin.solvers.box.interior_point.InteriorPoint`; the ball (with radius
-    one) is lifted by a variable t for each coefficient (`proxmargin.solvers.lifted_ball`). These
-    are eliminated, which leaves the linear system of a ridge with one strength a feature.
+    The losses are those of `proxmargin.solvers.box.interior_point.InteriorPoint`. The ball is
+    lifted by a variable t for each coefficient (`proxmargin.solvers.lifted_ball`). Eliminating
+    these leaves the linear system of a ridge with one strength a feature.
 
     Parameters
     ----------
     max_stalled : int >= 1
-        Certificates without a smaller gap, because of rounding, after which it ends.
+        Certificates without a smaller gap, because of rounding, after which the method ends.
 
     Notes
     -----
-    The ball may be inactive: its multipliers then go to zero. It stores a square matrix of the
-    smaller of samples and features, at most `box_program.LARGEST`. There is no warm start.
+    If the ball is inactive its multipliers go to zero. A square matrix over the samples or the
+    features, whichever are fewer, is stored; its side is at most `box_program.LARGEST`. There is no
+    warm start.
     """
 
     max_stalled: int = 8
@@ -170,7 +171,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         return system_work(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallCentral:
-        """At zero coefficients, with complementary products of one size."""
+        """The first state: zero coefficients, and complementary products of one size."""
         region = _region_of(problem)
         program, p = region.program, region.program.design.n_features
         below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
@@ -218,7 +219,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         return region.program.dual_point(problem, region.split(state.slacks).dual)
 
     def observe(self, problem: Problem, state: BallCentral, gap: Gap) -> BallCentral:
-        """Give up when the gap exceeds the complementary products for several certificates."""
+        """End if the gap has exceeded the complementary products for several certificates."""
         program = _region_of(problem).program
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
@@ -227,12 +228,12 @@ class BallInteriorPoint(Solver[BallCentral]):
 
 
 def _region_of(problem: Problem) -> _Region:
-    """The problem in units of its ball, made once and kept with it."""
+    """The problem in units of its ball, computed once."""
     return problem.remembered(_new_region)
 
 
 def _new_region(problem: Problem) -> _Region:
-    """The units of the program of a ridge, in which a homogeneous loss has scores of order one."""
+    """The problem in units of a program with a ridge for which scores are of order one."""
     ball = problem.ball
     square = program_of(replace(problem, penalty=Ridge(1.0))).coef_unit
     program = program_of(replace(problem, penalty=Ridge(np.sqrt(square) / ball.radius)))
@@ -240,9 +241,9 @@ def _new_region(problem: Problem) -> _Region:
 
 
 def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction] | None:
-    """A function from target products of the pairs to the Newton step; None if Cholesky failed.
+    """Maps target products of the pairs to the Newton step; None if Cholesky failed.
 
-    Targets contain the second-order correction.
+    The targets contain the second-order correction.
     """
     program = region.program
     slack, factor = region.split(state.slacks), region.split(state.multipliers)
@@ -281,7 +282,7 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
 
 
 def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> BallCentral:
-    """After a step; slacks of the ball are recomputed, not linearised."""
+    """The state after a step; slacks of the ball are recomputed, not linearised."""
     coef, powers = state.coef + step * by.coef, state.powers + step * by.powers
     slacks = state.slacks + step * by.slacks
     curved = region.in_the_ball(coef, powers)
@@ -298,7 +299,7 @@ def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> 
 
 
 def _longest(region: _Region, state: BallCentral, by: _Direction) -> float:
-    """The largest step length, at most one, that keeps its distance from the boundary."""
+    """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:
         return region.in_the_ball(state.coef + length * by.coef, state.powers + length * by.powers)

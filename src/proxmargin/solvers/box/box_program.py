@@ -1,4 +1,4 @@
-"""Losses with a box on their dual and a ridge: one quadratic program, and its linear systems."""
+"""The quadratic program of losses with a box on their dual and a ridge, and its linear systems."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ __all__ = [
     "system_work",
 ]
 
-LARGEST = 6_000  # side of a matrix that is factored: 288 MB
-WIDE = 1.9  # samples per feature up to which a system over the samples is less work
+LARGEST = 6_000  # side of a factored matrix: 288 MB
+WIDE = 1.9  # samples per feature up to which a system over the samples takes less work
 
 
 class BoxProgram(NamedTuple):
-    """The problem in units in which the largest cap and the typical margin are one.
+    """The program in units in which the largest cap and the typical margin are one.
 
     ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
 
     Attributes
     ----------
     signs, caps, bends, goal : (n_samples,)
-        Of the samples with a positive weight.
+        For the samples with positive weight.
     borders : (n_samples, n_free)
-        Columns of the intercept and of the threshold.
+        Columns of the free parameters f: intercept and threshold.
     pull, ridge : (n_free,)
     l2 : float
     dual_unit, coef_unit : float
-        Units: a dual coordinate, and a coefficient or intercept, of the problem over the program's.
+        Units: dual coordinate, and coefficient or intercept, of the problem for one of the program.
     design : Design
-        Of these samples, centred where the intercept is free.
+        The data of these samples, centred if the intercept is free.
     factorised : callable
-        From theta to a function that solves for a step (`Solve`), or None if Cholesky failed.
+        Maps theta to a `Solve`, or to None if Cholesky failed.
     """
 
     signs: Array
@@ -75,40 +75,40 @@ class BoxProgram(NamedTuple):
         return self.design.adjoint(dual[:, None])[:, 0]
 
     def point(self, problem: Problem, coef: Array, free: Array) -> Point:
-        """Coefficients and free parameters of the program, as those of the centred problem."""
+        """The point of the centred problem for coefficients and free parameters of the program."""
         intercept = self.coef_unit * free[:1] if problem.fits_intercept else np.zeros(1)
         return Point(self.coef_unit * coef[:, None], intercept)
 
     def dual_point(self, problem: Problem, dual: Array) -> Array:
-        """The dual point of the problem, (n_samples, 1), for coordinates ``a``."""
+        """The dual point of the problem, (n_samples, 1), for dual coordinates ``a``."""
         found = np.zeros((problem.design.n_samples, 1))
         found[live_samples(problem), 0] = -self.dual_unit * self.signs * dual
         return found
 
     @property
     def is_wide(self) -> bool:
-        """The systems are those over the samples."""
+        """Whether linear systems are formed over the samples."""
         return self.factorised is _over_samples
 
     @property
     def pairs(self) -> int:
-        """Number of complementary pairs."""
+        """The number of complementary pairs."""
         return self.caps.size * (2 if np.isfinite(self.caps[0]) else 1)
 
 
 Solve = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
-"""From ``(r, rp, rf)`` to the changes of coef, free, scores and signed dual.
+"""Maps ``(r, rp, rf)`` to the changes of coef, free, scores and signed dual.
 
 With signed duals ``v = y a`` and F the borders, a step solves, for given theta,
 
-    v / theta + X w + F f = r,    l2 w - X'v = -rp,    ridge f - F'v = -rf,
+    v / theta + X w + F f = r,    l2 w - X'v = -rp,    ridge f - F'v = -rf.
 
-without the first equation, and with v = 0, where theta is zero.
+Where theta is zero, v is zero and the first equation is dropped.
 """
 
 
 def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
-    """By Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters."""
+    """Solve by Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters."""
     design, borders = program.design, program.borders
     p = design.n_features
     matrix = np.empty((p + program.ridge.size,) * 2)
@@ -135,10 +135,10 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
 
 
 def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
-    """By Cholesky of ``X X' / l2 + diag(1 / theta)``; the borders by a Schur complement.
+    """Solve by Cholesky of ``X X' / l2 + diag(1 / theta)``; free parameters by a Schur complement.
 
-    X X' only determines the step. Residuals are computed with X: if columns have very different
-    scales, the rounding of X X' can swamp the small ones.
+    X X' serves for the step only. Residuals are computed with X, because with columns of very
+    different scales the rounding of X X' can swamp the small ones.
     """
     live, l2 = np.flatnonzero(theta), program.l2
     outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
@@ -163,7 +163,7 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
 
 
 def size_objection(problem: Problem) -> str | None:
-    """Why the matrix of the program's systems is too large, or None."""
+    """The objection to a matrix that would be too large, or None."""
     size = min(problem.design.n_samples, problem.design.n_features)
     if size <= LARGEST:
         return None
@@ -178,7 +178,7 @@ def has_ridge(problem: Problem) -> bool:
 
 
 def box_objection(problem: Problem) -> str | None:
-    """Why the problem is no program of this kind, or None."""
+    """The objection to a problem that is no program of this kind, or None."""
     if not has_ridge(problem):
         return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
     if problem.loss.box is None:
@@ -195,7 +195,7 @@ def box_of(problem: Problem) -> Box:
 
 
 def system_work(problem: Problem) -> float:
-    """Multiplications of one of the program's systems: its matrix and its Cholesky factor."""
+    """Multiply-adds of one linear system: its matrix and its Cholesky factor."""
     design = problem.design
     short, long = sorted((design.n_samples, design.n_features))
     return gram_work(long, short, design.density) + factor_work(short)
@@ -207,13 +207,13 @@ def live_samples(problem: Problem) -> NDArray[np.intp]:
 
 
 def _data(problem: Problem) -> Design:
-    """The samples with a positive weight, centred where the intercept is free."""
+    """The data of the samples with positive weight, centred if the intercept is free."""
     live, design = live_samples(problem), problem.centred.design
     return design if live.size == design.n_samples else design.rows(live)
 
 
 def program_of(problem: Problem) -> BoxProgram:
-    """The program of the problem, made once and kept with it."""
+    """The program of the problem, computed once."""
     return problem.remembered(_new_program)
 
 
@@ -224,7 +224,7 @@ def _new_program(problem: Problem) -> BoxProgram:
     unit = float(caps.max()) if finite else float(1.0 / box.bends[live].max())
     borders, pull, ridge = _borders(problem, box, signs)
     length = 1.0
-    if box.pull:  # a homogeneous loss: the coefficients are of the order of the data over l2
+    if box.pull:  # a homogeneous loss: coefficients scale as the data over l2
         length = max(float(problem.loss.shares[live] @ data.row_norms()), 1e-300)
         length /= problem.penalty.l2
     n, p = data.n_samples, data.n_features
@@ -246,7 +246,7 @@ def _new_program(problem: Problem) -> BoxProgram:
 
 
 def _borders(problem: Problem, box: Box, signs: Array) -> tuple[Array, Array, Array]:
-    """Columns, linear and quadratic coefficients of the intercept and of the threshold."""
+    """Columns of intercept and threshold, with their linear and quadratic coefficients."""
     columns, pull, ridge = [], [], []
     if problem.fits_intercept:
         columns.append(np.ones_like(signs))

@@ -1,4 +1,4 @@
-"""From the interior of a box to the exact optimum on one of its faces."""
+"""Crossover from the interior of a box to the exact optimum on one of its faces."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ __all__ = [
     "work_of",
 ]
 
-# where a dual coordinate is in its box
+# position of a dual coordinate in its box
 AT_ZERO = -1
 FREE = 0  # strictly inside
 AT_CAP = 1
 # active-set iterations
-MAX_FACES = 8  # faces tried in a row
-BEARABLE_CHANGES = 10  # samples that change sides beyond which a guess is bad, unless fewer than
-BEARABLE_FRACTION = 0.1  # of the free ones
+MAX_FACES = 8  # faces tried in one crossover
+# a face is given up if more samples change sides than the larger of this number and this share of
+# the free samples
+BEARABLE_CHANGES = 10
+BEARABLE_FRACTION = 0.1
 # proximal regularisation of a singular system
 PROXIMAL_WEIGHT = 1e-10  # relative to the curvature of the dual
-MIN_DISTANCE = 1e-2  # to the sides of the box, as a share of the cap, in the scaling of the prox
+MIN_DISTANCE = 1e-2  # to the sides of the box over the cap, in the scaling of the proximal term
 MIN_CURVATURE = 1e-10  # in units of the program, for data without variation
 PROXIMAL_STEPS = 12  # at most
-RESIDUAL_REDUCTION = 0.3  # a step that leaves more than this share of the residual is the last
-# violation that rounding explains: of the box in units of the cap, of a margin relative to scores
+RESIDUAL_REDUCTION = 0.3  # ratio of residuals above which a step is the last one
+# violation that counts as rounding: of the box relative to the cap, of a margin to the scores
 ROUNDING_TOLERANCE = 1e-9
 
 
 class Face(NamedTuple):
-    """A guess of the face of the box that holds the optimum, and a point to start from.
+    """A guess of the face of the box with the optimum, and a point to start from.
 
     Attributes
     ----------
     sides : (n_samples,) of `AT_ZERO`, `FREE`, `AT_CAP`
     dual : (n_samples,)
-        In the interior of the box. If the optimal dual point is not unique, the proximal steps
-        find one close to this, which tends to be in the relative interior of the face.
+        In the interior of the box. If the optimal dual point is not unique, the proximal steps find
+        one close to this one, which tends to lie in the relative interior of the face.
     free : (n_free,)
     """
 
@@ -63,7 +65,7 @@ class ExactSolution(NamedTuple):
     Attributes
     ----------
     coef, free, scores, dual : arrays
-        As in the state of the interior point method, zeros and caps exact.
+        As in the state of the interior point method; zeros and caps are exact.
     gap : float
         Sum of the Fenchel-Young terms of the boxes, in units of the program.
     """
@@ -76,14 +78,14 @@ class ExactSolution(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """The result of a crossover: a solution or none, and how many faces were tried."""
+    """The result of a crossover: a solution or None, and the number of faces tried."""
 
     vertex: ExactSolution | None
     rounds: int
 
 
 def work_of(program: BoxProgram, sides: NDArray[np.int8]) -> float:
-    """The work of a system on such a face, in iterations of the interior point method."""
+    """Work of a linear system on this face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
     count = int((sides == FREE).sum())
     if program.is_wide:
@@ -92,19 +94,19 @@ def work_of(program: BoxProgram, sides: NDArray[np.int8]) -> float:
 
 
 def crossed(program: BoxProgram, face: Face, rounds: int) -> Crossing:
-    """Solve the optimality conditions on a face, and correct the face where they are not met.
+    """Solve the optimality conditions on a face, and correct the face until they hold.
 
-    With signed duals ``v = y a`` known off the free samples, the conditions are linear,
+    With signed duals ``v = y a``, known for samples that are not free, the conditions are linear,
 
         bends v + X w + F f = y goal  (free samples),  l2 w = X'v,  F'v = pull + ridge f.
 
-    They may be singular (repeated rows, more free samples than features): proximal steps from the
-    interior point converge nevertheless, and do not move v in the null space. Samples whose a
-    leaves the box go to that side, those whose margin is on the wrong side of the kink become free:
-    the primal-dual active-set method, which is a semismooth Newton method (Hintermueller, Ito,
-    Kunisch 2002).
+    They may be singular (repeated rows, more free samples than features). Proximal steps from the
+    interior point converge nevertheless, and leave the part of v in the null space unchanged. A
+    sample whose a leaves the box goes to that side, one whose margin is on the wrong side of the
+    kink becomes free: the primal-dual active-set method, which is a semismooth Newton method
+    (Hintermueller, Ito, Kunisch 2002).
 
-    It gives up where the number of samples that change sides grows, or is too large.
+    It gives up if the number of samples that change sides grows or is too large.
     """
     sides, last = face.sides, np.inf
     for used in range(1, rounds + 1):
@@ -128,19 +130,19 @@ class _Point(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The solution on a face, and on which sides its samples should have been."""
+    """The solution on a face, and the sides that it implies."""
 
     at: _Point
     sides: NDArray[np.int8]
 
 
 def _bearable(sides: NDArray[np.int8]) -> float:
-    """The most samples that may change sides for a face to be worth correcting."""
+    """The number of samples that may change sides before a face is given up."""
     return max(BEARABLE_CHANGES, BEARABLE_FRACTION * np.count_nonzero(sides == FREE))
 
 
 def _solved(program: BoxProgram, face: Face) -> _Found | None:
-    """Proximal steps until the conditions hold on the face; None if it is a bad guess."""
+    """Proximal steps until the conditions hold on the face; None if the face is a bad guess."""
     inside = face.sides == FREE
     system = _factorised(program, face, inside)
     if system is None:
@@ -165,7 +167,7 @@ def _solved(program: BoxProgram, face: Face) -> _Found | None:
 
 
 def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
-    """The system of a proximal step, scaled by the distances to the sides of the box."""
+    """The linear system of a proximal step, scaled by the distances to the sides of the box."""
     caps = np.where(np.isfinite(program.caps), program.caps, max(float(face.dual.max()), 1e-300))
     share = np.clip(np.minimum(face.dual, program.caps - face.dual) / caps, MIN_DISTANCE, 1.0)
     curvature = float(program.design.row_norms()[inside].mean()) if inside.any() else 1.0
@@ -180,7 +182,7 @@ def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> S
 def _improved(
     program: BoxProgram, system: Solve, inside: NDArray[np.bool_], at: _Point
 ) -> tuple[_Point, float]:
-    """A proximal step, and the largest residual that it started from."""
+    """The point after a proximal step, and the largest residual before it."""
     r = program.signs * program.goal - at.scores - program.bends * at.signed
     rp = program.l2 * at.coef - program.pulled(at.signed)
     rf = program.pull + program.ridge * at.free - program.borders.T @ at.signed
@@ -191,7 +193,7 @@ def _improved(
 
 
 def _sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
-    """The sides that a solution on a face asks for."""
+    """The sides that the solution on a face implies."""
     dual = program.signs * at.signed
     units = np.where(np.isfinite(program.caps), program.caps, float(np.abs(dual).max()))
     missing = program.goal - program.signs * at.scores - program.bends * dual

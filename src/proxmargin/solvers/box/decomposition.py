@@ -1,15 +1,15 @@
-"""Kernel machines with sparse duals: blocks of the exact kernel, one after the other.
+"""Decomposition: the dual of a kernel machine, solved block by block with the exact kernel.
 
 With weights of samples beta, the dual of a hinge, squared hinge or nu-SVM with a ridge is
 
     minimise  beta'K beta / 2 + sum_i bends_i beta_i^2 / 2 - goal sum_i y_i beta_i
 
-over ``low_i <= beta_i <= high_i``, an interval from zero to the side of y_i. A free intercept fixes
-the sum of beta; in a nu-SVM, that of each class. Each step solves the problem in a block of
-coordinates, the most violating and the free ones among them, and brings ``K beta`` up to date by
-the rows of what has changed: the decomposition of Joachims (1999) with blocks as large as a dense
-matrix may be, and sequential minimal optimisation inside (Fan, Chen and Lin 2005). Since the
-scores of all samples are known, a certificate costs no product with the kernel.
+over ``low_i <= beta_i <= high_i``, an interval between zero and a bound with the sign of y_i. A
+free intercept fixes the sum of beta; in a nu-SVM, the sum of each class. A step minimises over a
+block of coordinates, among them the most violating and the free ones, and updates ``K beta`` with
+the rows of K of the coordinates that changed: the decomposition of Joachims (1999) with blocks as
+large as memory allows, and sequential minimal optimisation inside (Fan, Chen and Lin 2005). As the
+scores of all samples are known, a certificate needs no product with the kernel.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from proxmargin.solvers.box.box_program import box_of, has_ridge
 
 __all__ = ["BlockDecomposition", "Blocks", "begun_together"]
 
-PAIRS_PER_COORDINATE = 200  # pair steps on a block, per coordinate, before another block is chosen
-WHOLE_FORCING = 1e-4  # residual violation of a step where the whole problem is one block
-REFRESH_TRAVEL = 30.0  # sum of updates, over |beta|_1, after which K beta is recomputed
-ROUNDING_ULPS = 16.0  # ulps of the gradients below which a violation is rounding
+PAIRS_PER_COORDINATE = 200  # limit of the SMO steps on a block, per coordinate of it
+WHOLE_FORCING = 1e-4  # residual violation of a step if one block holds the whole problem
+REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, above which K beta is recomputed
+ROUNDING_ULPS = 16.0  # violation in ulps of the gradients, below which it is rounding
 EPS = float(np.finfo(float).eps)
 
 
@@ -48,9 +48,9 @@ class Terms(NamedTuple):
     low, high, bends, pull : (n_samples,)
         ``pull`` is the linear term, ``goal y``.
     groups : (n_samples,) bool
-        The samples of the first and of the second sum; all of the second where there is one.
+        The samples of the first sum; none if there is only one sum.
     sums : (float, float)
-        Of the second and of the first group.
+        Sums of beta over the second and over the first group.
     """
 
     low: Array
@@ -76,11 +76,11 @@ class Blocks(State):
     travel : float
         Sum of the absolute changes of beta since the product was last recomputed.
     pairs : int
-        Pairs of coordinates moved so far.
+        Number of SMO steps so far.
     violation : float
-        Largest violation of the optimality conditions by a pair; the least value so far.
+        Smallest value so far of the largest violation of the optimality conditions by a pair.
     idle : int
-        Steps over the whole problem that did not halve it.
+        Steps over the whole problem that did not halve the violation.
     """
 
     weights: Array
@@ -99,13 +99,13 @@ class BlockDecomposition(Solver[Blocks]):
     Parameters
     ----------
     block : int
-        Coordinates of a block; its ``block x block`` kernel matrix is stored.
+        Size of a block, whose ``block x block`` kernel matrix is stored.
     forcing : float in (0, 1)
-        Violation at which a block counts as solved, relative to that of the whole problem. A block
-        that is the whole problem is solved more accurately.
+        Violation at which a block counts as solved, over that of the whole problem. A block that is
+        the whole problem is solved more accurately.
     max_stalled : int >= 1
-        Steps over the whole problem that do not halve the violation, after which it ends: the
-        violation has reached rounding.
+        Steps over the whole problem that do not halve the violation, which has reached rounding,
+        after which the method ends.
     """
 
     block: int = 1000
@@ -193,7 +193,7 @@ class BlockDecomposition(Solver[Blocks]):
         block: Index,
         worst: float,
     ) -> tuple[Array, int]:
-        """Weights of the block's samples, and the pairs that were moved to get there."""
+        """New weights of the block's samples, and the number of SMO steps."""
         first = terms.groups[block]
         order = np.concatenate([block[first], block[~first]])
         square = matrix.block(order, order)
@@ -213,10 +213,10 @@ class BlockDecomposition(Solver[Blocks]):
         return value[np.argsort(order)], int(pairs)
 
     def _chosen(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
-        """The next block: the largest violations on either side, a quarter each, then free samples
+        """The next block: the largest violations, a quarter of it on each side; then free samples
         of the last block, further violations, and other free samples.
 
-        The most violating pair is always in it, so that every step lowers the objective.
+        It always contains the most violating pair, so that every step decreases the objective.
         """
         n = gradient.size
         if n <= self.block:
@@ -243,12 +243,12 @@ class BlockDecomposition(Solver[Blocks]):
 
 
 def begun_together(problems: Sequence[Problem], starts: Sequence[Point]) -> list[Blocks]:
-    """First states of problems over the same kernel, by one product for all of them.
+    """First states of problems with the same kernel, by one product for all of them.
 
     Parameters
     ----------
     starts : sequence of Point
-        Weights of samples.
+        Their coefficients are weights of samples.
     """
     weights = [
         _feasible(problem, start.coef) for problem, start in zip(problems, starts, strict=True)
@@ -268,14 +268,14 @@ def _matrix(problem: Problem) -> KernelMatrix:
 
 
 def _terms(problem: Problem) -> Terms:
-    """The dual of the problem, made once and kept with it."""
+    """The dual of the problem, computed once."""
     return problem.remembered(_new_terms)
 
 
 def _new_terms(problem: Problem) -> Terms:
     box, l2 = box_of(problem), problem.penalty.l2
     caps, up = box.caps / l2, box.signs > 0
-    apart = bool(box.pull)  # a nu-SVM: a half of the mass for each class
+    apart = bool(box.pull)  # a nu-SVM: each class has half of the mass
     return Terms(
         low=np.where(up, 0.0, -caps),
         high=np.where(up, caps, 0.0),
@@ -287,7 +287,7 @@ def _new_terms(problem: Problem) -> Terms:
 
 
 def _feasible(problem: Problem, coef: Array) -> Array:
-    """Feasible weights near ``coef``; if that is zero, feasible weights with as many zeros."""
+    """Feasible weights near ``coef``; if that is zero, feasible weights that are mostly zero."""
     terms, l2 = _terms(problem), problem.penalty.l2
     if coef.any():
         balanced: Array = problem.loss.balanced(-l2 * coef, problem.intercept)[:, 0] / -l2
@@ -304,12 +304,12 @@ def _feasible(problem: Problem, coef: Array) -> Array:
 
 
 def _objective(terms: Terms, weights: Array, product: Array) -> float:
-    """The dual objective, over the strength of the ridge."""
+    """The dual objective over the strength of the ridge."""
     return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
 
 
 def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:
-    """Raise if the Rayleigh quotient of a step proves a negative eigenvalue of the kernel."""
+    """Raise if the Rayleigh quotient of a step proves that the kernel is indefinite."""
     size = float(change @ change)
     if matrix.is_definite or size == 0.0:
         return
@@ -319,7 +319,7 @@ def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> Non
 
 
 def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, float, float]]:
-    """Each group, the least gradient of what may grow and the largest of what may shrink."""
+    """For each group the least gradient of weights that may grow, and the largest of others."""
     found = []
     for group in (terms.groups, ~terms.groups):
         index = np.flatnonzero(group)
@@ -331,12 +331,12 @@ def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, fl
 
 
 def _violation(terms: Terms, weights: Array, gradient: Array) -> float:
-    """The largest violation of the optimality conditions by a pair of a group."""
+    """The largest violation of the optimality conditions by a pair within a group."""
     return max(high - low for _, low, high in _ends(terms, weights, gradient))
 
 
 def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
-    """The two samples of `_violation`."""
+    """The pair with the largest violation."""
     index, lowest, highest = max(
         _ends(terms, weights, gradient), key=lambda found: found[2] - found[1]
     )
@@ -347,10 +347,10 @@ def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
 
 
 def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Array]:
-    """By how much each sample's gradient calls for a larger weight, and for a smaller one.
+    """Violation of each sample by a weight that is too small, and by one that is too large.
 
-    Gradients are compared with one level a group, the median over the free samples: an estimate
-    of the intercept.
+    Gradients are compared with one level a group, the median over the free samples, which estimates
+    the intercept.
     """
     short, over = np.zeros_like(gradient), np.zeros_like(gradient)
     for index, lowest, highest in _ends(terms, weights, gradient):
@@ -370,7 +370,7 @@ def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Arra
 
 
 def _largest(amount: Array, count: int) -> Index:
-    """The ``count`` largest, of those above zero."""
+    """Indices of the ``count`` largest amounts, of those that are positive."""
     index = (
         np.argpartition(amount, -count)[-count:] if count < amount.size else np.arange(amount.size)
     )
@@ -378,6 +378,6 @@ def _largest(amount: Array, count: int) -> Index:
 
 
 def _decreasing(amount: Array, among: NDArray[np.bool_]) -> Index:
-    """Those ``among`` by decreasing amount."""
+    """Indices ``among`` in the order of decreasing amount."""
     index = np.flatnonzero(among)
     return index[np.argsort(-amount[index], kind="stable")]

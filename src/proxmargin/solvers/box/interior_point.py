@@ -37,51 +37,51 @@ from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, p
 
 __all__ = ["Central", "InteriorPoint"]
 
-FIRST_SLACK = 1.0  # of every complementary pair, in units of the goal of the margins
-MIN_STEP = 1e-8  # a shorter step ends the method: it does not move the point
+FIRST_SLACK = 1.0  # first slack of every complementary pair, in units of the goal of the margins
+MIN_STEP = 1e-8  # step length below which the method ends
 # Gondzio's centrality corrections
 MAX_CORRECTIONS = 2  # per iteration
-TRIAL_EXTENSION = 0.3  # by which the trial step is longer than the current one
-PRODUCT_RANGE = (0.1, 10.0)  # of complementary products, over the target, that are not corrected
-MIN_STEP_GAIN = 0.05  # of the extension, for which another correction is worth its solve
+TRIAL_EXTENSION = 0.3  # added to the step length for the trial step
+PRODUCT_RANGE = (0.1, 10.0)  # complementary products over the target that need no correction
+MIN_STEP_GAIN = 0.05  # gain in step length over the extension, for which a correction is kept
 # convergence
-ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
-SEPARATED_MARGIN = 0.5  # of the goal: with all margins above it the classes are separated
+ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
+SEPARATED_MARGIN = 0.5  # least margin over the goal, above which the classes are separated
 # crossover to the exact optimum on a face
 CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
-CROSSOVER_REDUCTION = 0.3  # of the complementary products, from one attempt to the next
-CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior iterations
-CROSSOVER_PORTION = 0.5  # of what is left of the budget, that one attempt may take
+CROSSOVER_REDUCTION = 0.3  # ratio of complementarity from one attempt to the next, at most
+CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations
+CROSSOVER_PORTION = 0.5  # share of the remaining budget for one attempt
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Central(State):
-    """The state of the interior point method, on the samples with a positive weight.
+    """The state of the interior point method, for the samples with positive weight.
 
     Attributes
     ----------
     coef : (n_features,)
         Coefficients in units of the program (`BoxProgram`).
     free : (n_free,)
-        The unpenalised parameters of the model: intercept and threshold, where there are any.
+        Unpenalised parameters: intercept and threshold, as far as the model has them.
     scores : (n_samples,)
-        Of ``coef`` and ``free``.
+        Scores of ``coef`` and ``free``.
     dual, room : (n_samples,)
         ``a`` and ``u - a``, both positive.
     below, above : (n_samples,)
         Slacks of the two sides of the box.
     best : float
-        The least gap so far.
+        Smallest gap so far.
     relative : float
         The last relative gap.
     idle : int
-        Certificates in a row without progress, because of rounding.
+        Certificates in a row without progress because of rounding.
     vertex : ExactSolution, optional
         The exact solution on the face of the box that the last crossover found.
     guessed : float
-        Sum of the complementary products at the last crossover.
+        Complementarity at the last crossover.
     spent : float
-        Work of all crossovers so far, in iterations.
+        Work of all crossovers so far, in interior point iterations.
     """
 
     coef: Array
@@ -100,7 +100,7 @@ class Central(State):
 
 
 class _Direction(NamedTuple):
-    """A step of each part of the state."""
+    """A Newton step of each part of the state."""
 
     coef: Array
     free: Array
@@ -114,9 +114,9 @@ class _Direction(NamedTuple):
 class InteriorPoint(Solver[Central]):
     """Mehrotra's predictor-corrector method, with Gondzio's centrality corrections.
 
-    Losses that are, in each margin, the conjugate of a linear or quadratic function on an
-    interval (hinge, huberized and squared hinge), and the tail mean of the nu-SVM, lead with a
-    ridge penalty to a quadratic program with one bound or two a sample,
+    Losses whose margin terms are conjugates of linear or quadratic functions on an interval (hinge,
+    huberized and squared hinge), and the tail mean of the nu-SVM, give with a ridge penalty a
+    quadratic program with one or two bounds a sample,
 
         min  l2/2 |w|^2 + pull'f + sum_i max_{0 <= a <= u_i} {a (goal_i - t_i) - d_i a^2 / 2},
 
@@ -128,7 +128,7 @@ class InteriorPoint(Solver[Central]):
     Parameters
     ----------
     max_stalled : int >= 1
-        Certificates without a smaller gap, because of rounding, after which it ends.
+        Certificates without a smaller gap, because of rounding, after which the method ends.
 
     Notes
     -----
@@ -137,10 +137,10 @@ class InteriorPoint(Solver[Central]):
     programming". The models are (11), (12) and (14) of Ito, Takeda and Toh (2017), whose bounds
     carry the sample weights here.
 
-    It stores a square matrix of the smaller of samples and features, which is at most `LARGEST`.
-    There is no warm start: points at the boundary are bad starts. The point is the primal iterate,
-    not ``X'v / l2`` of the dual: the two agree after a full step up to rounding, which is larger
-    in the dual.
+    A square matrix over the samples or the features, whichever are fewer, is stored; its side is at
+    most `LARGEST`. There is no warm start: points at the boundary are bad starts. The point is the
+    primal iterate, not ``X'v / l2`` of the dual: after a full step both agree up to rounding, which
+    is larger in the dual.
     """
 
     max_stalled: int = 6
@@ -160,7 +160,7 @@ class InteriorPoint(Solver[Central]):
         return system_work(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
-        """At zero coefficients, with equal products in all complementary pairs."""
+        """The first state: zero coefficients, and equal products in all complementary pairs."""
         program = program_of(problem)
         below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
         above = np.maximum(program.goal, 0.0) + FIRST_SLACK
@@ -205,7 +205,7 @@ class InteriorPoint(Solver[Central]):
         return program.dual_point(problem, (state.vertex or state).dual)
 
     def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
-        """Give up when the gap exceeds the complementary products for several certificates."""
+        """End if the gap has exceeded the complementary products for several certificates."""
         program = program_of(problem)
         expected = program.dual_unit * program.coef_unit * complementarity(state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
@@ -215,7 +215,7 @@ class InteriorPoint(Solver[Central]):
 
 
 def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
-    """``after``, with the exact solution of a crossover, if that is tried and succeeds."""
+    """``after``, with the exact solution of a crossover if one is tried and succeeds."""
     total = complementarity(after)
     ratio = total / max(complementarity(before), 1e-300)
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
@@ -234,7 +234,7 @@ def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Centra
 def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
     """The active sides by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
 
-    Of a complementary pair the active one falls faster than its partner; ratios have no units.
+    The active member of a complementary pair falls faster than its partner; ratios have no units.
     """
     empty = after.dual * before.below < after.below * before.dual
     full = np.zeros_like(empty)
@@ -249,7 +249,7 @@ def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
 def _touching(
     problem: Problem, program: BoxProgram, point: Point, at: Central | ExactSolution
 ) -> Point:
-    """If a hinge separates the classes, the point scaled and shifted to a least margin of one.
+    """The point; of a hinge with separated classes, scaled and shifted to a least margin of one.
 
     With weights far larger than the ridge, the rounding of margins at one would dominate the
     objective; at this multiple the loss is exactly zero.
@@ -313,7 +313,7 @@ def _direction(
 ) -> _Direction:
     """The Newton step towards products ``low`` and ``top`` of the complementary pairs.
 
-    ``low`` and ``top`` already contain the second-order correction.
+    Both contain the second-order correction.
     """
     pushed, pressed = low / state.dual, top / state.room
     r = program.goal - program.signs * state.scores - program.bends * state.dual + pushed - pressed
@@ -342,7 +342,7 @@ def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> 
 
 
 def _outliers(products: Array, target: float) -> Array:
-    """What brings products back into the range around the target, large ones only part way."""
+    """The correction that moves products into the range around the target; large ones in part."""
     low, high = PRODUCT_RANGE
     inside = np.clip(products, low * target, high * target)
     return np.maximum(inside - products, -high * target)

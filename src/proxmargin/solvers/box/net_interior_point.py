@@ -1,4 +1,4 @@
-"""An interior point method for kinked losses and an elastic net, in units of the features."""
+"""An interior point method for kinked losses and an elastic net, invariant to feature units."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from proxmargin.traits import Trait
 
 __all__ = ["NetCentral", "NetInteriorPoint"]
 
-FIRST_SLACK = 1.0  # of the boxes at the start, in units of the goal of the margins
-MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
+FIRST_SLACK = 1.0  # first slack of the boxes, in units of the goal of the margins
+MIN_STEP = 1e-10  # step length below which the method ends
 # convergence
-ROUNDING_PRODUCTS = 0.1  # complementary products over the gap, below which the gap is rounding
+ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetCentral(State):
-    """The state of `NetInteriorPoint`; boxes are those of the samples, the l1 norm and the bounds.
+    """The state of `NetInteriorPoint`, with a box for each sample, l1 term and finite bound.
 
     Attributes
     ----------
     at : (n_features + n_free,)
-        Coefficients in their units, then the unpenalised parameters of the model.
+        Coefficients in units of their features, then the unpenalised parameters.
     dual, room : (n_boxes,)
         ``a`` and ``u - a``, both positive.
     below, above : (n_boxes,)
         Slacks of the two sides of the box.
     best : float
-        The least gap so far.
+        Smallest gap so far.
     idle : int
         Certificates in a row without progress.
     """
@@ -65,14 +65,14 @@ class _Boxes(NamedTuple):
     Attributes
     ----------
     rows : (n_samples, n_numbers)
-        Of the margins.
+        Rows of the margins.
     owner, sign : (n_boxes - n_samples,)
-        The coefficient of each of the other boxes, and the sign that it has there.
+        For each other box, the index of its coefficient and the sign of it in the box.
     goal, caps, bends, units : (n_boxes,)
-        Boxes have products in proportion to their units on the central path.
+        On the central path the product of a box is proportional to its unit.
     pull, ridge : (n_numbers,)
     scale : (n_features,)
-        Coefficients times these are numbers.
+        Coefficients times these are the variables.
     """
 
     rows: Array
@@ -96,14 +96,14 @@ class _Boxes(NamedTuple):
         return np.concatenate([self.rows @ at, self.sign * at[self.owner]])
 
     def pulled(self, dual: Array) -> Array:
-        """The transpose of `margins`."""
+        """The transpose of `margins`, applied to duals of the boxes."""
         n, size = self.rows.shape
         alone = np.bincount(self.owner, self.sign * dual[n:], size)
         pulled: Array = self.rows.T @ dual[:n] + alone
         return pulled
 
     def matrix(self, theta: Array) -> Array:
-        """Curvature of the numbers for boxes with that curvature."""
+        """The Hessian in the variables if the boxes have curvatures theta."""
         n, size = self.rows.shape
         matrix: Array = self.rows.T @ (theta[:n, None] * self.rows)
         alone = np.bincount(self.owner, theta[n:], size)
@@ -112,7 +112,7 @@ class _Boxes(NamedTuple):
 
 
 class _Direction(NamedTuple):
-    """A step of each part of the state."""
+    """A Newton step of each part of the state."""
 
     at: Array
     dual: Array
@@ -122,27 +122,28 @@ class _Direction(NamedTuple):
 
 @dataclass(frozen=True)
 class NetInteriorPoint(Solver[NetCentral]):
-    """Mehrotra's predictor and corrector for losses with a box on their dual and an elastic net.
+    """Mehrotra's predictor-corrector method for losses with a box on their dual, and an elastic
+    net.
 
-    Numbers are coefficients times ``hypot(largest entry, root of the ridge)`` of their feature: its
-    steps do not depend on the units of the features, however different. The l1 norm is a
-    box for each coefficient, as a hinge is one for each sample, and so is each finite bound.
-    Products of complementary pairs are in proportion to what a box can hold, which is next to
-    nothing where the penalty is weak in these units.
+    Variables are coefficients times ``hypot(largest entry, root of the ridge)`` of their feature,
+    so that steps do not depend on the units of the features. The l1 norm gives a box for each
+    coefficient, as the hinge does for each sample, and each finite bound another one. Products of
+    complementary pairs are kept proportional to the size of their boxes, which is tiny for a weak
+    penalty in these units.
 
     Parameters
     ----------
     max_entries, max_features : int >= 1
-        Of the data that it takes: as a dense matrix, 2 MB for 2^18 entries; and the side of the
-        matrix that each step factors.
+        Limits of the problem: entries of its dense matrix (2^18 take 2 MB), and features, the side
+        of the matrix that is factored in each step.
     max_stalled : int >= 1
-        Certificates without a smaller gap, because of rounding, after which it ends.
+        Certificates without a smaller gap, because of rounding, after which the method ends.
 
     Notes
     -----
-    Mehrotra (1992), "On the implementation of a primal-dual interior point method". It is made for
-    problems that are small, and that other methods leave unsolved: data are copied into a plain
-    matrix, and a matrix over the features is factored each step. A start is not made use of.
+    Mehrotra (1992), "On the implementation of a primal-dual interior point method". It is meant for
+    small problems on which other methods stall: the data are copied into a dense matrix, and each
+    step factors a matrix over the features. There is no warm start.
     """
 
     max_entries: int = 1 << 18
@@ -173,10 +174,10 @@ class NetInteriorPoint(Solver[NetCentral]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> NetCentral:
-        """At zero coefficients, on the central path as far as that is known."""
+        """The first state: zero coefficients, close to the central path."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
-        # zero is within the bounds, which are negative goals without a cap
+        # bounds are boxes with goals <= 0 and no cap; zero coefficients are feasible
         margins = np.arange(boxes.goal.size) < len(boxes.rows)
         slack = np.where(margins | (boxes.goal == 0.0), FIRST_SLACK, 0.0)
         below = slack + np.maximum(-boxes.goal, 0.0)
@@ -223,9 +224,9 @@ class NetInteriorPoint(Solver[NetCentral]):
         return program.dual_point(problem, state.dual[: program.signs.size])
 
     def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
-        """Give up when the gap does not follow the complementary products any more.
+        """End if the gap no longer follows the complementary products.
 
-        The last digits of the dual point, which change with each step, may still be lucky ones.
+        Steps change the last digits of the dual point, which may still improve by chance.
         """
         program = program_of(problem)
         expected = program.dual_unit * program.coef_unit * complementarity(state)
@@ -236,7 +237,7 @@ class NetInteriorPoint(Solver[NetCentral]):
 
 
 def _boxes_of(problem: Problem) -> _Boxes:
-    """The problem as boxes, made once and kept with it."""
+    """The boxes of the problem, computed once."""
     return problem.remembered(_new_boxes)
 
 
@@ -245,7 +246,7 @@ def _new_boxes(problem: Problem) -> _Boxes:
     p = program.design.n_features
     net = problem.penalty.net(p)
     l1, l2 = net.l1 / program.dual_unit, net.l2 / program.dual_unit
-    fixed = net.lower == net.upper  # at zero: no interior, and nothing to see of such a feature
+    fixed = net.lower == net.upper  # at zero: such a box has no interior, so that its feature is left out
     data = np.where(fixed, 0.0, program.design.dense_columns(np.arange(p)))
     scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(l2))
     pulls = l1 / scale
@@ -273,7 +274,7 @@ def _new_boxes(problem: Problem) -> _Boxes:
 
 
 def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direction]:
-    """A function from target products of the complementary pairs to the Newton step.
+    """Maps target products of the complementary pairs to the Newton step.
 
     The targets contain Mehrotra's second-order correction.
     """
@@ -288,7 +289,7 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
         wanted = theta * (missing + pushed - pressed)
         at = solve(boxes.pulled(wanted) - slope)
         dual = wanted - theta * boxes.margins(at)
-        # a step of iterative refinement: the system is ill-conditioned where theta differ much
+        # one step of iterative refinement: very different theta make the system ill-conditioned
         again = solve(boxes.pulled(dual) - boxes.ridge * at - slope)
         at, dual = at + again, dual - theta * boxes.margins(again)
         below = pushed - state.below - steep * dual
@@ -311,7 +312,7 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> Net
 
 
 def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
-    """Which coefficients are zero, up to how far the method has come: their boxes are open."""
+    """Which coefficients count as zero at the present accuracy: their boxes are not active."""
     p, nets = boxes.scale.size, boxes.nets
     if not boxes.pull[:p].any():
         return np.zeros(p, dtype=bool)

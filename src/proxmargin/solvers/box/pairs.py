@@ -12,7 +12,7 @@ from proxmargin.solvers.boundary import length_to_boundary
 
 __all__ = ["complementarity", "idle_after", "longest", "products"]
 
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 
 
 class Pairs(Protocol):
@@ -29,7 +29,7 @@ class Pairs(Protocol):
 
 
 class Changes(Protocol):
-    """Of a step; that of ``u - a`` is minus that of a."""
+    """Changes of the pairs in a full step; ``u - a`` changes by minus the change of a."""
 
     @property
     def dual(self) -> Array: ...
@@ -40,7 +40,7 @@ class Changes(Protocol):
 
 
 class Idle(Protocol):
-    """How far the gap has come."""
+    """The smallest gap, and the certificates since then."""
 
     @property
     def best(self) -> float: ...
@@ -60,27 +60,26 @@ def products(at: Pairs, by: Changes, step: float) -> tuple[Array, Array]:
 
 
 def longest(at: Pairs, by: Changes) -> float:
-    """The largest step up to one after which nothing is negative."""
+    """The largest step length, at most one, after which nothing is negative."""
     return length_to_boundary(
         (at.dual, by.dual), (at.room, -by.dual), (at.below, by.below), (at.above, by.above)
     )
 
 
 def idle_after(state: Idle, gap: Gap, expected: float, rounding: float) -> int:
-    """Certificates in a row without progress, because of rounding, with that of ``gap``.
+    """Certificates in a row, ``gap``'s included, without progress because of rounding.
 
     Parameters
     ----------
     expected : float
-        The complementary products, whose sum is the gap in exact arithmetic once the equations
-        hold.
+        The complementarity, which in exact arithmetic equals the gap once the equations hold.
     rounding : float
-        Their share of the gap below which it is rounding.
+        Complementarity over the gap, below which the gap is rounding.
     """
     ended = gap.gap > GAP_REDUCTION * state.best and expected < rounding * gap.gap
     return state.idle + 1 if ended else 0
 
 
 def _tops(room: Array, above: Array) -> Array:
-    """``room * above``, zero where there is no cap."""
+    """``room * above``; zero without a cap."""
     return np.multiply(room, above, out=np.zeros_like(above), where=np.isfinite(room))

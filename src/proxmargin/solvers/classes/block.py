@@ -1,4 +1,4 @@
-"""Some columns of the data and one of ones, for Newton steps over several classes."""
+"""Some columns of the data with a column of ones, for Newton steps over several classes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ __all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 
 Ids = NDArray[np.intp]
 
-DENSE_SUPPORT = 0.4  # share of classes with positive multipliers above which BLAS beats skipping
-# crowded curvature, a block of live samples at a time
-BLOCK_ENTRIES = 1 << 20  # of scaled rows: 8 MB
-BLOCK_ROWS = 1 << 8  # at least: BLAS is at full speed, and adding to the Hessian costs little
+DENSE_SUPPORT = 0.4  # share of positive multipliers of live samples above which BLAS is faster
+# Hessian by BLAS, a block of live samples at a time
+BLOCK_ENTRIES = 1 << 20  # entries of scaled rows in a block: 8 MB
+BLOCK_ROWS = 1 << 8  # fewest rows of a block, for which BLAS is at full speed
 
 
 class Live(NamedTuple):
-    """The samples in which the smoothed loss is curved.
+    """The samples with curvature in the smoothed loss.
 
     Attributes
     ----------
     samples : (n_live,) integers
     masses : (n_samples, n_classes)
-        Multipliers; a live sample has two or more that are positive.
+        Multipliers; a live sample has at least two positive ones.
     weights : (n_samples,)
-        Curvatures, of live samples and others.
+        Curvatures of all samples.
     """
 
     samples: Ids
@@ -54,19 +54,19 @@ class Live(NamedTuple):
         return int(np.count_nonzero(self.masses[self.samples])) - self.samples.size
 
     def own_bends(self) -> Array:
-        """Second derivatives in single scores, (n_live, n_classes)."""
+        """Second derivatives of the loss in each score, (n_live, n_classes)."""
         inside = self.masses[self.samples] > 0
         share = 1.0 - 1.0 / inside.sum(axis=1, keepdims=True)
         return np.where(inside, self.weights[self.samples, None] * share, 0.0)
 
 
 class Pairs:
-    """Pairs of a column and a class that are unknowns, ordered by class.
+    """The unknowns of a linear system: pairs of a column and a class, ordered by class.
 
     Parameters
     ----------
     free : (n_columns + 1, n_classes) of bool
-        The last row is that of the ones.
+        Whether a pair is an unknown; the last row belongs to the column of ones.
     """
 
     def __init__(self, free: NDArray[np.bool_]) -> None:
@@ -82,7 +82,7 @@ class Pairs:
 
     @property
     def places(self) -> Ids:
-        """The unknown of each pair, -1 where it is none."""
+        """Index of the unknown of each pair; -1 if the pair is none."""
         places = np.full(self.shape, -1, dtype=np.intp)
         places[self.columns, self.classes] = np.arange(self.size)
         return places
@@ -97,12 +97,12 @@ class Pairs:
 
 
 class Block(ABC):
-    """An (n_samples, n_columns) part of the data and a column of ones after it."""
+    """An (n_samples, n_columns) part of the data, followed by a column of ones."""
 
     n_samples: int
     n_columns: int
     entries: int
-    """Stored numbers."""
+    """Number of stored entries."""
 
     @abstractmethod
     def scores(self, stacked: Array) -> Array:
@@ -118,23 +118,23 @@ class Block(ABC):
 
     @abstractmethod
     def curvature(self, live: Live, pairs: Pairs) -> Array:
-        """The Hessian of the smoothed loss in the pairs, in the lower triangle."""
+        """The Hessian of the smoothed loss over the pairs; only its lower triangle is valid."""
 
     @abstractmethod
     def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
-        """B with ``B'B`` that Hessian, (contrasts, pairs), its columns multiplied by factors."""
+        """B with ``B'B`` the Hessian, (contrasts, pairs), its columns multiplied by ``factors``."""
 
     @abstractmethod
     def bends(self, live: Live) -> Array:
-        """The diagonal of that Hessian for every pair, (n_columns + 1, n_classes)."""
+        """The diagonal of the Hessian for every pair, (n_columns + 1, n_classes)."""
 
     @abstractmethod
     def inner_products(self, samples: Ids, weights: Array) -> Array:
-        """``X diag(weights) X'`` of some of the samples."""
+        """``X diag(weights) X'`` for some of the samples."""
 
 
 class DenseBlock(Block):
-    """Columns in an array of rows."""
+    """Columns as a dense array in C order."""
 
     def __init__(self, matrix: Array) -> None:
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float64)
@@ -161,7 +161,7 @@ class DenseBlock(Block):
         return hessian
 
     def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
-        """Where supports are large, by products of matrices of some live samples at a time."""
+        """The Hessian by BLAS, for large supports, a block of live samples at a time."""
         step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
         for start in range(0, live.samples.size, step):
             self._add_crowded(live.samples[start : start + step], live, pairs, hessian)
@@ -170,7 +170,7 @@ class DenseBlock(Block):
         return hessian
 
     def _add_crowded(self, samples: Ids, live: Live, pairs: Pairs, hessian: Array) -> None:
-        """The upper triangle of the curvature of some samples, in place."""
+        """Add the Hessian of some samples to the upper triangle, in place."""
         inside, roots = live.masses[samples] > 0, np.sqrt(live.weights[samples])
         rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
         spread = rows[:, pairs.columns]
@@ -179,7 +179,7 @@ class DenseBlock(Block):
             part *= (roots * inside[:, k])[:, None]
             hessian[first:last, first:last] += part.T @ part
         spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
-        # the product would be another matrix of the size of the curvature
+        # in place: the product would be another matrix of the size of the Hessian
         dsyrk(-1.0, spread.T, beta=1.0, c=hessian.T, lower=1, overwrite_c=1)
 
     def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
@@ -200,7 +200,7 @@ class DenseBlock(Block):
 
 
 class SparseBlock(Block):
-    """Columns compressed by rows."""
+    """Columns as a CSR matrix."""
 
     def __init__(self, matrix: sparse.csr_array) -> None:
         self.matrix = matrix = matrix.astype(np.float64, copy=False)
@@ -248,17 +248,17 @@ class SparseBlock(Block):
 
 
 class ClassCoordinates(Remembers):
-    """The problem in coordinates in which its Newton systems are well-conditioned.
+    """Coordinates of the problem in which its Newton systems are well-conditioned.
 
-    With a free intercept dense features are centred (and a centring of sparse ones is undone),
-    which the intercept absorbs: ``intercept + centre' coef``. Without an l1 part, wide data are
-    taken in the span of their rows.
+    With a free intercept dense features are centred (and centred sparse ones uncentred), which the
+    intercept absorbs: ``intercept + centre' coef``. Without an l1 part, wide data are expressed in
+    their row span.
 
     Attributes
     ----------
     design : Design
     centre : (n_features,)
-        Of the features before any change of basis.
+        Centre of the features, before any change of basis.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -302,12 +302,12 @@ class ClassCoordinates(Remembers):
 
 
 def has_l1(problem: Problem) -> bool:
-    """Whether coefficients are selected."""
+    """Whether the penalty has an l1 part, so that features are selected."""
     return float(getattr(problem.penalty, "l1", 0.0)) > 0
 
 
 def class_coordinates(problem: Problem) -> ClassCoordinates:
-    """Made once a problem."""
+    """The coordinates of the problem, computed once."""
     return problem.remembered(ClassCoordinates)
 
 

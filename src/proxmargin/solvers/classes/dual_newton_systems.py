@@ -1,13 +1,13 @@
-"""Linear systems of dual Newton methods, each in the space of least dimension.
+"""Linear systems of dual Newton methods, each solved in the space of least dimension.
 
-With the Jacobians J of the penalty's prox, B of the intercept's and P of that of the conjugate of
-the loss, the Hessian of the augmented Lagrangian in the dual point is
+With the Jacobians J of the penalty's prox, B of the intercept's and P of the prox of the loss's
+conjugate, the Hessian of the augmented Lagrangian in the dual point is
 
     V = tau X J X' + tau_b 1 B 1' + D,    D = ts (I - (1 - eps) P)
 
-on scores of all classes; eps keeps D invertible where P is a projection. Systems with V are
-factored where samples are few, and solved by the Woodbury identity in the active coefficients where
-those are fewer.
+on the scores of all classes; eps keeps D invertible where P is a projection. V is factored if
+samples are few; if active coefficients are fewer, the Woodbury identity leads to a system over
+these.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
-SMALL_SIDE = 400  # dual coordinates up to which the dual system is formed without comparing costs
-MAX_SIDE = 5000  # of a matrix that is formed and factored: 200 MB
-MAX_GROUP_SIZE = 8  # active coefficients per unit of rank beyond which the rank is not computed
+SMALL_SIDE = 400  # dual coordinates up to which V is formed without comparing costs
+MAX_SIDE = 5000  # side of a factored matrix: 200 MB
+MAX_GROUP_SIZE = 8  # active coefficients over MAX_SIDE above which the rank is not computed
 CG_TOLERANCE = 1e-3  # relative residual, for larger systems
-CG_STEPS = 500  # at most
+CG_STEPS = 500  # iteration limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ class DualNewtonSystem:
     dual : ProxJacobian
         P, (n_samples, n_outputs).
     support : (n_samples, n_outputs) booleans
-        Where dual points can differ from zero; V is restricted to it.
+        Where dual points can be nonzero; V is restricted to it.
     tau, tau_b, ts : float > 0
-        Steps of coefficients, intercept and scores.
+        Proximal steps of coefficients, intercept and scores.
     floor : float in (0, 1)
         eps.
     """
@@ -64,17 +64,17 @@ class DualNewtonSystem:
 
     @cached_property
     def live(self) -> NDArray[np.intp]:
-        """Active features: those with a coefficient that the prox does not put to zero."""
+        """Indices of the active features, whose coefficients the prox does not all set to zero."""
         return np.flatnonzero(self.coef.live.any(axis=1))
 
     @cached_property
     def jacobian(self) -> ProxJacobian:
-        """J of the live features."""
+        """J restricted to the active features."""
         return self.coef.on_rows(self.live)
 
     @cached_property
     def columns(self) -> Array:
-        """The live features, (n_samples, n_live)."""
+        """The columns of the active features, (n_samples, n_live)."""
         return self.design.dense_columns(self.live)
 
     @cached_property
@@ -85,10 +85,10 @@ class DualNewtonSystem:
 
     @cached_property
     def inverse(self) -> tuple[Array, Array]:
-        """e and f of ``D^-1 = diag(e) - f f'`` with one f a sample; zero off the support.
+        """e and f of ``D^-1 = diag(e) - f f'``, with one f a sample; zero off the support.
 
-        With ``P = diag(d) - v v'`` and ``g = 1 / (1 - (1 - eps) d)`` that is the formula of
-        Sherman and Morrison.
+        By the Sherman-Morrison formula for ``P = diag(d) - v v'`` and ``g = 1 / (1 - (1 - eps)
+        d)``.
         """
         kept = 1.0 - self.floor
         grown = np.where(self.support, 1.0 / (1.0 - kept * self.dual.diagonal), 0.0)
@@ -114,7 +114,7 @@ class DualNewtonSystem:
 
 
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """``V^-1 gradient`` on the support of dual points, in the space of least dimension."""
+    """``V^-1 gradient`` on the support, by a system in the space of least dimension."""
     samples = dual_length(system)
     if samples <= SMALL_SIDE:
         return _dual_direction(system, gradient)
@@ -133,7 +133,7 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 
 
 def dual_length(system: DualNewtonSystem) -> int:
-    """Dual coordinates: the side of V."""
+    """The number of dual coordinates in the support, which is the side of V."""
     return int(np.count_nonzero(system.support))
 
 
@@ -141,7 +141,7 @@ def dual_length(system: DualNewtonSystem) -> int:
 
 
 def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """V, class by class, as a matrix."""
+    """``V^-1 gradient`` with V as a matrix, ordered class by class."""
     n, classes = gradient.shape
     matrix = np.zeros((classes, n, classes, n))
     _add_features(system, matrix)
@@ -159,7 +159,7 @@ def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 
 
 def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
-    """``tau X J X'``, added to the blocks of every pair of classes."""
+    """Add ``tau X J X'`` to the blocks of every pair of classes."""
     if not system.live.size:
         return
     jacobian, columns, tau = system.jacobian, system.columns, system.tau
@@ -186,7 +186,7 @@ def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
 
 
 def _rows_of_loss(system: DualNewtonSystem) -> Array:
-    """D, one matrix of the classes a sample, (n_samples, n_outputs, n_outputs)."""
+    """D as one matrix over the classes for each sample, (n_samples, n_outputs, n_outputs)."""
     dual = system.dual
     kept = (1.0 - system.floor) * dual.diagonal
     rows = np.zeros((*kept.shape, kept.shape[1]))
@@ -202,12 +202,12 @@ def _rows_of_loss(system: DualNewtonSystem) -> Array:
 
 
 def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """For losses that are sums over classes: one system a class, and one that couples them.
+    """The direction for losses that are sums over classes: a system a class, and a coupling one.
 
-    The direction is ``D^-1 (gradient - X y - 1 y_b)`` for the y that minimises
-    ``y' (F' D^-1 F + C) y / 2 - y' F' D^-1 gradient`` with rows that sum to zero, F the live
-    features and the constant of each class, C the inverse of J there. The multipliers of the rows
-    solve a system of their own, a Schur complement.
+    It is ``D^-1 (gradient - X y - 1 y_b)`` for the y that minimises
+    ``y' (F' D^-1 F + C) y / 2 - y' F' D^-1 gradient`` with rows that sum to zero, F the active
+    features and the constant of each class, C the inverse of J there. The multipliers of the row
+    sums solve a Schur complement system.
     """
     e, _ = system.inverse
     diagonal = system.jacobian.diagonal * system.tau
@@ -236,7 +236,7 @@ def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 
 
 def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array:
-    """Of the rows of y that have to sum to zero; zero for the others."""
+    """Multipliers of the rows of y that must sum to zero; zero for other rows."""
     coupled = np.append(np.full(system.live.size, system.coef.sign < 0), system.intercept.sign < 0)
     rows = np.flatnonzero(coupled & (np.einsum("ii->i", matrix) > 0))
     multipliers = np.zeros(right.size)
@@ -248,9 +248,9 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
 
 
 class _Factor:
-    """``tau X J X' + tau_b 1 B 1' = F R R' F'``: F one matrix a class, R a root.
+    """A factorisation ``tau X J X' + tau_b 1 B 1' = F R R' F'`` with one matrix F a class.
 
-    Where groups are within classes F includes the root, and has as many columns as J has rank.
+    If groups lie within classes, F includes the root R and has rank(J) columns.
     """
 
     def __init__(self, system: DualNewtonSystem) -> None:
@@ -317,7 +317,7 @@ class _Factor:
 
 
 def _square_root(matrix: Array) -> Array:
-    """Of a small positive semidefinite matrix."""
+    """A square root of a small positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
     return root
@@ -327,7 +327,7 @@ def _square_root(matrix: Array) -> Array:
 
 
 def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """Conjugate gradients, with the diagonal of V as preconditioner."""
+    """``V^-1 gradient`` by conjugate gradients, preconditioned by the diagonal of V."""
     weights = system.coef.diagonal
     for sign, vectors in system.coef.terms:
         weights = weights + sign * vectors**2

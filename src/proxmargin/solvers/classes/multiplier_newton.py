@@ -22,21 +22,21 @@ from proxmargin.traits import Trait
 
 __all__ = ["ClassMultipliers", "MultiplierNewton"]
 
-# sharpness, the penalty parameter of the augmented Lagrangian: the move of a multiplier in the unit
-# simplex per unit by which the margin is missed
+# sharpness, the penalty parameter of the augmented Lagrangian: move of a multiplier in the unit
+# simplex per unit of margin deficit
 FIRST_SHARPNESS = 0.2
-WARM_SHARPNESS = 10.0  # first value, from given coefficients
+WARM_SHARPNESS = 10.0  # first value for a warm start
 MAX_SHARPNESS = 3e5  # beyond it the rounding of scores dominates the multipliers
-# its growth with each update of the multipliers: TARGET_STEPS over the Newton steps taken, within
+# growth of the sharpness with each multiplier update: TARGET_STEPS over the Newton steps, clipped
 MIN_GROWTH = 1.5
 MAX_GROWTH = 8.0
-TARGET_STEPS = 6.0  # Newton steps on a smoothed problem at which sharpness would not grow
-# inexact solution of the smoothed problems, by their relative residual
+TARGET_STEPS = 6.0
+# relative residual to which smoothed problems are solved
 FIRST_RESIDUAL = 1e-2
 RESIDUAL_REDUCTION = 0.5  # factor from one problem to the next
 # working set of features
-MIN_ADDED_FEATURES = 10  # half the least number that is added, if as many violate
-KINK_TOLERANCE = 1e-3  # distance to the largest margin within which a warm start takes a tie
+MIN_ADDED_FEATURES = 10  # half the least number of features added at once, if as many violate
+KINK_TOLERANCE = 1e-3  # distance to the largest margin that counts as a tie at a warm start
 INTERCEPT_PROXIMAL = 1e-6  # proximal curvature of the intercept, absolute
 
 
@@ -47,16 +47,16 @@ class ClassMultipliers(MultiplierState):
     Attributes
     ----------
     stacked : (n_members + 1, n_classes)
-        Coefficients of the working set at the solution of the last smoothed problem, and its
-        intercept, in the coordinates of `ClassCoordinates`.
+        Coefficients of the working set and, as last row, the intercept at the solution of the last
+        smoothed problem, in the coordinates of `ClassCoordinates`.
     masses, scores : (n_samples, n_classes)
         Multipliers there, in unit simplices, and scores.
     centre, centre_masses : arrays
-        ``stacked`` and ``masses`` that the smoothed problem was built around.
+        ``stacked`` and ``masses`` around which the smoothed problem was built.
     violations : (n_features,) or None
-        Of the point, by the certificate.
+        Violations of the optimality conditions, from the certificate of the point.
     steps : int
-        Newton steps that the last smoothed problem took.
+        Newton steps for the last smoothed problem.
     """
 
     stacked: Array
@@ -74,19 +74,18 @@ class ClassMultipliers(MultiplierState):
 class MultiplierNewton(Solver[ClassMultipliers]):
     """Proximal method of multipliers for the multiclass hinge plus an elastic net.
 
-    Around the multipliers p (a point of the unit simplex for each sample) and the coefficients of
-    the last step it minimises the smooth function of `Smoothed` by semismooth Newton steps on the
-    active coefficients; only samples with a tie of several classes have curvature. The maximisers
-    are the next multipliers. The sharpness grows from step to step, the proximal term falls. As in
-    any augmented Lagrangian method the smoothing is around the multipliers and leaves no bias: the
-    sharpness need not go to infinity. Features are priced by the certificate, and systems have
-    those of a working set only.
+    Around the multipliers p (in the unit simplex for each sample) and the coefficients of the last
+    step, the smooth function of `Smoothed` is minimised by semismooth Newton steps on the active
+    coefficients; only samples with a tie of several classes have curvature. The maximisers are the
+    next multipliers. The sharpness grows and the proximal term falls from step to step. As in any
+    augmented Lagrangian method, smoothing around the multipliers leaves no bias: the sharpness need
+    not go to infinity. The certificate prices the features, and systems contain a working set only.
 
     Parameters
     ----------
     max_stalled : int >= 1
-        Steps at the largest sharpness without a smaller gap after which it ends: the gap has
-        reached rounding.
+        Steps at the largest sharpness without a smaller gap, which has reached rounding, after
+        which the method ends.
 
     Notes
     -----
@@ -168,7 +167,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         return _loss(problem).dual_of(state.masses)
 
     def _prepared(self, problem: Problem, state: ClassMultipliers) -> ClassMultipliers:
-        """Recentre where the last problem is solved, and grow the working set."""
+        """Recentre if the last problem is solved, and enlarge the working set."""
         if state.violations is None:
             point, dual = self.point(problem, state), self.dual(problem, state)
             state = self.observe(problem, state, certify(problem, point, dual=dual))
@@ -182,7 +181,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         return self._grown(problem, state, outside) if selects else state
 
     def _grown(self, problem: Problem, state: ClassMultipliers, outside: Array) -> ClassMultipliers:
-        """The working set with the worst of the features outside it."""
+        """The state with the features outside the working set that violate most added to it."""
         pairs = int(np.count_nonzero(state.stacked[:-1]))
         size = 2 * max(MIN_ADDED_FEATURES, pairs, min(2 * state.scores.shape[0], 50))
         worst = worst_of(outside, size)

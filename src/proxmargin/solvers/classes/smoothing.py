@@ -18,7 +18,7 @@ from proxmargin.solvers.smoothed_newton import line_search
 
 __all__ = ["ClassPoint", "Smoothed"]
 
-ORTHANT_CORRECTIONS = 5  # active sets tried in a Newton step
+ORTHANT_CORRECTIONS = 5  # active sets tried in one Newton step
 
 
 class ClassPoint(NamedTuple):
@@ -29,9 +29,9 @@ class ClassPoint(NamedTuple):
     stacked : (n_columns + 1, n_classes)
         Coefficients, and the intercept as last row.
     scores, masses : (n_samples, n_classes)
-        The masses are the maximisers, in the unit simplex.
+        The masses are the maximisers q, in the unit simplex.
     live : (n_live,) integers
-        Samples whose maximiser has two classes or more.
+        Samples whose maximiser has at least two positive entries.
     value : float
     """
 
@@ -50,7 +50,7 @@ class ClassSlopes(NamedTuple):
     slope : (n_columns + 1, n_classes)
     residual : float
     least : float
-        The part of it that rounding explains, which is not known.
+        The part of the residual that is rounding; not known, hence zero.
     """
 
     slope: Array
@@ -74,14 +74,14 @@ class Smoothed:
     block : Block
     loss : CrammerSinger
     l1, l2, proximal : (n_columns + 1, 1)
-        Strengths, and D; the last row is that of the intercept.
+        Strengths, and the diagonal D; the last row belongs to the intercept.
     stacked : (n_columns + 1, n_classes)
         The centre's coefficients and intercept.
     masses : (n_samples, n_classes)
         The centre's multipliers.
     sharpness : float
     movable : (n_columns + 1, 1) of bool
-        What may change: all but an intercept that is not there.
+        What may change: everything except an absent intercept.
     """
 
     block: Block
@@ -95,7 +95,7 @@ class Smoothed:
     movable: NDArray[np.bool_]
 
     def at(self, stacked: Array, scores: Array | None = None) -> ClassPoint:
-        """The smoothed problem at a point; ``scores`` where they are known."""
+        """The smoothed problem at a point; ``scores`` save a product if known."""
         if scores is None:
             scores = self.block.scores(stacked)
         masses = np.empty_like(scores)
@@ -110,9 +110,9 @@ class Smoothed:
     def along(
         self, here: ClassPoint, direction: Array, side: Array
     ) -> Callable[[float], ClassPoint]:
-        """The point at a step length, projected onto the orthant ``side``.
+        """The point at a step length along ``direction``, projected onto the orthant ``side``.
 
-        Scores are linear in the length but for the projected coefficients, which are mostly few.
+        Scores are linear in the length except for the projected coefficients, which are mostly few.
         """
         ahead = self.block.scores(direction)
 
@@ -136,11 +136,11 @@ class Smoothed:
 
     @property
     def weights(self) -> Array:
-        """Curvatures of the samples."""
+        """Curvatures of the samples in the smoothed loss."""
         return self.sharpness * self.loss.shares
 
     def residual(self, here: ClassPoint, slope: Array) -> float:
-        """The largest violation of the optimality conditions, over the penalty's gradient."""
+        """The largest violation of the optimality conditions, over the penalty's gradient norm."""
         at_zero = np.maximum(np.abs(slope) - self.l1, 0.0)
         away = np.abs(slope + self.l1 * np.sign(here.stacked))
         rest = np.where(here.stacked == 0, at_zero, away)
@@ -148,7 +148,7 @@ class Smoothed:
         return max(float(rest[:-1].max(initial=0.0)) / (unit or 1.0), float(rest[-1].max()))
 
     def direction(self, here: ClassPoint, slope: Array, side: Array) -> Array:
-        """The Newton step in the orthant ``side``; pairs at zero that would leave it stay zero."""
+        """The Newton step in the orthant ``side``; zeros that would leave it stay zero."""
         free = (side != 0) | (self.l1 == 0) & self.movable
         live = Live(here.live, here.masses, self.weights)
         diagonal = (self.l2 + self.proximal)[:, 0]
@@ -166,7 +166,7 @@ class Smoothed:
         return move
 
     def side(self, here: ClassPoint, slope: Array) -> Array:
-        """The signs of coefficients with an l1 part, or of their first step away from zero."""
+        """Signs of coefficients with an l1 part; of zeros, of their first step, or zero if none."""
         entering = np.where(np.abs(slope) > self.l1, -np.sign(slope), 0.0)
         signs = np.where(here.stacked == 0, entering, np.sign(here.stacked))
         return np.where(self.l1 > 0, signs, 0.0)
@@ -178,7 +178,7 @@ class Smoothed:
     def stepped(
         self, here: ClassPoint, slopes: ClassSlopes, deadline: float
     ) -> tuple[ClassPoint, ClassSlopes] | None:
-        """A Newton step with a projected line search in its orthant; None if that fails."""
+        """A Newton step with a projected line search in its orthant; None if the search fails."""
         side = self.side(here, slopes.slope)
         pull = slopes.slope + self.l1 * side
         direction = self.direction(here, slopes.slope, side)

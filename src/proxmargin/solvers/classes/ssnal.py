@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of the dual, each time minimised by a semismooth Newton method."""
+"""The augmented Lagrangian method on the dual, with semismooth Newton steps."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ __all__ = ["Multipliers", "SemismoothNewton"]
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
 FIRST_SCORE_STEP = 2.0  # of the scores, per sample
-WARM_START_GAP = 2e-2  # relative gap of a start from which later, longer steps are taken
+WARM_START_GAP = 2e-2  # relative gap of a start below which longer steps are taken
 WARM_START_GAIN = 30.0  # factor on all steps then
-STEP_GROWTH = 3.0  # factor from one subproblem to the next: twice it, or its root, if
-FEW_NEWTON_STEPS = 3  # at most were taken, or
-MANY_NEWTON_STEPS = 12  # were exceeded
-STEP_RETREAT = 5.0  # divisor where Newton's method failed
-# divisor where the gap is rounding, to which long steps add: coefficients are differences of
-# terms as large as the steps
+# growth from one subproblem to the next: twice this factor after few Newton steps, its root after
+# many
+STEP_GROWTH = 3.0
+FEW_NEWTON_STEPS = 3
+MANY_NEWTON_STEPS = 12
+STEP_RETREAT = 5.0  # divisor if Newton's method fails
+# divisor if the gap is rounding, to which long steps add: coefficients are differences of terms as
+# large as the steps
 ROUNDING_RETREAT = 12.0
-# inexact solution of the subproblems, by the root mean square of X W + b - Z
+# root mean square of X W + b - Z to which subproblems are solved
 FIRST_RESIDUAL = 1e-2  # in units of a score
 RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
 MIN_RESIDUAL = 1e-14
-RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)  # 8 ulp of the terms that scores consist of
-NEWTON_STEPS = 50  # on one subproblem, at most
+RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)  # relative to the terms of the scores: 8 ulp
+NEWTON_STEPS = 50  # limit for one subproblem
 # regularisation where the conjugate of the loss has no curvature, relative to the score step
 MIN_DAMPING = 1e-9
 MAX_DAMPING = 0.5
 # line search
-ARMIJO_FRACTION = 1e-4  # of the slope, that the dual function has to rise by
-OBJECTIVE_ROUNDING = 1e-15  # 5 ulp, of the sum of the absolute values of its terms
-HALVINGS = 40  # of a step
+ARMIJO_FRACTION = 1e-4  # of the slope, by which the dual function must increase
+OBJECTIVE_ROUNDING = 1e-15  # 5 ulp, relative to the sum of the absolute terms
+HALVINGS = 40  # of the step length
 # convergence
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,20 +56,20 @@ class Multipliers(State):
     Attributes
     ----------
     coef, intercept, scores : arrays
-        The centre of the proximal terms; scores include the intercept, that of centred features
-        where they are.
+        Centre of the proximal terms; scores include the intercept, which is that of centred
+        features if they are centred.
     image : (n_samples, n_outputs)
         ``X coef + intercept``, equal to the scores at the solution.
     dual : (n_samples, n_outputs)
-        Warm start of the next Newton iteration.
+        Start of the next Newton iteration.
     proven : (n_samples, n_outputs)
-        A point of the domain of the conjugate of the loss, to certify with.
+        A point in the domain of the loss's conjugate, for the certificate.
     tau, tau_b, ts : float
         Steps of coefficients, intercept and scores.
     residual : float
         The root mean square of ``image - scores`` to which the next subproblem is solved.
     gap : float
-        Least duality gap so far.
+        Smallest duality gap so far.
     idle : int
         Subproblems without progress.
     """
@@ -89,9 +91,9 @@ class Multipliers(State):
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """The primal point that belongs to a dual point, and the dual function there.
+    """The primal point of a dual point, and the dual function there.
 
-    ``size`` is the sum of the absolute values of the terms of ``value``, the scale of its rounding.
+    ``size`` is the sum of the absolute terms of ``value``, to which its rounding is relative.
     """
 
     design: Design
@@ -112,13 +114,13 @@ class _Trial:
 
     @property
     def rounding(self) -> float:
-        """Of the value."""
+        """Bound on the rounding of ``value``."""
         return OBJECTIVE_ROUNDING * self.size
 
 
 @dataclass(frozen=True)
 class SemismoothNewton(Solver[Multipliers]):
-    """A proximal point method on coefficients, intercept and scores together.
+    """The proximal point method on coefficients, intercept and scores together.
 
     Each subproblem, with centre ``(W_t, b_t, Z_t)`` and steps tau, tau_b, ts, is solved through
     its dual: the concave, once differentiable function of q whose gradient is ``X W + 1 b - Z`` at
@@ -126,18 +128,18 @@ class SemismoothNewton(Solver[Multipliers]):
         ``W = prox_{tau G}(W_t - tau X'q)``,  ``b = prox_{tau_b B}(b_t - tau_b 1'q)``,
         ``Z = Z_t + ts (q - y)``,  ``y = prox_{L* / ts}(q + Z_t / ts)``.
 
-    A semismooth Newton step uses the Jacobians of the three proximal maps
-    (`dual_newton_systems`), with an Armijo line search. Steps grow from one subproblem to the next,
-    which makes the method converge superlinearly; y lies in the domain of the conjugate of the loss
-    at any accuracy, and is the dual point of the certificate.
+    A semismooth Newton step uses the Jacobians of the three proximal maps (`dual_newton_systems`),
+    with an Armijo line search. Steps tau grow from one subproblem to the next, which gives
+    superlinear convergence; y lies in the domain of the loss's conjugate at any accuracy, and is
+    the dual point of the certificate.
 
-    For any loss and penalty whose proximal maps have known Jacobians; fast where samples or active
+    For any loss and penalty whose proximal maps have known Jacobians; fast if samples or active
     coefficients are few.
 
     Parameters
     ----------
     max_stalled : int >= 1
-        Subproblems without a smaller gap after which it ends: the gap has reached rounding.
+        Subproblems without a smaller gap, which has reached rounding, after which the method ends.
     """
 
     max_stalled: int = 8
@@ -181,7 +183,7 @@ class SemismoothNewton(Solver[Multipliers]):
         )
 
     def step(self, problem: Problem, state: Multipliers) -> Multipliers:
-        """One subproblem."""
+        """Solve one subproblem."""
         inner = _Subproblem(problem, state)
         trial, steps, solved = inner.solved(self._limit(state))
         n_iter = state.n_iter + max(steps, 1)
@@ -238,24 +240,24 @@ class SemismoothNewton(Solver[Multipliers]):
         return state.proven
 
     def _limit(self, state: Multipliers) -> int:
-        """Newton steps that are left."""
+        """The limit of Newton steps for the next subproblem."""
         most = self.max_iter if state.stop.max_iter is None else state.stop.max_iter
         return min(NEWTON_STEPS, max(most - state.n_iter, 1))
 
 
 def _closer(state: Multipliers) -> Multipliers:
-    """The steps of a later subproblem, for a warm start close to the solution."""
+    """The state with longer steps, for a warm start close to the solution."""
     state = _scaled(state, WARM_START_GAIN)
     return replace(state, residual=state.residual * RESIDUAL_REDUCTION**2)
 
 
 def _sharper(state: Multipliers) -> Multipliers:
-    """Shorter steps, whose subproblems are solved to rounding."""
+    """The state with shorter steps and subproblems solved to rounding."""
     return replace(_scaled(state, 1.0 / ROUNDING_RETREAT), residual=MIN_RESIDUAL)
 
 
 def _scaled(state: Multipliers, factor: float) -> Multipliers:
-    """With all steps times a factor."""
+    """The state with all steps multiplied by ``factor``."""
     return replace(state, tau=factor * state.tau, tau_b=factor * state.tau_b, ts=factor * state.ts)
 
 
@@ -266,13 +268,13 @@ class _Subproblem:
         self.problem, self.state = problem, state
         self.design = problem.centred.design
         self.support = problem.loss.dual_support
-        # scores and coefficients are differences of terms as large as their steps
+        # scores and coefficients are differences of terms as large as the steps
         lengths = state.ts + state.tau * float(self.design.row_norms().max())
         rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
         self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
     def solved(self, limit: int) -> tuple[_Trial, int, bool]:
-        """The last trial, the Newton steps taken, and whether it converged."""
+        """The last trial point, the number of Newton steps, and whether it converged."""
         dual = np.where(self.support, self.state.dual, 0.0)
         trial = self.at(dual, self.design.adjoint(dual))
         steps = 0
@@ -333,15 +335,15 @@ class _Subproblem:
         )
 
     def damping(self, gradient: Array) -> float:
-        """The regularisation where the loss has no curvature: the residual of a score, in units of
-        the score step. It vanishes with the residual, so that convergence stays superlinear."""
+        """Regularisation where the loss has no curvature: the residual of a score over the score
+        step. It vanishes with the residual, so that convergence stays superlinear."""
         count = float(np.count_nonzero(self.support))
         samples = float(np.count_nonzero(self.problem.loss.shares))
         residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
         return float(np.clip(samples * residual / self.state.ts, MIN_DAMPING, MAX_DAMPING))
 
     def searched(self, trial: _Trial, gradient: Array, direction: Array) -> _Trial | None:
-        """The first step, of halves of a whole one, that goes far enough up; None if none does."""
+        """The first point of a halving line search that increases enough; None if none does."""
         pulled = self.design.adjoint(direction)
         slope = float(np.vdot(gradient, direction))
         length = 1.0
@@ -355,9 +357,9 @@ class _Subproblem:
     def rises(
         self, trial: _Trial, reached: _Trial, direction: Array, slope: float, length: float
     ) -> bool:
-        """Armijo's rule; by slopes where the values differ by no more than their rounding.
+        """Armijo's rule; by slopes where values differ by no more than their rounding.
 
-        That is (4.1) of Hager and Zhang (2005), the same for a quadratic function.
+        The latter is (4.1) of Hager and Zhang (2005), equivalent for a quadratic function.
         """
         rounding = trial.rounding + reached.rounding
         if length * slope > rounding:

@@ -1,9 +1,10 @@
 """Systems of Newton steps over pairs of columns and classes, with curvature in few samples.
 
-With B a square root of the curvature of the live samples and D a positive diagonal, ``(B'B + D) d =
+With B a square root of the Hessian of the live samples and D a positive diagonal, ``(B'B + D) d =
 -r`` is solved over the pairs, over the contrasts between the classes of the live samples
-(Woodbury), or by conjugate gradients, whichever is least work. The number of CG steps depends on
-the unknown condition number: where all pairs are kept, CG is tried before a matrix is factored.
+(Woodbury), or by conjugate gradients, whichever takes the least work. The number of CG steps
+depends on the unknown condition number: if all pairs are kept, CG is tried before a matrix is
+factored.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inve
 __all__ = ["ClassSystem", "class_system"]
 
 WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
-MAX_SIDE = 2500  # of a matrix that is factored; larger systems are solved by CG
+MAX_SIDE = 2500  # side of a factored matrix; larger systems are solved by CG
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
-CG_STEPS = 500  # at most
-# CG before a factor, whose convergence cannot be known beforehand
-CG_WORK_FRACTION = 0.5  # of the work of the factor that it may take
-BLAS_SPEEDUP = 6.0  # of an operation of the factor over one of a product with the data
-MIN_CG_STEPS = 20  # it is not tried for fewer
+CG_STEPS = 500  # iteration limit
+# CG tried before a factorisation, as its convergence is not known beforehand
+CG_WORK_FRACTION = 0.5  # largest work over that of the factorisation
+BLAS_SPEEDUP = 6.0  # speed of an operation in the factorisation over one in a product with the data
+MIN_CG_STEPS = 20  # CG is not tried if fewer are affordable
 
 
 class ClassSystem(ABC):
-    """A way to solve the system, for all of its pairs or for some of them.
+    """A form of the linear system, which can be solved for some of its pairs only.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class ClassSystem(ABC):
 
     @abstractmethod
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        """``(B'B + D)^-1 right`` on the pairs that are kept, (n_keep,).
+        """``(B'B + D)^-1 right`` on the pairs in ``keep``, (n_keep,).
 
         Parameters
         ----------
@@ -60,16 +61,16 @@ class ClassSystem(ABC):
         """
 
     def step(self, slope: Array, keep: NDArray[np.bool_]) -> Array:
-        """The Newton step of the pairs that are kept, as a table; ``slope`` has one entry each."""
+        """The Newton step of the pairs in ``keep`` as a table, for a table ``slope``."""
         values = np.zeros(self.pairs.size)
         values[keep] = self.solved(keep, -self.pairs.gathered(slope)[keep])
         return self.pairs.spread(values)
 
 
 class Factored(ClassSystem):
-    """A factored matrix, reused where few of its pairs are left out."""
+    """A factored matrix, which is reused if only few of its pairs are left out."""
 
-    # pairs that may be left out, as a share of the rows of the matrix
+    # pairs that may be left out of the factor, over its number of rows
     few: ClassVar[float]
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
@@ -78,7 +79,7 @@ class Factored(ClassSystem):
 
     @abstractmethod
     def factorised(self, keep: NDArray[np.bool_]) -> _Base:
-        """The factor for these pairs."""
+        """The factor for the pairs in ``keep``."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         base = self.base
@@ -95,12 +96,12 @@ class _Base(NamedTuple):
     inverse: Inverse
 
     def has_nearly(self, keep: NDArray[np.bool_], few: float) -> bool:
-        """Whether these are its pairs, but for few that are left out."""
+        """Whether ``keep`` consists of the factor's pairs except for few."""
         gone = np.count_nonzero(self.keep) - np.count_nonzero(keep)
         return bool(gone <= few * self.rows and not (keep & ~self.keep).any())
 
     def solved_on(self, kept: NDArray[np.bool_], right: Array) -> Array:
-        """The solution with the other pairs fixed at zero, by a Schur complement of their size."""
+        """The solution with the other pairs fixed at zero, by a Schur complement over those."""
         gone = np.flatnonzero(~kept)
         rights = np.zeros((kept.size, 1 + gone.size), order="F")
         rights[kept, 0] = right
@@ -154,7 +155,7 @@ class OverContrasts(Factored):
 
 
 class OverGram(ClassSystem):
-    """The same matrix from the Gram matrix of the samples, where every pair is in the system."""
+    """`OverContrasts` from the Gram matrix of the samples, if every pair is in the system."""
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
@@ -180,20 +181,20 @@ class OverGram(ClassSystem):
 
 
 def _contrasts(live: Live) -> Array:
-    """Contrasts of the classes alone, (n_contrasts, n_classes): roots for a column of ones."""
+    """Contrasts of the classes, (n_contrasts, n_classes): `Block.roots` for the ones alone."""
     classes = live.masses.shape[1]
     pairs = Pairs(np.ones((1, classes), dtype=bool))
     return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
 
 
 class MatrixFreePairs(ClassSystem):
-    """Products with the data only, preconditioned by the diagonal."""
+    """Conjugate gradients by products with the data, preconditioned by the diagonal."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         return self.iterated(keep, right, CG_STEPS)
 
     def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
-        """The approximate solution after at most ``most`` steps."""
+        """The approximate solution after at most ``most`` CG steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         bends = self.pairs.gathered(self.block.bends(self.live))[keep]
         return conjugate_gradients(
@@ -217,14 +218,14 @@ class MatrixFreePairs(ClassSystem):
 
 
 class Tried(ClassSystem):
-    """Few steps of conjugate gradients, and a factored matrix where these do not converge.
+    """A limited number of CG steps first, and a factored matrix if they do not converge.
 
     Parameters
     ----------
     most : int
-        Steps.
+        Limit of CG steps.
     kind : type of ClassSystem
-        The form of the matrix.
+        The form with a factored matrix.
     """
 
     def __init__(
@@ -251,7 +252,7 @@ class Tried(ClassSystem):
 def class_system(
     block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
 ) -> ClassSystem:
-    """The cheapest form of the system; without selection all pairs are always kept."""
+    """The form with the least work; without an l1 part (``selects``) all pairs are kept."""
     pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
     if min(pairs, contrasts) > MAX_SIDE:
         return MatrixFreePairs(block, live, free, diagonal)

@@ -5,12 +5,12 @@ One iteration serves them all. With ``T_L(b) = prox_{g/L}(b - f'(b) / L)``,
     base_k  = u_{k-1} + ((t_{k-1} - 1) / t_k) (u_{k-1} - u_{k-2})
     u_k     = T_{L_k}(base_k),  L_k growing by eta_u until F(u_k) <= Q(u_k; base_k)   ('bt')
     L_{k+1} = L_k / eta_d                                                             ('dec')
-    go back to u_{k-1} without momentum where the step went uphill                    ('re')
-    not before K_i iterations after the last time, K_{i+1} = 2 K_i                    ('mt')
-    and pull eta_d towards 1 each time                                                ('st')
+    return to u_{k-1} without momentum if the step goes uphill                        ('re')
+    with at least K_i iterations between restarts, K_{i+1} = 2 K_i                    ('mt')
+    and eta_d moved towards 1 at each restart                                         ('st')
 
-Images and responses at ``base_k`` are combinations of those at the last two points where they are
-affine, so that an iteration costs one product with the data for each trial and one more.
+Where images and responses are affine, those at ``base_k`` are combinations of those at the last two
+points, so that an iteration costs one product with the data for each trial and one more.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ __all__ = [
 ]
 
 SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
-MIN_LIPSCHITZ = 1e-100  # step constants outside this range overflow as step lengths
+MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200
-SAME_OBJECTIVE = 1e-12  # relative difference from its least value within which F counts as equal
+SAME_OBJECTIVE = 1e-12  # relative difference to the smallest F, up to which F counts as equal
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,9 +60,9 @@ class Accelerated(State):
     image, image_old, response, response_old
         Their images and responses (`proxmargin.sides.Side`); responses only where they are affine.
     t, lipschitz : float
-        t_{k-1} and L_{k-1}: of the last step.
+        t_{k-1} and L_{k-1} of the last step.
     next_lipschitz : float
-        L_k before the search.
+        L_k with which the next search starts.
     bound : float
         Upper bound of the Lipschitz constant.
     decrease : float
@@ -72,7 +72,7 @@ class Accelerated(State):
     objective : float
         F(u).
     lowest, lowest_at : float, int
-        The least F so far, and the last iteration that reached it.
+        Smallest F so far, and the last iteration that reached it.
     """
 
     u: Array
@@ -94,7 +94,7 @@ class Accelerated(State):
 
 
 class _Base(NamedTuple):
-    """The extrapolated point of a step, with what is known there."""
+    """The extrapolated point of a step, with its image, response and gradient."""
 
     u: Array
     image: Array
@@ -104,7 +104,7 @@ class _Base(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    """A proximal step; ``curvature`` of f met along it, zero where it was not tested."""
+    """A proximal step, with the curvature of f along it; zero if that was not tested."""
 
     u: Array
     image: Array
@@ -115,13 +115,13 @@ class _Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class AcceleratedProximalGradient(Solver[Accelerated]):
-    """Algorithm 1: backtracking with a constant L that may fall again (Scheinberg et al. 2014).
+    """Algorithm 1: backtracking with a constant L that may decrease (Scheinberg et al. 2014).
 
     Parameters
     ----------
     bt, dec, re, mt, st : bool
-        The strategies; see the module. Without 'bt' L is its upper bound, which the dual side of a
-        ball does not have.
+        The strategies; see the module. Without 'bt' L is its upper bound, which does not exist for
+        the dual side of a ball.
     growth, decrease : float > 1
         eta_u and eta_d.
     stability : float in [0, 1]
@@ -131,19 +131,19 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     bt_every : int
         Iterations between two tests of L.
     floor : float >= 0
-        xi: distance, as a share of the domain, that dual coordinates keep from ends at which the
+        xi: relative distance that dual coordinates keep from the ends of their domain where the
         conjugate of the loss is not smooth (logistic, DWD).
     scaled : bool
-        On the primal side, precondition: every feature has unit scale.
+        On the primal side, precondition: scale every feature to unit variance.
     max_stalled : float >= 1
-        Iterations without F at its least value after which the method ends, if they are at least
-        half of all: without a step length that works it cycles. Infinite as printed.
+        Iterations without reaching the smallest F, if also half of all, after which the method
+        ends: if no step length works it cycles. Infinite in the paper.
 
     Notes
     -----
     The step after a restart is a plain proximal gradient step, which goes uphill only by rounding;
-    no restart is made there, so that 're' without 'mt' cannot stall. L stays within a small factor
-    of its upper bound, beyond which only rounding can fail the test.
+    it causes no restart, so that 're' without 'mt' cannot stall. L stays within a small factor of
+    its upper bound, above which only rounding can fail the test.
     """
 
     bt: bool = True
@@ -162,9 +162,9 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
     name: ClassVar[str] = "apg"
     coupled: ClassVar[bool] = True
-    """t and the base of a step follow L during the search (Algorithms 1 and 3)."""
+    """t and the base of a step depend on L during the search (Algorithms 1 and 3)."""
     whole: ClassVar[bool] = False
-    """The conjugate of the loss is taken whole, through its prox."""
+    """The dual side keeps the whole conjugate of the loss in its prox."""
 
     def __post_init__(self) -> None:
         require(self.bt_every >= 1, "bt_every must be an integer >= 1", self.bt_every)
@@ -251,10 +251,11 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         return self._side(problem).dual(state.u)
 
     def _is_careful(self, side: Side) -> bool:
-        """Whether L is tested at each step by a Bregman divergence, and falls only if that allows.
+        """Whether L is tested in each step by a Bregman divergence, and decreased only if that
+        allows.
 
-        The printed methods compare values of F and Q, a difference that suffers from cancellation
-        near the optimum, and decrease L after each step.
+        The printed methods compare values of F and Q, whose difference cancels near the optimum,
+        and decrease L after each step.
         """
         return False
 
@@ -264,7 +265,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         return scaled_side(problem) if self.scaled else primal_side(problem)
 
     def _search(self, side: Side, state: Accelerated, tested: bool) -> _Trial:
-        """'bt': the step, with L growing until the quadratic model at the base bounds F."""
+        """'bt': the step, with L increased until the quadratic model at the base bounds F."""
         lipschitz = state.next_lipschitz
         base = self._base(side, state, lipschitz)
         while True:
@@ -285,7 +286,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
                 base = self._base(side, state, lipschitz)
 
     def _base(self, side: Side, state: Accelerated, lipschitz: float) -> _Base:
-        """The extrapolated point; Algorithms 1 and 3 let t follow the ratio of the constants."""
+        """The extrapolated point; in Algorithms 1 and 3 t depends on the ratio of the L."""
         ratio = lipschitz / state.lipschitz if self.coupled else 1.0
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * ratio * state.t**2))
         weight = (state.t - 1.0) / t if state.t > 0 else 0.0
@@ -311,7 +312,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         return smaller if self.dec and room else trial.lipschitz
 
     def _goes_uphill(self, side: Side, state: Accelerated, trial: _Trial, n_iter: int) -> bool:
-        """'re' and 'mt': whether the step goes uphill, and a restart is allowed."""
+        """'re' and 'mt': whether the step goes uphill and a restart is allowed."""
         allowed = n_iter > state.restart_at + (state.patience if self.mt else 0)
         if not self.re or not allowed or trial.base.t <= 1.0:
             return False
@@ -322,7 +323,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         return rise > SLOPE_ROUNDING * size
 
     def _restarted(self, state: Accelerated, fresh: Accelerated) -> Accelerated:
-        """Stay at the last point, without momentum."""
+        """The state at the last point, without momentum."""
         pull = self.stability if self.st else 1.0
         return replace(
             fresh,
@@ -352,19 +353,19 @@ class GuaranteedProximalGradient(AcceleratedProximalGradient):
 
 @dataclass(frozen=True)
 class FastProximalGradient(GuaranteedProximalGradient):
-    """Algorithm 4, the practical one: t does not follow L, and L is tested every tenth time.
+    """Algorithm 4, the practical one: t does not depend on L, which every tenth step tests.
 
     Takes the parameters of `AcceleratedProximalGradient`, and
 
     careful : bool, optional
-        Test L at each step, by a Bregman divergence, and decrease it only if the measured curvature
-        allows. By default on the primal side, where a test costs no product with the data, and
-        where L would otherwise fall below the curvature; False is the printed method.
+        Test L in each step by a Bregman divergence, and decrease it only if the measured curvature
+        allows. By default on the primal side, where a test needs no product with the data and L
+        would otherwise fall below the curvature; False is the printed method.
 
     Notes
     -----
-    On the dual side this is the printed method, which can cycle: nine steps between two tests
-    may have an L that is too small. The certificate then reports the gap that was reached.
+    On the dual side this is the printed method, which can cycle: L may be too small in the nine
+    steps between two tests. The certificate then reports the gap that was reached.
     """
 
     bt_every: int = 10
@@ -379,7 +380,7 @@ class FastProximalGradient(GuaranteedProximalGradient):
 
 @dataclass(frozen=True)
 class FastProximalGradientStar(GuaranteedProximalGradient):
-    """Algorithm 3 at two products with the data an iteration, with a test free of cancellation.
+    """Algorithm 3 with two products with the data an iteration, and a test without cancellation.
 
     ``F <= Q`` is tested as a Bregman divergence, in closed form, and the prox of the whole
     conjugate of the loss is used, so that no floor ``xi`` is needed. Takes the parameters of

@@ -26,7 +26,7 @@ class Sweeping(State):
     coef : (n_features,)
     intercept : float
     scores : (n_samples,)
-        The offset included.
+        Scores including the offset.
     major : (n_features,)
         Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``.
     """
@@ -42,9 +42,10 @@ class Sweeping(State):
 class CoordinateDescent(Solver[Sweeping]):
     """Sweeps of ``w_j <- soft(M_j w_j - f'_j, l1) / (M_j + l2)`` and the same for the intercept.
 
-    ``M_j`` majorises the curvature along coordinate j, so that every step descends. The scores
-    are updated after every step; a sweep reads every column once or twice. Columns of C-ordered
-    data are strided and slow to read: a `WorkingSet` copies those in use to Fortran order.
+    ``M_j`` majorises the curvature along coordinate j, so that every step decreases the objective.
+    The scores are updated after every step; a sweep reads every column once or twice. Columns of
+    C-ordered data are strided and slow to read: a `WorkingSet` copies those in use to Fortran
+    order.
     """
 
     name: ClassVar[str] = "gcd"
@@ -103,11 +104,11 @@ class CoordinateDescent(Solver[Sweeping]):
         return Point(state.coef[:, None], np.array([state.intercept]))
 
     def scores(self, problem: Problem, state: Sweeping) -> Array | None:
-        # without the offset they would carry the rounding of a difference
+        # subtracting the offset would add rounding
         return None if problem.offset.any() else state.scores[:, None]
 
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:
-        """The majorised step of the intercept: its column is all ones."""
+        """The intercept after its majorised step; its column is all ones."""
         loss = problem.margins
         _, dual = loss.value_and_gradient(scores[:, None])
         step = 1.0 / loss.phi.smoothness

@@ -35,10 +35,10 @@ from proxmargin.traits import Trait
 
 __all__ = ["PrimalDual", "Saddle", "operator_norm"]
 
-POWER_ITERATIONS = 60  # for |T|
-NORM_MARGIN = 1.02  # factor on the estimate of |T|, which is a lower bound
-RESTART_GAP = 0.3  # gap, over the one at the last restart, that triggers the next
-BALANCE_SMOOTHING = 0.5  # exponential smoothing of log balance at a restart
+POWER_ITERATIONS = 60  # for the estimate of |T|
+NORM_MARGIN = 1.02  # factor on that estimate, which is a lower bound
+RESTART_GAP = 0.3  # gap over that at the last restart, below which the method restarts
+BALANCE_SMOOTHING = 0.5  # weight of the new value in log(balance) at a restart
 
 
 class Primal(NamedTuple):
@@ -51,7 +51,7 @@ class Primal(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """Multipliers of the rows of scores, and of the levels."""
+    """Multipliers of the scores (or of their differences), and of the levels."""
 
     rows: Array
     levels: Array
@@ -93,26 +93,26 @@ class Splitting(ABC):
     """The dual step, and how its result maps to a dual point of the loss."""
 
     factor: float = 1.0
-    """|T|^2 in units of the squared norm of the data."""
+    """|T|^2 over the squared norm of the data."""
 
     @abstractmethod
     def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
-        """First levels, and a first dual point: the given one of the loss, or zero."""
+        """First levels, and first dual variables, from a given dual point of the loss or zero."""
 
     @abstractmethod
     def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
-        """The primal step of the levels."""
+        """The levels after a primal step."""
 
     @abstractmethod
     def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
-        """The dual step, towards extrapolated scores and levels."""
+        """The dual variables after a step towards extrapolated scores and levels."""
 
     @abstractmethod
     def dual_point(self, dual: Dual) -> Array:
         """The dual point of the loss, (n_samples, n_outputs)."""
 
     def proof(self, dual: Dual, intercept: Penalty) -> Array:
-        """A dual point near that one with a smaller gap."""
+        """A dual point for the certificate, close to `dual_point` but with a smaller gap."""
         return self.dual_point(dual)
 
 
@@ -137,9 +137,9 @@ class Whole(Splitting):
 
 
 class Epigraphs(Splitting):
-    """Algorithm 2: rows ``z_i - z_iy`` of differences with the levels of their hinges.
+    """Algorithm 2: differences ``z_i - z_iy``, with the levels of their hinges.
 
-    The differences map has the squared norm K, the number of classes.
+    The map to differences has squared norm K, the number of classes.
     """
 
     def __init__(self, loss: CrammerSinger, budget: float) -> None:
@@ -170,7 +170,7 @@ class Epigraphs(Splitting):
         return point
 
     def proof(self, dual: Dual, intercept: Penalty) -> Array:
-        """Balanced for one multiplier nu of all levels: at the solution they are ``-nu s_i``."""
+        """The dual point, balanced for a single multiplier nu: levels then have ``-nu s_i``."""
         point, nu = self.dual_point(dual), -float(self.shares @ dual.levels) / self.square
         return nu * self.loss.balanced(point / nu, intercept) if nu > 0 else np.zeros_like(point)
 
@@ -182,8 +182,8 @@ class PrimalDual(Solver[Saddle]):
     Parameters
     ----------
     balance : float > 0, optional
-        ``sqrt(tau / sigma)`` for the loss as a weighted mean; by default one over the strength of
-        the penalty, which is about ``tau = sigma = 1 / |T|`` for a sum over the samples times C.
+        ``sqrt(tau / sigma)``, for the loss as a weighted mean. The default, one over the strength
+        of the penalty, is about ``tau = sigma = 1 / |T|`` for a sum over the samples times C.
     relaxation : float in (0, 2)
         Over-relaxation of both steps.
     restarts : bool
@@ -192,8 +192,8 @@ class PrimalDual(Solver[Saddle]):
 
     Notes
     -----
-    |T| includes the column of ones, which dominates where features are not centred. The paper stops
-    at small changes of the iterates, which bound no error: here the certificate decides.
+    |T| includes the column of ones, which dominates if features are not centred. The paper stops at
+    small changes of the iterates, which bound no error; here the certificate decides.
     """
 
     balance: float | None = None
@@ -254,7 +254,7 @@ class PrimalDual(Solver[Saddle]):
         )
 
     def point(self, problem: Problem, state: Saddle) -> Point:
-        """The iterate, projected onto the domain of the penalties, which over-relaxation leaves."""
+        """The iterate projected onto the domain of the penalties, which over-relaxation leaves."""
         return problem.projected(Point(state.primal.coef, state.primal.intercept))
 
     def dual(self, problem: Problem, state: Saddle) -> Array | None:
@@ -305,7 +305,7 @@ def operator_norm(design: Design, with_ones: bool) -> float:
 
 
 def _guess(problem: Problem) -> float:
-    """The inverse strength of the penalty: tau = sigma for the model stated as ``C sum + G``."""
+    """One over the strength of the penalty: tau = sigma for the model stated as ``C sum + G``."""
     probe = np.zeros((problem.design.n_features, problem.loss.n_outputs))
     probe[0, :2] = np.array([1.0, -1.0])[: probe.shape[1]] / np.sqrt(min(2, probe.shape[1]))
     strength = problem.penalty.value(probe)
@@ -313,7 +313,7 @@ def _guess(problem: Problem) -> float:
 
 
 def _travelled(state: Saddle) -> float:
-    """The balance, smoothed towards the ratio of the distances moved since the last restart."""
+    """The balance, smoothed towards the ratio of primal and dual distances since the restart."""
     primal = [a - b for a, b in zip(state.primal, state.primal_start, strict=True)]
     dual = [a - b for a, b in zip(state.dual, state.dual_start, strict=True)]
     across = np.linalg.norm([np.linalg.norm(primal[0]), np.linalg.norm(primal[1])])

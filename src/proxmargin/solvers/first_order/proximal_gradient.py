@@ -17,8 +17,8 @@ from proxmargin.traits import Trait
 __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
 
 
-# relative rise of the objective that counts as rounding: without it the monotone test would turn
-# off extrapolation for the last digits of the gap
+# relative increase of the objective that counts as rounding: without it the monotone test would
+# disable extrapolation in the last digits of the gap
 OBJECTIVE_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
@@ -69,8 +69,8 @@ class ProximalGradient(Solver[Momentum]):
     Parameters
     ----------
     backtracking : bool
-        Grow ``L_k`` by ``eta`` from ``L_0 = 2 L_f / n`` until (11) holds, never above L_f of (8);
-        with False, keep ``L_k = L_f``.
+        Increase ``L_k`` by the factor ``eta`` from ``L_0 = 2 L_f / n`` until (11) holds, up to L_f
+        of (8); with False, ``L_k = L_f``.
     monotone : bool
         Repeat the step without extrapolation whenever the objective rises (line 6).
     extrapolate : bool
@@ -80,8 +80,8 @@ class ProximalGradient(Solver[Momentum]):
     Notes
     -----
     (11) is tested as a Bregman divergence, ``f(u) - f(u^) - <f'(u^), u - u^> <= (L/2)|u - u^|^2``,
-    whose left side is a sum of closed-form Fenchel-Young terms: it is accurate near the optimum,
-    where the difference of two objective values cancels.
+    whose left side is a sum of Fenchel-Young terms in closed form: it is accurate near the optimum,
+    where a difference of objective values cancels.
     """
 
     backtracking: bool = True
@@ -143,7 +143,7 @@ class ProximalGradient(Solver[Momentum]):
         )
 
     def _grown(self, lipschitz: float, bound: float) -> float:
-        """(10): grow up to the bound, and beyond it only by `LIPSCHITZ_MARGIN`, for rounding."""
+        """(10): the next L, up to the bound; beyond it by `LIPSCHITZ_MARGIN`, for rounding."""
         return min(self.eta * lipschitz, bound if lipschitz < bound else LIPSCHITZ_MARGIN * bound)
 
     def point(self, problem: Problem, state: Momentum) -> Point:
@@ -153,7 +153,7 @@ class ProximalGradient(Solver[Momentum]):
         return state.z
 
     def _search(self, side: PrimalSide, state: Momentum, weight: float) -> _Trial:
-        """Steps (9) with L growing by eta until (11) holds or L is the Lipschitz constant."""
+        """Steps (9) with L increased by eta until (11) holds or L is the Lipschitz constant."""
         lipschitz = state.lipschitz
         known_weight, gradient = -1.0, state.u
         while True:

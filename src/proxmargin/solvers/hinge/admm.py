@@ -33,19 +33,19 @@ class Alternated(State):
     Attributes
     ----------
     sparse : (n_features,)
-        u, the copy of the coefficients that the l1 norm sees.
+        u, the copy of the coefficients in the l1 norm.
     intercept : float
-        Of centred features, where they are.
+        Of centred features, if they are centred.
     missing : (n_samples,)
-        eta, the copy of ``1 - y (X w + b)`` that the hinge sees.
+        eta, the copy of ``1 - y (X w + b)`` in the hinge.
     dual : (n_samples,)
         c, the multipliers of that copy.
     multipliers : (n_features,)
         v, the multipliers of ``w = u``.
     compares : bool
-        Whether objectives are computed, for ``stopping='relative-change'``.
+        Whether objectives are computed; for ``stopping='relative-change'`` only.
     objective : float
-        Of u, if they are.
+        Objective of u, if computed.
     """
 
     sparse: Array
@@ -79,7 +79,8 @@ class AlternatingDirections(Solver[Alternated]):
 
     Notes
     -----
-    The certificate is of u, with the multipliers c, which the prox of the hinge keeps in their box.
+    The certificate is for u, with the multipliers c, which the prox of the hinge keeps in their
+    box.
     """
 
     rho_margin: float = 1.0
@@ -139,7 +140,7 @@ class AlternatingDirections(Solver[Alternated]):
         return self._compared(problem, state, moved) if state.compares else moved
 
     def _compared(self, problem: Problem, before: Alternated, after: Alternated) -> Alternated:
-        """With the relative changes of objective and point."""
+        """``after`` with the relative changes of objective and point."""
         objective = problem.value(self.point(problem, after))
         change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
         size = np.linalg.norm(np.append(before.sparse, before.intercept))
@@ -151,14 +152,14 @@ class AlternatingDirections(Solver[Alternated]):
         )
 
     def _system(self, problem: Problem) -> HingeSystem:
-        """The system of the step in (w, b), constant over the iterations; kept with the data."""
+        """The linear system of the step in (w, b), factored once and kept with the data."""
         margins, coef = self._prices(problem)
         ridge = intercept_ridge(problem)
         prices = np.array([margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge])
         return problem.centred.design.remembered(_system, prices)
 
     def _prices(self, problem: Problem) -> tuple[float, float]:
-        """Penalty parameters of margins and coefficients, for the mean of the losses."""
+        """Penalty parameters r of margins and coefficients, for the mean of the losses."""
         total = problem.loss.sample_count
         return self.rho_margin / total, self.rho_coef / total
 
@@ -172,7 +173,7 @@ class AlternatingDirections(Solver[Alternated]):
 
 
 def _system(design: Design, prices: Array) -> HingeSystem:
-    """The system for the prices of margins, of coefficients, and of an intercept (none: nan)."""
+    """The system for the penalty parameters and the intercept's ridge (nan without intercept)."""
     margin, coef, ridge = prices.tolist()
     bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
     return hinge_system(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))

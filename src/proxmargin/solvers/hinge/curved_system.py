@@ -1,12 +1,12 @@
-"""Systems of Newton steps in coefficients and an intercept, with curvature in few samples.
+"""Linear systems of Newton steps in coefficients and intercept, with curvature in few samples.
 
-For curvatures c_i of the free samples, a positive diagonal D over the free features and, where
-there is an intercept, its own curvature e,
+For curvatures c_i of the free samples, a positive diagonal D over the free features and, if there
+is an intercept, a curvature e of its own,
 
     (X' diag(c) X + D) dw + X'c db = -r,    c'X dw + (sum c + e) db = -s.
 
-It is solved over the features, over the samples, or by conjugate gradients, whichever is least
-work.
+It is solved over the features, over the samples, or by conjugate gradients, whichever takes the
+least work.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inve
 __all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples", "hinge_system"]
 
 WIDE = 1.3  # features per sample above which the system is formed over the samples
-MAX_SIDE = 3000  # of a matrix that is factored; larger systems are solved by CG
-SMALL_MATRIX = 500_000  # entries of a matrix that may be larger than the data: side 700
+MAX_SIDE = 3000  # side of a factored matrix; larger systems are solved by CG
+SMALL_MATRIX = 500_000  # entries up to which a matrix may be larger than the data: side 700
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
-CG_STEPS = 500  # at most
+CG_STEPS = 500  # iteration limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,10 @@ class Curved:
     design : Design
         The free samples and features of the data.
     bends : (n_samples,) >= 0
-        Curvatures of the samples; positive where these are fewer than the features.
+        Curvatures of the samples; all positive if there are fewer samples than features.
     diagonal : (n_features,) > 0
     intercept_curvature : float >= 0, or None
-        Curvature of the intercept besides that of the samples; None without intercept.
+        Curvature of the intercept in addition to the samples'; None without intercept.
     """
 
     design: Design
@@ -54,7 +54,7 @@ class Curved:
 
 
 class HingeSystem(ABC):
-    """A way to solve the system, for all of its features or for some of them."""
+    """A form of the linear system, which can be solved for some of its features only."""
 
     matrix: Array
 
@@ -63,11 +63,11 @@ class HingeSystem(ABC):
 
     @cached_property
     def _whole(self) -> Inverse:
-        """Solves with the matrix of all features, which is factored once."""
+        """The inverse of the matrix of all features, factored once."""
         return inverse_of(self.matrix)
 
     def push(self, move: Array, turn: float) -> tuple[Array, float]:
-        """The change of r and s with a step of coefficients and intercept: a product."""
+        """The change of (r, s) by a step of coefficients and intercept: one product."""
         if not move.any() and turn == 0:
             return np.zeros_like(move), 0.0
         design, bends = self.curved.design, self.curved.bends
@@ -79,23 +79,23 @@ class HingeSystem(ABC):
 
     @abstractmethod
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
-        """``(dw, db)`` where only the features ``keep`` move.
+        """``(dw, db)`` if only the features ``keep`` may change.
 
         Parameters
         ----------
         keep : (n_keep,) integers
         slope : (n_keep,)
-            r, on the features that move.
+            r for these features.
         lean : float
             s.
         """
 
 
 def hinge_system(curved: Curved, deadline: float = np.inf) -> HingeSystem:
-    """The cheapest form of the system.
+    """The form of the system with the least work.
 
-    By CG where a factor would not end before the deadline, and where it would be larger than the
-    data, whose products are then cheaper than a solve with it.
+    CG if a factorisation would not end before the deadline, or if the factor would be larger than
+    the data: products with the data are then cheaper than solves.
     """
     samples, features = curved.design.n_samples, curved.design.n_features
     short, long = sorted((samples, features))
@@ -107,7 +107,7 @@ def hinge_system(curved: Curved, deadline: float = np.inf) -> HingeSystem:
 
 
 class OverFeatures(HingeSystem):
-    """The intercept eliminated, a matrix over the features."""
+    """Elimination of the intercept, and a matrix over the features."""
 
     def __init__(self, curved: Curved) -> None:
         super().__init__(curved)
@@ -120,7 +120,8 @@ class OverFeatures(HingeSystem):
         else:
             self.cross = design.adjoint(bends[:, None])[:, 0]
             self.matrix = design.gram(bends, self.cross / total)
-            # the centred Gram matrix is the Schur complement for an intercept without own curvature
+            # the centred Gram matrix is the Schur complement if the intercept has no curvature of
+            # its own
             own = curved.intercept_curvature
             share = own / (total * (total + own))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
@@ -140,7 +141,7 @@ class OverFeatures(HingeSystem):
 
 
 class OverSamples(HingeSystem):
-    """The coefficients eliminated, a matrix over the samples bordered by the intercept.
+    """Elimination of the coefficients, and a matrix over the samples bordered by the intercept.
 
     With u the change of ``c (X w + b)``: ``dw = -(r + X'u) / D`` and
 
@@ -169,7 +170,7 @@ class OverSamples(HingeSystem):
         return -(slope + pulled) / diagonal[keep], shift
 
     def _on(self, keep: NDArray[np.intp]) -> Array:
-        """The matrix without the features that do not move."""
+        """The matrix without the features outside ``keep``."""
         weights = 1.0 / self.curved.diagonal
         weights[keep] = 0.0
         dropped = np.flatnonzero(weights)
@@ -178,7 +179,7 @@ class OverSamples(HingeSystem):
 
 
 class MatrixFree(HingeSystem):
-    """Products with the data only, preconditioned by the diagonal; nothing is stored."""
+    """Conjugate gradients by products with the data, preconditioned by the diagonal."""
 
     def __init__(self, curved: Curved, deadline: float = np.inf) -> None:
         super().__init__(curved)

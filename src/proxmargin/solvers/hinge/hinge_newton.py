@@ -30,36 +30,36 @@ from proxmargin.traits import Trait
 
 __all__ = ["HingeNewton", "Multiplied"]
 
-# sharpness, the penalty parameter of the augmented Lagrangian: the move of a multiplier, as a share
-# of its cap, per unit by which the margin is missed
-COLD_SHARPNESS = 0.2  # first value, wide data: multipliers are far from the solution
-TALL_SHARPNESS = 1.0  # first value, tall data
-WARM_SHARPNESS = 2.0  # first value, from given coefficients
-SHARPNESS_GROWTH = 2.0  # factor with each update of the multipliers; proximal terms fall by it
+# sharpness, the penalty parameter of the augmented Lagrangian: move of a multiplier, over its cap,
+# per unit of margin deficit
+COLD_SHARPNESS = 0.2  # first value for wide data: multipliers are far from the solution
+TALL_SHARPNESS = 1.0  # first value for tall data
+WARM_SHARPNESS = 2.0  # first value for a warm start
+SHARPNESS_GROWTH = 2.0  # factor with each multiplier update, by which proximal terms fall
 MAX_SHARPNESS = 3e4  # beyond it the rounding of scores dominates the multipliers
 # proximal curvature
 INTERCEPT_PROXIMAL = 1e-6  # of the intercept, relative to the mean cap
-UNPENALISED_PROXIMAL = 1e-3  # of coefficients without a penalty, absolute
-# inexact solution of the smoothed problems, by their relative residual
+UNPENALISED_PROXIMAL = 1e-3  # of unpenalised coefficients, absolute
+# relative residual to which smoothed problems are solved
 FIRST_RESIDUAL = 0.1
 RESIDUAL_REDUCTION = 0.3  # factor from one problem to the next
-ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted where rounding ends the search
+ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted if rounding ends the search
 # working set of features
-MIN_ADDED_FEATURES = 64  # if as many violate optimality
-COPIED_ENTRIES = 1 << 21  # matrix entries of a set that is copied: 16 MB
+MIN_ADDED_FEATURES = 64  # at once, if as many violate the optimality conditions
+COPIED_ENTRIES = 1 << 21  # entries up to which a working set is copied: 16 MB
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Multiplied(MultiplierState):
-    """The state of the proximal method of multipliers, with the gap that it computes itself.
+    """The state of the proximal method of multipliers, with its own estimate of the gap.
 
     Attributes
     ----------
     at, centre : Centre
-        The solution of the last smoothed problem, and the point it was built around. Intercepts
-        are those of centred features, where they are (`Problem.centred`).
+        The solution of the last smoothed problem, and the point around which that was built.
+        Intercepts are those of centred features if they are centred (`Problem.centred`).
     scores : (n_samples,)
-        Of ``at``.
+        Scores of ``at``.
     violations : (n_features,)
         ``(|X'(y a)| - l1)_+`` for the multipliers a.
     """
@@ -80,17 +80,17 @@ class HingeNewton(Solver[Multiplied]):
         sum_i max_{0 <= c <= u_i} {c (1 - y_i z_i) - (c - a_i)^2 / (2 s u_i)}
         + l1 |w|_1 + l2/2 |w|^2 + d/2 |w - w_last|^2,
 
-    a smooth loss whose curvature is that of the samples with a maximiser c strictly inside, by
+    whose loss is smooth with curvature in the samples with a maximiser c strictly inside, by
     semismooth Newton steps on the active features (`SmoothedHinge`). The maximisers are the next
     multipliers; the sharpness s grows and d falls from step to step. As in any augmented Lagrangian
-    method the smoothing is around the multipliers and leaves no bias: s need not go to infinity.
-    The multipliers price the features, and a smoothed problem has those of a working set only.
+    method, smoothing around the multipliers leaves no bias: s need not go to infinity. The
+    multipliers price the features, and a smoothed problem contains a working set only.
 
     Parameters
     ----------
     max_stalled : int >= 1
-        Steps at the largest sharpness without a smaller gap after which it ends: the gap has
-        reached rounding.
+        Steps at the largest sharpness without a smaller gap, which has reached rounding, after
+        which the method ends.
 
     Notes
     -----
@@ -130,8 +130,8 @@ class HingeNewton(Solver[Multiplied]):
             stop=stop,
         )
         priced = self._priced(problem, first, _pulled(problem, first))
-        # a warm start may be optimal already: the gap of given multipliers tells, of others a
-        # certificate
+        # a warm start may be optimal: given multipliers have a gap that tells; without them a
+        # certificate decides
         return priced if start.dual is not None else priced.but(claims=True)
 
     def step(self, problem: Problem, state: Multiplied) -> Multiplied:
@@ -160,7 +160,7 @@ class HingeNewton(Solver[Multiplied]):
         return (-signs * state.at.dual)[:, None]
 
     def _priced(self, problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
-        """The violations of all features, and the gap of the multipliers (rounding ignored)."""
+        """The state with violations of all features and gap of the multipliers, without rounding."""
         net = problem.net
         rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
         fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)
@@ -178,7 +178,7 @@ class HingeNewton(Solver[Multiplied]):
 
 
 def _objection_to_bounds(problem: Problem) -> str | None:
-    """Orthants know the signs of coefficients, and slopes what an l1 part or a ridge balances."""
+    """The objection to bounds or unpenalised features; orthants need signs, slopes a penalty."""
     if Trait.UNIFORM_NET in problem.penalty.traits:
         return None
     net = problem.net
@@ -195,7 +195,7 @@ def _pulled(problem: Problem, state: Multiplied) -> Array:
 
 
 def _value(problem: Problem, state: Multiplied) -> float:
-    """The objective."""
+    """The objective at ``state.at``."""
     signs, caps = signs_and_caps(problem)
     coef = state.at.coef
     hinge = float(caps @ np.maximum(goals(problem) - signs * state.scores, 0.0))
@@ -204,7 +204,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
 
 
 def _leant(problem: Problem, state: Multiplied) -> float:
-    """What the dual bound loses because ``y'a`` is not zero."""
+    """Decrease of the dual bound because ``y'a`` violates the intercept's constraint."""
     signs, _ = signs_and_caps(problem)
     ridge = intercept_ridge(problem)
     if ridge is None:
@@ -214,18 +214,18 @@ def _leant(problem: Problem, state: Multiplied) -> float:
 
 
 def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
-    """Recentre where the last problem is solved, and grow the working set."""
+    """Recentre if the last problem is solved, and enlarge the working set."""
     outside = state.outside(state.violations)
     if state.is_complete(outside, problem.level):
         sharper = state.sharpened(SHARPNESS_GROWTH, RESIDUAL_REDUCTION)
         state = sharper.but(centre=state.at)
-    if not problem.level:  # without an l1 norm every feature is active
+    if not problem.level:  # without an l1 part every feature is active
         return state.but(members=np.arange(outside.size))
     return state.but(members=_grown(state, outside))
 
 
 def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
-    """The members so far, and the worst violators."""
+    """The working set with the features that violate most added to it."""
     total = outside.size
     if total <= 2 * MIN_ADDED_FEATURES:
         return np.arange(total)
@@ -257,7 +257,7 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
 
 
 def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
-    """The features of the working set; a copy where they are few, since they are read often."""
+    """The features of the working set; copied if few, because they are read often."""
     if design.is_dense and design.n_samples * members.size <= COPIED_ENTRIES:
         return design.remembered(_plain_columns, members)
     return design if members.size == design.n_features else design.narrowed(members)
@@ -270,9 +270,10 @@ def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
 
 
 def _sharpness_unit(problem: Problem) -> float:
-    """One; more where the ridge alone keeps the scores within one of the intercept.
+    """Unit of the sharpness: ``l2 / mean |x_i|^2``, but at least one.
 
-    It is then ``l2 / mean |x_i|^2``: how far multipliers have to move for scores to move by one.
+    It exceeds one if the ridge alone keeps scores within one of the intercept, and is then how far
+    multipliers must move for scores to move by one.
     """
     reach = spread_of(problem)
     return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0

@@ -25,30 +25,30 @@ from proxmargin.solvers.hinge.model import (
 
 __all__ = ["Isvm1", "Isvm2", "Isvm3", "Split"]
 
-# inner problem: largest violation of the optimality conditions, in units of the margin
+# largest violation of the optimality conditions of the inner problem, in units of the margin
 FIRST_ACCURACY = 1e-3
 FINEST_ACCURACY = 1e-11
-ACCURACY_FRACTION = 1e-2  # of the relative gap of the outer problem
-# inner solver: pair or single-coordinate steps in one iteration, at most the sum of
+ACCURACY_FRACTION = 1e-2  # over the relative gap of the outer problem
+# limit of pair or single-coordinate steps of the inner solver in one iteration: the sum of both
 SMO_STEPS = 10_000
 SMO_STEPS_PER_SAMPLE = 200
-MAX_RHO = 1e100  # penalty parameter that ends the method: the loss is negligible, none overflows
+MAX_RHO = 1e100  # penalty parameter at which the method ends, before any term overflows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Split(State):
-    """The state of a split of the coefficients into w, which the loss sees, and u, which is sparse.
+    """The state of the split of the coefficients into w, in the loss, and u, in the l1 norm.
 
     Attributes
     ----------
     smooth, sparse : (n_features,)
         w and u.
     multipliers : (n_features,)
-        mu, of the constraint ``w = u``.
+        mu, the multipliers of ``w = u``.
     dual : (n_samples,)
-        a, of the inner support vector machine.
+        a, the multipliers of the inner support vector machine.
     intercept : float
-        Of centred features, where they are.
+        Of centred features, if they are centred.
     rho : float
         Penalty parameter, the weight of ``|w - u|^2 / 2``, for the sum of the losses.
     exactness : float
@@ -77,7 +77,7 @@ class Isvm2(Solver[Split]):
         Penalty parameter for the sum of the losses, as in the paper; divided by the total weight
         here, where losses are averaged.
     max_samples : int >= 1, default 6000
-        Samples that it takes at most: it stores their Gram matrix, of 288 MB for 6000.
+        Largest number of samples: their Gram matrix is stored, 288 MB for 6000.
 
     Notes
     -----
@@ -149,7 +149,7 @@ class Isvm2(Solver[Split]):
         return self._updated(moved, state, rho)
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
-        """With the next multipliers of ``w = u``, and the next penalty parameter."""
+        """The state with the next multipliers of ``w = u`` and the next penalty parameter."""
         return replace(moved, multipliers=moved.multipliers + rho * (moved.smooth - moved.sparse))
 
     def observe(self, problem: Problem, state: Split, gap: Gap) -> Split:
@@ -176,7 +176,7 @@ class Isvm3(Isvm2):
     growth : float >= 1, default 1.2
         Factor by which it grows in an iteration, the alpha of the paper.
     largest : float, default 250
-        Upper bound of the penalty parameter. The paper has none (``inf``): then w and u agree
+        Upper bound of the penalty parameter. Without one (``inf``), as in the paper, w and u agree
         before they are optimal, and the method stalls away from the optimum.
     """
 
@@ -253,13 +253,13 @@ def _support_vectors(
 
 
 def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before: float) -> float:
-    """``mean (y_i goal_i - x_i'w)`` over the samples strictly inside the box, if there are any."""
+    """``mean (y_i goal_i - x_i'w)`` over samples inside the box; ``before`` without such ones."""
     inside = (dual > 0) & (dual < caps)
     return float(-(signs * slope)[inside].mean()) if inside.any() else before
 
 
 def _balanced(problem: Problem, dual: Array) -> Array:
-    """The heavier class shrunk to the sum of the other."""
+    """The multipliers, the heavier class scaled down to the sum of the other."""
     signs, _ = signs_and_caps(problem)
     balanced = problem.loss.balanced((-signs * dual)[:, None], problem.intercept)
     return -signs * balanced[:, 0]

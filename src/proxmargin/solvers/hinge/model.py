@@ -1,4 +1,4 @@
-"""The hinge with an elastic net, as the solvers made for it read a problem."""
+"""The hinge with an elastic net, in the terms of its solvers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = [
     "spread_of",
 ]
 
-KINK_TOLERANCE = 1e-3  # distance of a margin from the kink that a warm start takes to be on it
+KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a warm start
 
 
 def hinge_objection(problem: Problem, penalty: Trait = Trait.UNIFORM_NET) -> str | None:
-    """Why the problem is not one of them, with a penalty of this kind, or None."""
+    """The objection to a problem without a hinge or with another penalty, or None."""
     if Trait.HINGE not in problem.traits:
         return "it needs the hinge loss"
     if problem.loss.n_outputs > 1:
@@ -36,13 +36,13 @@ def hinge_objection(problem: Problem, penalty: Trait = Trait.UNIFORM_NET) -> str
 
 
 def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
-    """Signs, and caps of the multipliers, (n_samples,) each."""
+    """Signs of the samples, and caps of their multipliers, (n_samples,) each."""
     loss = problem.margins
     return loss.signs[:, 0], loss.weights[:, 0]
 
 
 def goals(problem: Problem) -> Array:
-    """Where the hinges end: ``y_i z_i = 1 - y_i offset_i``, (n_samples,)."""
+    """The margins ``y_i z_i = 1 - y_i offset_i`` at which the hinges reach zero, (n_samples,)."""
     ends: Array = 1.0 - problem.margins.signs[:, 0] * problem.offset
     return ends
 
@@ -57,7 +57,7 @@ def intercept_ridge(problem: Problem) -> float | None:
 
 
 def spread_of(problem: Problem) -> float:
-    """Mean square of the lengths of the samples of `Problem.centred`."""
+    """Mean squared norm of the samples, centred as in `Problem.centred`."""
     shares = problem.loss.shares
     if problem.intercept.is_shift_invariant:
         scale = standardized(problem.design, shares).scale
@@ -68,9 +68,9 @@ def spread_of(problem: Problem) -> float:
 def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
     """Multipliers to start from: the given ones, else those that the margins imply.
 
-    Without coefficients, those of the smaller class are at their caps, and those of the larger
-    have the same sum. With coefficients they are at the cap for margins below one, zero above, and
-    half the cap on the kink.
+    Without coefficients, the multipliers of the lighter class are at their caps, and those of the
+    heavier class scaled to the same sum. With coefficients they are at the cap for margins below
+    the kink, zero above, and half the cap on it.
     """
     signs, caps = signs_and_caps(problem)
     if start.dual is not None:

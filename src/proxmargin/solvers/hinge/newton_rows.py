@@ -1,7 +1,7 @@
 """A design with little overhead per product, for Newton steps on few samples and features.
 
-Steps on small data are many and short: the checks and views of a `Design` would take most of
-their time.
+Steps on small data are many and short, so that the checks and views of a `Design` would take most
+of their time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from proxmargin.designs.sparse import SparseDesign
 __all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
 
 Index = NDArray[np.intp]
-# multiplications to form a system, up to which a compiled step on a copy of its data is fastest
+# multiply-adds to form a system, up to which a compiled step on a copy of its data is fastest
 GATHERED_WORK = 1 << 25
-LARGE_PART = 32_000_000  # bytes: a larger part is not copied but selected by weights of zero
+LARGE_PART = 32_000_000  # bytes above which a part is not copied but selected by zero weights
 
 
 class NewtonRows(ABC):
-    """A design for the vectors of one column of scores."""
+    """A design for problems with one column of scores, with products of vectors."""
 
     def __init__(self, design: Design) -> None:
         self.design = design
@@ -41,17 +41,17 @@ class NewtonRows(ABC):
         """``X.T @ dual``, (n_features,)."""
 
     def is_large(self, rows: int, columns: int) -> bool:
-        """Whether a part is selected by zero weights of the samples rather than copied.
+        """Whether a part is selected by zero weights of the samples instead of copied.
 
-        Possible where the system is over the features, that is, for fewer features than samples:
-        its Gram matrix skips samples of weight zero.
+        Only for systems over the features (fewer features than samples), whose Gram matrix skips
+        samples of weight zero.
         """
         design = self.design
         share = rows / max(design.n_samples, 1)
         return design.n_features == columns <= rows and share * design.nbytes > LARGE_PART
 
     def part(self, rows: Index, columns: Index) -> Design:
-        """Some of the features of some of the samples; copied by rows where they are few."""
+        """Some of the features of some of the samples; a copy in C order if few."""
         if _are_few(rows.size, columns.size):
             matrix = self._gathered(rows, columns)
             if matrix is not None:
@@ -62,7 +62,7 @@ class NewtonRows(ABC):
         return part if every else part.narrowed(columns)
 
     def _gathered(self, rows: Index, columns: Index) -> Array | None:
-        """A copy of the part in C order; None if this kind of data has no fast way to make it."""
+        """A copy of the part in C order; None if there is no fast way to make it."""
         return None
 
     def _charge(self, share: float = 1.0) -> None:
