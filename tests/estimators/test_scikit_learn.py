@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from joblib import parallel_backend
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -181,13 +182,17 @@ def test_balanced_class_weights_are_inverse_to_class_sizes() -> None:
     np.testing.assert_allclose(balanced.coef_, weighted.coef_, atol=1e-7)
 
 
-def test_they_work_in_pipelines_searches_and_parallel_cross_validation() -> None:
+# processes that are started for a test take seconds to import what it needs
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_they_work_in_pipelines_searches_and_parallel_cross_validation(backend: str) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), HuberizedSVC())
     search = GridSearchCV(pipeline, {"huberizedsvc__alpha": [0.003, 0.03]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.95
     alone = cross_val_score(pipeline, X, y, cv=3)
-    np.testing.assert_array_equal(alone, cross_val_score(pipeline, X, y, cv=3, n_jobs=2))
+    with parallel_backend(backend):
+        together = cross_val_score(pipeline, X, y, cv=3, n_jobs=2)
+    np.testing.assert_array_equal(alone, together)
 
 
 def test_a_custom_pair_of_parts_is_the_estimator_it_spells() -> None:

@@ -34,7 +34,7 @@ from proxmargin import (
 from tests.oracles import exact
 
 TOLERANCES = (1e-2, 1e-6, 1e-10)
-SECONDS = 0.5
+SECONDS = 0.2
 # of a certificate's own sums, in fifty digits nothing
 ROOM = Decimal("1e-30")
 QUICK = 12

@@ -179,7 +179,7 @@ def test_domain_scale_is_the_largest_factor_into_the_domain(penalty: Penalty, du
 @every_penalty
 def test_conjugate_is_the_supremum(penalty: Penalty, rng) -> None:
     penalty = penalty.restricted(np.arange(1))
-    for _ in range(5):
+    for _ in range(3):
         dual = in_conjugate_domain(penalty, rng.standard_normal((1, 3)))
 
         def minus(u: np.ndarray, dual: np.ndarray = dual, penalty: Penalty = penalty) -> float:

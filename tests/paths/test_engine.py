@@ -19,6 +19,7 @@ from proxmargin import (
     SquaredHingeSVC,
     margin_path,
 )
+from proxmargin.compiled.paths import state
 from proxmargin.designs import SparseDesign
 from proxmargin.paths import engine
 from proxmargin.paths.engine import NAME, Engine
@@ -288,3 +289,22 @@ def test_models_of_a_path_do_not_share_its_arrays() -> None:
     before = path.intercepts.copy()
     path.model(1).intercept_ += 1.0
     np.testing.assert_array_equal(path.intercepts, before)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_the_effort_before_there_was_room_is_told(
+    l1_ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FIRST_SLOTS", "FIRST_MEMBERS", "FIRST_ENTRIES"):
+        monkeypatch.setattr(engine, name, 1)
+    X, y = wide()
+    model = SparseLogisticRegression(l1_ratio=l1_ratio)
+    (problem,) = model._assemble(X, y, None).problems
+    path = Engine(problem, 1e-6)
+    begun = path.levels[state.READ]
+    strengths = problem.critical_strength() * np.geomspace(1.0, 0.1, 12)
+    found = path.solved(strengths, strengths / l1_ratio - strengths)
+    told = [found.certify(number) for number in range(12)]
+    assert all(one.n_iter > 0 for one in told[1:])
+    assert sum(one.n_iter for one in told) == path.counts[state.STEPS]
+    assert sum(one.n_passes for one in told) == pytest.approx(path.levels[state.READ] - begun)

@@ -42,7 +42,8 @@ class Certificate:
     stop_reason : str
     n_iter : int
     n_passes : float
-        Products with the data, in units of one full product.
+        Products with the data, or with copies of some of its rows or columns, in units of one full
+        product.
     seconds : float
         Wall-clock time, including the compilation of kernels.
     solver : str

@@ -258,12 +258,8 @@ def _gap(
     if scale > 0:
         level = abs(float(primal)) + apart + rounding
         rounding += scale * _rounding_of_dual(problem, point, level, back.error)
-    if problem.intercept.is_shift_invariant:  # any intercept, not only b, may be the best
-        reach = np.abs(b[0]) + np.max(np.atleast_2d(scores.sizes), axis=0)
-        reach += problem.loss.largest_offset
-        # intercepts with zero sum: scores are invariant to a constant common to all classes
-        off = c[0] - c[0].mean() * problem.intercept.sums_to_zero
-        rounding += float(reach @ (sums.error + np.abs(off)))
+    if problem.intercept.is_shift_invariant:
+        rounding += _rounding_of_sums(problem, b[0], scores, sums.error, c[0])
     rounding += gamma(len(coef) + SUM_ULPS) * abs(float(primal))
     gap = apart + rounding
     residual = max(
@@ -281,6 +277,42 @@ def _gap(
         rounding=rounding,
         is_refined=pull in REFINED,
     )
+
+
+def _rounding_of_sums(
+    problem: Problem, intercept: Array, scores: Enclosed, error: Array, c: Array
+) -> float:
+    """What it costs that the dual point q does not sum to zero, as a free intercept b requires.
+
+    The sum s is rounding: floating-point numbers need not sum to zero exactly. Real numbers do so
+    at a point q' with ``|q' - q|_1 = |s|``: q with the heavier class shrunk, which stays in the
+    domain of the conjugate. The bound is the gap of q'. With ``v = -X'q`` and ``v' = -X'q'`` it
+    exceeds the gap of q by
+
+        ``[L*(q') - L*(q) - <z, q' - q>] + [G*(v') - G*(v) - <v' - v, w>]``.
+
+    The conjugates are convex: their differences are at most ``<z', q' - q>`` and ``<w', v' - v>``
+    for scores z' at which q' is a gradient of the loss, and coefficients w' at which v' is one of
+    the penalty. As ``z = Xw + b``, the sum is at most
+
+        ``|s| (|b| + max_i |(z' - Xw')_i|) <= |s| (2 |b| + max_i |(z' - z - X(w' - w))_i|)``.
+
+    The last maximum vanishes with the gap. It is taken to be at most ``sum_j |x_ij w_j|`` plus the
+    offset: together with ``2 |b|`` these are the sizes of the scores, ``|b|`` and the offset.
+
+    Parameters
+    ----------
+    intercept : (n_outputs,)
+    error : (n_outputs,)
+        Of the sums of the dual point.
+    c : (n_outputs,)
+        Minus these sums.
+    """
+    reach = np.abs(intercept) + np.max(np.atleast_2d(scores.sizes), axis=0)
+    reach += problem.loss.largest_offset
+    # intercepts with zero sum: scores are invariant to a constant common to all classes
+    off = c - c.mean() * problem.intercept.sums_to_zero
+    return float(reach @ (error + np.abs(off)))
 
 
 def _released(

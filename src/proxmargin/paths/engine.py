@@ -151,6 +151,11 @@ class Engine:
         )
 
     @property
+    def _effort(self) -> Array:
+        """Steps and passes so far."""
+        return np.array([self.counts[state.STEPS], self.levels[state.READ]])
+
+    @property
     def _width(self) -> int:
         """Entries that are kept of a feature with a slot."""
         return self.terms.signs.size if self.caches else 0
@@ -224,15 +229,22 @@ class Engine:
             l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1, l2)
         entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
-        first, started = 0, clock()
+        first, started, interrupted = 0, clock(), np.zeros((2, l1.size))
         while first < l1.size:
+            before, effort = first, self._effort
             first, code = driver.advance(self._state, found, first, l1.size, self.tol)
+            if first < l1.size:  # what this one took, before there is more room for it
+                done = slice(before, first)
+                interrupted[:, first] += self._effort - effort
+                interrupted[:, first] -= found.steps[done].sum(), found.passes[done].sum()
             if code == state.NO_SLOT:
                 self._add_slots()
             elif code == state.NO_ENTRY:
                 found = _enlarged(found)
             elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
                 break
+        for told, more in zip((found.steps, found.passes), interrupted, strict=True):
+            told += more
         last = last[last < first]
         seconds = (clock() - started) / max(last.size, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))

@@ -149,7 +149,7 @@ def stated(penalty: Penalty, W: cp.Variable) -> Any:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_pair
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 @pytest.mark.parametrize("strength", [0.1, 0.01])
@@ -213,7 +213,7 @@ def small(loss: str, penalty: str, rng: np.random.Generator) -> Problem:
     return Problem(loss_of(loss, codes), penalty_of(penalty, 0.03, 12), DenseDesign(X), FREE)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_pair
 def test_a_working_set_of_features_finds_the_same_optimum(loss, penalty, rng) -> None:
     n, p = 24, 150  # a working set has half of the features at first
