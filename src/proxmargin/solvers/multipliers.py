@@ -88,10 +88,7 @@ class MultiplierState(State):
         )
 
     def after(self, end: End, least: float) -> Self:
-        """The state after Newton's method; less sharp if rounding ended it, but not below ``least``.
-
-        Below ``least`` the method ends.
-        """
+        """The state after Newton's method, blunted if rounding ended it, finished below ``least``."""
         failed = end.stuck and not end.solved
         sharpness = self.sharpness / SHARPNESS_RETREAT if failed else self.sharpness
         return self.but(
