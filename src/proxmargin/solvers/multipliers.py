@@ -88,7 +88,7 @@ class MultiplierState(State):
         )
 
     def after(self, end: End, least: float) -> Self:
-        """The state after Newton's method, blunted if rounding ended it, finished below ``least``."""
+        """The state after Newton's method; less sharp if rounding ended it."""
         failed = end.stuck and not end.solved
         sharpness = self.sharpness / SHARPNESS_RETREAT if failed else self.sharpness
         return self.but(
