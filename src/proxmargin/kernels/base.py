@@ -1,7 +1,7 @@
-"""What a kernel is: a symmetric function of two samples.
+"""The interface of kernels: symmetric functions of two samples.
 
-A kernel compares samples (`Kernel.fill`) with others that it was shown before (`Kernel.others`) and
-has preprocessed.
+A kernel preprocesses one set of samples (`Kernel.others`) and then compares blocks of other samples
+with it (`Kernel.fill`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["FUNCTION_ULPS", "Array", "Centred", "Index", "Kernel"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products
+FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products, in ulps
 
 
 class Kernel(ABC):
     """A symmetric function of two samples."""
 
     is_portable: ClassVar[bool] = True
-    """Its fields are plain values: a model file can keep it."""
+    """All fields are plain values, so that a model file can store the kernel."""
 
     @property
     @abstractmethod
     def is_definite(self) -> bool:
-        """Known to be positive semidefinite on any data."""
+        """Whether the kernel is known to be positive semidefinite on any data."""
 
     def __call__(self, left: Any, right: Any, out: Array | None = None) -> Array:
         """Values at all pairs of rows.
@@ -59,7 +59,7 @@ class Kernel(ABC):
         return values
 
     def others(self, X: Any) -> Any:
-        """``X`` as the right of many calls of `fill`."""
+        """``X`` preprocessed as the right argument of many calls of `fill`."""
         return X
 
     @abstractmethod
@@ -75,14 +75,14 @@ class Kernel(ABC):
         """The kernel of every row of ``X`` with itself, (n_samples,)."""
 
     def rounding(self, others: Any) -> float:
-        """Relative error of the largest values between `others`, in units of the last place."""
+        """Relative error of the largest kernel values between `others`, in ulps."""
         return 1.0
 
     def mean_rounding(self, X: Any) -> float:
-        """Error of a value on ``X`` on average, in units of the last place of the largest.
+        """Mean error of a kernel value on ``X``, in ulps of the largest value.
 
-        Estimated from some pairs, and at least one, to reject data whose kernel values have no
-        correct digits. Certificates use `lost`, a bound.
+        Estimated from a sample of pairs, to reject data whose kernel values have no correct digits.
+        Certificates use `lost`, a bound.
         """
         return 1.0
 
@@ -96,12 +96,12 @@ class Kernel(ABC):
         )
 
     def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
-        """The products of the values between all of X and the samples ``index`` with weights
-        (n_index,), where they can be had with less rounding than the values alone; or None."""
+        """``K(X, X[index]) @ weights`` for weights (n_index,), where it can be computed with less
+        rounding than from the kernel values; otherwise None."""
         return None
 
     def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
-        """What predictions need of the training samples ``index``: the right of a later call.
+        """What predictions need of the training samples ``index``, as `others` of a later `fill`.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Kernel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Centred(Kernel):
-    """Any kernel of samples less a point: it is shown dense blocks of them.
+    """Any kernel of ``x - origin`` and ``z - origin``, evaluated on dense blocks of samples.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from proxmargin.kernels.base import Array, Kernel
 
 __all__ = ["Custom"]
 
-FUNCTION_ROWS = 8  # samples of a diagonal computed at a time, as a square each
+FUNCTION_ROWS = 8  # samples per square block: a diagonal is computed block by block
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The inner product itself."""
+"""The linear kernel, the inner product."""
 
 from __future__ import annotations
 

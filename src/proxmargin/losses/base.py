@@ -117,8 +117,8 @@ class Loss(ABC):
         return weighed(apart, error) + 0.5 * float((self.row_curvatures * squares).sum())
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
-        """The scores within ``error`` of these at which the loss is largest, if these are known;
-        otherwise the scores themselves."""
+        """The scores within ``error`` of these with the largest loss, where a formula for them is
+        known; otherwise the scores themselves."""
         return scores
 
     @abstractmethod
@@ -137,10 +137,11 @@ class Loss(ABC):
         """``argmin_b  L(scores + b) + intercept(b)``, shape (n_outputs,), to rounding."""
 
     def domain_gauge(self, dual: Array) -> float:
-        """The least nu >= 0 for which ``dual / nu`` is in the domain of L*, up to signs and sums.
+        """The least nu >= 0 for which ``dual / nu`` has entries within the bounds of the domain of
+        L*.
 
-        Zero where the domain is a cone. Entries of the wrong sign and column sums are corrected by
-        `balanced`.
+        Zero where the domain is a cone. Wrong signs and column sums do not count: `balanced`
+        corrects them.
         """
         raise TypeError(f"the domain of the conjugate of {self!r} has no known gauge")
 
@@ -159,7 +160,7 @@ class Loss(ABC):
 
     @property
     def without_budget(self) -> Loss:
-        """The loss itself, of a loss within a budget."""
+        """The loss under the budget, where this loss has a budget; otherwise the loss itself."""
         return self
 
     def smoothed(self, width: float) -> Smoothed | None:
@@ -168,12 +169,12 @@ class Loss(ABC):
 
     @property
     def unshifted(self) -> Loss:
-        """The loss itself, of a loss of scores with an offset."""
+        """The loss without its offset, where this is a loss with one; otherwise the loss itself."""
         return self
 
     @property
     def offset(self) -> Array:
-        """What is added to the scores, (n_samples, n_outputs)."""
+        """The constant that is added to the scores, (n_samples, n_outputs); zero by default."""
         return np.zeros((self.shares.size, self.n_outputs))
 
     @property

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 class Box(NamedTuple):
     """``min over rho  pull rho + sum_i max {a (goal_i + rho - y_i z_i) - bends_i a^2 / 2}``.
 
-    The maximum is over ``0 <= a <= caps_i``; ``rho`` is there where ``pull`` is not zero. All
+    The maximum is over ``0 <= a <= caps_i``; with ``pull = 0`` there is no variable ``rho``. All
     arrays are (n_samples,).
     """
 

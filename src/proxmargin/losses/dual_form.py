@@ -56,7 +56,8 @@ class DualForm(ABC):
     def project(self, u: Array, step: float = 1.0) -> Array:
         """The nearest point of the set on which `smooth_value` is smooth.
 
-        ``step`` is the length of the proximal step that led to u: it helps to be quick.
+        ``step`` is the length of the proximal step that led to u; it only serves to guess the
+        multiplier.
         """
 
     @abstractmethod

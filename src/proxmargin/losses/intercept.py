@@ -17,11 +17,11 @@ from proxmargin.penalties.base import Penalty
 __all__ = ["Slope", "coupled_direction", "halved_slope", "minimise_hinge_shift", "minimise_shift"]
 
 # gradients and slopes are relative to the sample weights, which sum to one
-GRADIENT_ROUNDING = 1e-15  # gradient that is the rounding of a sum of n terms
-STALLED_RESIDUAL = 1e-12  # gradient below which a step that does not halve it is the last
-ZERO_SLOPE = 1e-28  # slope along a step that is zero: the square of a gradient of rounding
-NEWTON_STEPS = 200  # at most
-FLOOR_GROWTH = 10.0  # factor on the curvature floor, from one try to the next of four
+GRADIENT_ROUNDING = 1e-15  # size of a gradient that is the rounding error of a sum of n terms
+STALLED_RESIDUAL = 1e-12  # gradient below which Newton ends with a step that does not halve it
+ZERO_SLOPE = 1e-28  # slope along a step that counts as zero: a gradient of rounding size, squared
+NEWTON_STEPS = 200  # maximum number
+FLOOR_GROWTH = 10.0  # factor on the curvature floor between the four tries of a step
 SEARCH_STEPS = 120  # enough to bracket by doubling and to bisect down to neighbouring floats
 
 

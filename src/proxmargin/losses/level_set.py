@@ -1,4 +1,4 @@
-"""An exact penalty for losses that are to stay within a budget."""
+"""An exact penalty for the constraint that a loss stays within a budget."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from proxmargin.traits import Trait
 
 __all__ = ["LevelSet"]
 
-# search for the best multiplier of a dual point
-MIN_MULTIPLIER = 1e-14  # of the price
-MULTIPLIER_DIGITS = 1e-10  # absolute accuracy of its logarithm
-PROBE_STEP = 1e-6  # relative step whose change of value decides whether the minimum is at the bound
-GAUGE_MARGIN = 1e-15  # relative, above the least feasible multiplier: rounding stays in the domain
+# search for the best multiplier nu of a dual point
+MIN_MULTIPLIER = 1e-14  # smallest nu, relative to the price
+MULTIPLIER_DIGITS = 1e-10  # absolute accuracy of log(nu)
+PROBE_STEP = 1e-6  # relative step from a bound of nu that tells whether the minimum is at the bound
+GAUGE_MARGIN = 1e-15  # relative excess over the least feasible nu: rounding stays in the domain
 BUDGET_ROUNDING = 1e-14  # relative distance of a loss to the budget that is rounding of its sum
-# prox of the conjugate
-SEARCH_STEPS = 100  # for its multiplier, at most
-PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of the price
+# search for the multiplier nu in the prox of the conjugate
+SEARCH_STEPS = 100  # maximum number
+PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of nu against the price
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class LevelSet(Wrapped):
         return self.loss.compares_classes
 
     def excess(self, scores: Array) -> float:
-        """How far the loss is above the budget; negative below, zero where that is rounding."""
+        """``L(Z) - budget``: negative within the budget, zero where the difference is rounding."""
         return self._above(self.loss.value(scores))
 
     def _above(self, value: float) -> float:
@@ -122,9 +122,10 @@ class LevelSet(Wrapped):
         )
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
-        """``F(z + d) - F(z) - <d, q>``, where the loss grows by ``<L'(z), d>`` and its own growth.
+        """A bound on ``F(z + d) - F(z) - <d, q>``: L rises by at most ``<|L'(z)|, |d|>`` and its
+        `growth`.
 
-        Within the budget by more than that, only the last part is left.
+        Where L stays within the budget even so, F stays zero and only ``<|q|, |d|>`` is left.
         """
         value, inner = self.loss.value_and_gradient(scores)
         most = weighed(np.abs(inner), error) + self.loss.growth(scores, inner, inner, error)
@@ -136,13 +137,14 @@ class LevelSet(Wrapped):
         return self.loss.pessimistic(scores, error)
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        """That of the loss, at the least multiplier that it allows."""
+        """``nu loss.balanced(dual / nu)``, with nu the loss's `domain_gauge` of dual, at most the
+        price (and the price where the gauge is zero)."""
         gauge = min(self.loss.domain_gauge(dual), self.price)
         nu = gauge if gauge > 0 else self.price
         return nu * self.loss.balanced(dual / nu, intercept)
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
-        """For a free intercept one of the least loss: it leaves the most of the budget.
+        """``argmin_b L(scores + b)`` for a free intercept: it leaves the most of the budget.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class EllipsoidLoss(SupportLoss):
 
     @abstractmethod
     def _blocks(self, classes: list[Index]) -> list[Index]:
-        """The samples that share a ball, from those of each class."""
+        """The blocks of samples whose u share one ball, given the samples of each class."""
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         z = self._centred(scores)

@@ -1,4 +1,4 @@
-"""A loss of scores to which a fixed number is added for each sample."""
+"""A loss of scores with a constant offset for each sample."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class Shifted(Wrapped):
         return self.loss.fenchel_young(scores + self.shift, dual)
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
-        """That of the loss for the error of ``scores`` and that of adding the shift.
+        """The growth of the inner loss for ``error`` plus the rounding of ``scores + shift``.
 
-        A certificate knows of the former only: what scaling the dual point by s in [0, 1] adds for
-        the latter, ``(1 - s) <rounding, |dual|>`` at most, is included.
+        A certificate accounts for ``error`` only. When it scales the dual point by s in [0, 1], the
+        rounding adds up to ``(1 - s) <rounding, |dual|>``, which the last term includes.
         """
         moved = scores + self.shift
         rounding = _of_adding(scores, moved)
@@ -114,7 +114,7 @@ class Shifted(Wrapped):
 
 
 def _of_adding(scores: Array, moved: Array) -> Array:
-    """A bound on the rounding of the scores with the shift: nothing is lost in adding to zero."""
+    """A bound on the rounding error of ``scores + shift``; zero where the score is zero."""
     return np.where(scores == 0, 0.0, 2.0 * UNIT * np.abs(moved))
 
 

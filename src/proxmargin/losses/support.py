@@ -13,7 +13,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["IndicatorDual", "SupportLoss"]
 
-DOMAIN_ROUNDING = 1e-10  # distance of a dual point from its set, in units of the set, by rounding
+DOMAIN_ROUNDING = 1e-10  # distance of a dual point from the domain that is rounding, over its size
 
 
 class SupportLoss(Loss):
@@ -59,7 +59,7 @@ class SupportLoss(Loss):
 
     @abstractmethod
     def excess(self, dual: Array) -> float:
-        """The distance of a dual point from the domain of the conjugate, rounding included."""
+        """The distance of a dual point from the domain of L*, rounding errors included."""
 
 
 class IndicatorDual(DualForm):

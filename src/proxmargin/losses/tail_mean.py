@@ -15,7 +15,7 @@ from proxmargin.projections import BoxHyperplane
 
 __all__ = ["TailMean", "largest_nu"]
 
-MASS_ROUNDING = 1e-12  # difference of sums of shares that is rounding
+MASS_ROUNDING = 1e-12  # difference of sums of shares that counts as rounding
 TIE_TOLERANCE = 8.0 * float(np.finfo(np.float64).eps)  # 8 ulp of the largest margin: rounding of b
 
 
@@ -116,7 +116,7 @@ class TailMean(SupportLoss):
         return float((below + above).sum()) + abs(rho * (float(a.sum()) - 1.0))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
-        """With the rho of these scores: any rho bounds the terms of others from above."""
+        """A bound that keeps the rho of these scores: any rho bounds the terms of other scores."""
         t, a = self._margins(scores), np.maximum(-self.signs * dual[:, 0], 0.0)
         rho, off = _level(t, self.caps, 1.0), np.broadcast_to(error, scores.shape)[:, 0]
         rest = np.maximum(self.caps - a, 0.0)
@@ -130,9 +130,10 @@ class TailMean(SupportLoss):
         return max(float(outside), abs(float(a.sum()) - 1.0))
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        """Clip into the box, then bring each class, or without a free intercept all, to its sum.
+        """Clip a into the box, then correct the sum of each class, or of all if none is prescribed.
 
-        Too large sums are scaled down; too small ones move every entry towards its cap.
+        A sum that is too large is scaled down; one that is too small moves every entry towards its
+        cap.
         """
         a = np.clip(-self.signs * dual[:, 0], 0.0, self.caps)
         for index, total in self._groups(intercept):
@@ -160,7 +161,7 @@ class TailMean(SupportLoss):
         return intercept.into_domain(start[None, :])[0]
 
     def threshold(self, scores: Array) -> float:
-        """The rho of the definition: the margin that the tail ends at.
+        """The minimising rho of the definition: the margin at which the tail ends.
 
         At the best free intercept it is ``(rho_+ + rho_-) / 2``, the level of both classes;
         where it is an interval, its middle.
@@ -184,7 +185,7 @@ class TailMean(SupportLoss):
         return margins
 
     def _groups(self, intercept: Penalty) -> list[tuple[NDArray[np.intp], float]]:
-        """The samples of positive weight whose a have a given sum, with that sum."""
+        """Index sets of samples with positive weight, with the sum that their a must have."""
         live = self.caps > 0
         if not intercept.is_shift_invariant:
             return [(np.flatnonzero(live), 1.0)]
@@ -232,7 +233,7 @@ class CappedSimplexDual(IndicatorDual):
 
 
 def _level(t: Array, caps: Array, mass: float) -> float:
-    """A rho with ``sum caps [t < rho] <= mass <= sum caps [t <= rho]``; the middle of several."""
+    """The middle rho with ``sum caps [t < rho] <= mass <= sum caps [t <= rho]``."""
     live = caps > 0
     t, caps = t[live], caps[live]
     order = np.argsort(t)
@@ -245,7 +246,7 @@ def _level(t: Array, caps: Array, mass: float) -> float:
 
 
 def _with_sum(a: Array, caps: Array, total: float) -> Array:
-    """A point of ``0 <= a <= caps`` close to a with the sum ``total``, if there is one.
+    """A point of ``0 <= a <= caps`` near a with the sum ``total``, if there is one.
 
     Rounding of the sum is corrected in entries inside, so that zeros and caps stay exact.
     """

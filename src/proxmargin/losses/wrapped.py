@@ -1,4 +1,4 @@
-"""A loss that is made of another one of the same scores."""
+"""The base of losses that transform another loss of the same scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Wrapped"]
 
 @dataclass(frozen=True, eq=False)
 class Wrapped(Loss):
-    """What such a loss has from the one within: shapes, weights, where dual points are."""
+    """Forwards shapes, weights and the dual support to the inner loss."""
 
     loss: Loss
 

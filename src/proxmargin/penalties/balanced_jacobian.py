@@ -21,9 +21,10 @@ Index = NDArray[np.intp]
 class BalancedJacobian(ProxJacobian):
     """``J = diag(a) + sum_gk b_gk b_gk'``, constrained to directions that sum to zero.
 
-    Of one group the matrices ``J_k = a_k I + b_k b_k'`` of the classes are d x d, and with their
-    sum ``H = sum_k J_k`` it is ``J - [J_1, ...]' H^-1 [J_1, ...]``. Parameters are those of
-    `ProxJacobian` with groups within classes, on which the diagonal is one number a class.
+    For one group the matrices ``J_k = a_k I + b_k b_k'`` of the classes are d x d, and with their
+    sum ``H = sum_k J_k`` the constrained matrix is ``J - [J_1, ...]' H^-1 [J_1, ...]``. Parameters
+    are those of `ProxJacobian` with groups within classes; the diagonal is one number a group and
+    class.
     """
 
     @property
@@ -51,7 +52,7 @@ class BalancedJacobian(ProxJacobian):
 
     @cached_property
     def _inner(self) -> tuple[Array, Array, Array]:
-        """Of each group its a, (classes,), ``G = B'B`` and ``S = (sum(a) I + G)^-1``.
+        """For each group: a, (classes,), ``G = B'B`` and ``S = (sum(a) I + G)^-1``.
 
         With the columns b_k in B it is ``H^-1 = (I - B S B') / sum(a)``.
         """
@@ -210,7 +211,7 @@ def _part(jacobian: BalancedJacobian, members: Index, classes: Index) -> _Part:
 
 
 def _square_root(matrix: Array) -> Array:
-    """With as many columns as its rank."""
+    """R with ``R R' = matrix`` and as many columns as its rank."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > ZERO_EIGENVALUE
     root: Array = vectors[:, kept] * np.sqrt(values[kept])

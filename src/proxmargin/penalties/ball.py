@@ -12,9 +12,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["Ball"]
 
-NORM_ROUNDING = 1e-12  # relative excess of a norm over the radius that is rounding
+NORM_ROUNDING = 1e-12  # relative excess of a norm over the radius that counts as rounding
 SPHERE_TOLERANCE = 1e-9  # relative distance to the radius at which a point is on the sphere
-DIVERGENCE_RANGE = 0.1  # relative distance up to which a divergence avoids cancellation
+DIVERGENCE_RANGE = 0.1  # relative distance |x - z| up to which the divergence form is used
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Ball(Penalty):
         return terms
 
     def conjugate_divergence(self, dual: Array, coef: Array) -> float:
-        """As in `Penalty`; coefficients on the sphere have no slack but rounding."""
+        """As in `Penalty`, without the slack of coefficients on the sphere: it is only rounding."""
         terms = self._young(coef, dual) if coef.any() else self.fenchel_young(coef, dual)
         return float(terms.sum())
 
@@ -111,7 +111,7 @@ class Ball(Penalty):
         return self.conjugate(sizes)
 
     def violations(self, coef: Array, dual: Array) -> Array:
-        """Distance from zero inside the ball, from the outward normals on the sphere."""
+        """Distance of dual from zero inside the ball, from the normal cone on the sphere."""
         if _norm(coef, self.p) < self.radius * (1.0 - SPHERE_TOLERANCE):
             return np.abs(dual).max(axis=1)
         normal = _power(coef, self.p)

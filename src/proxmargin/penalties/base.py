@@ -17,7 +17,7 @@ __all__ = ["Array", "Penalty", "Step"]
 Array = NDArray[np.float64]
 Step = float | NDArray[np.float64]
 
-TINY_STEP = 1e-300  # so short that the prox is a projection onto the domain
+TINY_STEP = 1e-300  # step length so short that the prox is the projection onto the domain
 
 
 class Penalty(ABC):
@@ -28,7 +28,7 @@ class Penalty(ABC):
 
     traits: Trait = Trait.NONE
     is_portable: ClassVar[bool] = True
-    """Its fields are plain values or other parts, of no data set: a model file can keep it."""
+    """All fields are plain values or portable objects, so that a model file can store it."""
 
     l1: float = 0.0
     """Strength of the part that is the sum of absolute values."""
@@ -37,21 +37,21 @@ class Penalty(ABC):
     """Strength of the ridge part: the modulus of strong convexity."""
 
     factors: float | Array = 1.0
-    """What multiplies the strengths, one number a feature or one for all."""
+    """Factors on the strengths, one number a feature or one for all."""
 
     by_features: bool = True
-    """Values and Fenchel-Young terms of features do not depend on the other features: on some of
-    them they are those of the penalty that is `restricted` to these."""
+    """Values and Fenchel-Young terms of a feature do not depend on the other features, so that on
+    an index set they are those of the `restricted` penalty."""
 
     sums_to_zero: bool = False
-    """It is infinite where a row of coefficients does not sum to zero over the outputs."""
+    """G is infinite where a row of coefficients does not sum to zero over the outputs."""
 
     is_pinned: bool = False
-    """Nothing but zero is allowed."""
+    """G is infinite everywhere except at zero."""
 
     is_shift_invariant: bool = False
-    """As the penalty of an intercept it is free: adding the same vector to every intercept that
-    it allows, or in coordinates moved by the centre of the features, changes nothing."""
+    """G leaves an intercept free: adding the same feasible vector to every intercept changes
+    nothing, also in coordinates moved by the centre of the features."""
 
     @abstractmethod
     def value(self, coef: Array) -> float:
@@ -90,24 +90,25 @@ class Penalty(ABC):
 
     @abstractmethod
     def largest_product(self, sizes: Array, level: float) -> float:
-        """A bound on ``<sizes, |W|>`` over all W with ``G(W) <= level``; infinite without one.
+        """A bound on ``<sizes, |W|>`` over all W with ``G(W) <= level``; infinite where there is
+        none.
 
-        The effect of rounding of the pulled-back dual on a lower bound: ``sizes`` >= 0,
-        (n_features, n_outputs), bound the rounding, and the optimum is among those W.
+        Certificates use it for the effect of rounding of ``X'q`` on the lower bound: ``sizes`` >=
+        0, (n_features, n_outputs), bound that rounding, and the optimum is one of these W.
         """
 
     @abstractmethod
     def violations(self, coef: Array, dual: Array) -> Array:
-        """How far ``dual`` is from the subdifferential of G at ``coef``, one number a feature.
+        """Distance of ``dual`` from the subdifferential of G at ``coef``, one number a feature.
 
         Zero for every feature is the optimality condition when ``dual`` is minus the gradient
         of the loss; features at zero with a positive violation want to enter the support.
         """
 
     def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
-        """Features that are zero wherever rows of the dual are within ``radii`` of these.
+        """Features whose coefficients are zero for every dual with rows within ``radii`` of these.
 
-        Where it is not known, or no feature is: none.
+        All False by default: penalties without such a test keep every feature.
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class Penalty(ABC):
         return float(self.fenchel_young(coef, dual).sum())
 
     def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
-        """``argmin_{t >= 0}  slope t + bend t^2 / 2 + G(t coef)``: the best length of a direction.
+        """``argmin_{t >= 0}  slope t + bend t^2 / 2 + G(t coef)``: the best multiple of ``coef``.
 
         ``slope`` is the value of a homogeneous loss at ``coef``, and ``bend t^2 / 2`` what the
         ridge of an intercept costs.
@@ -167,26 +168,26 @@ class Penalty(ABC):
         return Net(*full)
 
     def near_zero(self) -> Penalty:
-        """The penalty without bounds that small coefficients do not reach."""
+        """The penalty less the bounds that small coefficients do not reach."""
         return self
 
     @property
     def can_sum_to_zero(self) -> bool:
-        """`SumToZero` knows it with coefficients that sum to zero over the classes."""
+        """`SumToZero` accepts it as the penalty of rows that sum to zero over the classes."""
         return Trait.UNIFORM_NET in self.traits
 
     def unshrunk(self, n_features: int) -> NDArray[np.intp]:
-        """Features whose coefficients cost nothing.
+        """Features that are not penalised.
 
-        They are as free as an intercept, between their bounds, and the dual has to vanish where
-        there are none: certificates find the best ones (`proxmargin.unshrunk`).
+        They are free like an intercept, between their bounds, and where there are none the dual
+        must vanish: certificates compute their best coefficients (`proxmargin.unshrunk`).
         """
         return np.zeros(0, dtype=np.intp)
 
     def restricted(self, index: NDArray[np.intp]) -> Penalty:
-        """The penalty of some of the features, where the coefficients of the others are zero.
+        """The penalty of the features ``index``, with the coefficients of the others at zero.
 
-        Whoever slices coefficients restricts the penalty with them.
+        Callers that slice the coefficients use it to slice the penalty too.
         """
         return self
 

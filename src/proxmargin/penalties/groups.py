@@ -27,7 +27,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["GroupL2", "GroupLinf", "GroupNorm"]
 
-NORM_ROUNDING = 1e-14  # relative excess of a dual norm over its bound that is rounding
+NORM_ROUNDING = 1e-14  # relative excess of a dual norm over its bound that counts as rounding
 TIE_TOLERANCE = 1e-14  # relative distance to the largest entry of a group that counts as a tie
 
 
@@ -101,12 +101,12 @@ class GroupNorm(Penalty):
 
     @property
     def has_balanced_jacobian(self) -> bool:
-        """`balanced_jacobian` is known."""
+        """`balanced_jacobian` is implemented for these groups and this norm."""
         return self.groups.across_classes or not self.is_polyhedral
 
     def class_centres(self, dual: Array) -> Array:
-        """The shifts of rows, (n_features, 1), after which the dual norm of a group (within
-        classes: the largest of all classes) is least."""
+        """The shifts of rows, (n_features, 1), that minimise the dual norm of each group (for
+        groups within classes, the largest dual norm over the classes)."""
         if self.groups.across_classes:
             return self._row_centres(dual)
         layout = self.groups.layout(len(dual))
@@ -114,18 +114,19 @@ class GroupNorm(Penalty):
         return shifts
 
     def balanced_dual_norms(self, dual: Array) -> tuple[Array, Array]:
-        """Of groups within classes, the least of the largest dual norm of all classes, (n_groups,).
+        """For groups within classes: the least, over shifts of the rows, of the largest dual norm
+        over the classes, (n_groups,), and points that attain it.
 
-        That is the largest product of a group with coefficients, rows of which sum to zero, that
-        have the norm one over all classes; with those of every group, (n_features, n_outputs).
+        This equals ``max <V_g, W_g>`` over W whose rows sum to zero and whose norms add up to one
+        over the classes; the points, (n_features, n_outputs), are such W for every group.
         """
         layout, dual = self.groups.layout(len(dual)), np.ascontiguousarray(dual)
         _, norms, points = balanced_group_centres(dual, *layout, self.is_polyhedral)
         return norms, points
 
     def balanced_prox(self, coef: Array, step: Step) -> tuple[Array, Array]:
-        """The prox under the condition that rows sum to zero, and the shifts (n_features, 1) at
-        which the prox without it is the same."""
+        """The prox under the constraint that rows sum to zero, and the shifts (n_features, 1) of
+        coef at which the unconstrained prox gives the same."""
         if self.groups.across_classes:
             return self._balanced_rows(coef, step)
         steps = np.array(np.broadcast_to(step, (len(coef), 1)), dtype=np.float64, order="C")
@@ -162,7 +163,7 @@ class GroupNorm(Penalty):
         return np.inf if np.any(outside) else 0.0
 
     def largest_product(self, sizes: Array, level: float) -> float:
-        """By the dual norm: both norms of a group are invariant to signs."""
+        """The bound from the dual norm: both norms of a group are invariant to signs."""
         largest = self.critical_strength(sizes)
         if largest == 0:
             return 0.0
@@ -199,7 +200,7 @@ class GroupNorm(Penalty):
         return self.strength * self._omega(values)
 
     def _by_feature(self, values: Array, ufunc: np.ufunc) -> Array:
-        """One number a feature of oriented values."""
+        """Reduce oriented values to one number a feature."""
         reduced: Array = ufunc.reduce(values, axis=0 if self.groups.across_classes else 1)
         return reduced
 
@@ -259,7 +260,7 @@ class GroupL2(GroupNorm):
         return dual.mean(axis=1, keepdims=True)
 
     def _balanced_rows(self, coef: Array, step: Step) -> tuple[Array, Array]:
-        """The prox of the row without its mean: lengths are invariant to orthogonal transforms."""
+        """The prox of the row less its mean: the l2 norm is invariant to orthogonal transforms."""
         centres = self._row_centres(coef)
         prox = self.prox(coef - centres, step)
         return prox - self._row_centres(prox), centres  # the rounding of large rows
@@ -277,7 +278,7 @@ class GroupL2(GroupNorm):
         return BalancedJacobian(inner.diagonal * live, inner.vectors * live, self.groups)
 
     def _directions(self, values: Array, lengths: Array) -> Array:
-        """Each group divided by its length; zero where that is."""
+        """Each group divided by its length; zero where the length is zero."""
         spread = self.groups.spread(lengths, len(values))
         return np.divide(values, spread, out=np.zeros_like(values), where=spread > 0)
 

@@ -1,4 +1,4 @@
-"""Derivatives of proximal maps, where they have one, in a form that linear systems can use."""
+"""Generalised derivatives of proximal maps, as a diagonal plus rank-one terms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proxmargin.penalties.partition import Groups
 
 __all__ = ["BlockRoot", "ProxJacobian", "Root"]
 
-ZERO_EIGENVALUE = 1e-12  # of J, whose eigenvalues are in [0, 1]: a smaller one is rounding
+ZERO_EIGENVALUE = 1e-12  # eigenvalues of J are in [0, 1]: a smaller one counts as zero
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -21,9 +21,9 @@ Index = NDArray[np.intp]
 class ProxJacobian:
     """``J = diag(diagonal) + sign sum_g a_g a_g'``, an element of the generalised Jacobian.
 
-    It is symmetric, with eigenvalues in [0, 1]. The arrays have the shape of what the map takes:
-    coefficients (n_features, n_outputs), or dual points (n_samples, n_outputs). Where a_g is not
-    zero the diagonal is zero, or the same number on the whole group.
+    It is symmetric, with eigenvalues in [0, 1]. The arrays have the shape of the argument of the
+    map: coefficients (n_features, n_outputs), or dual points (n_samples, n_outputs). Where a_g is
+    not zero, the diagonal is constant on the whole group, possibly zero.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class ProxJacobian:
         return along
 
     def on_rows(self, index: Index) -> ProxJacobian:
-        """J of some of the rows, where the others are zero."""
+        """J restricted to the rows ``index``, where J is zero on all other rows."""
         if self.vectors is None or self.groups is None:
             return ProxJacobian(self.diagonal[index])
         groups, _ = self.groups.restricted(index)
@@ -94,9 +94,9 @@ class ProxJacobian:
         )
 
     def roots(self) -> list[Root | BlockRoot]:
-        """Matrices R with ``J = R R'``: one for each output, or one for all where `across` holds.
+        """Matrices R with ``J = R R'``: one for each output, or a single one where `across` holds.
 
-        The entries of several outputs come one output after another.
+        Its rows are ordered by output, then by row.
         """
         if self.removed is not None:
             return [BlockRoot(self)]

@@ -102,11 +102,11 @@ class Groups:
         kept, codes = np.unique(self.codes[index], return_inverse=True)
         return replace(self, codes=codes.astype(np.intp)), kept.astype(np.intp)
 
-    # Arrays are looked at with groups of rows, column by column: as they are where groups are
-    # within classes, transposed where they are across them.
+    # A group is always a set of rows of the oriented array: coefficients as they are where groups
+    # are within classes, transposed where groups are across them.
 
     def oriented(self, values: Array) -> Array:
-        """``values`` with groups of rows."""
+        """``values``, transposed if need be, so that each group is a set of rows."""
         if values.shape[0] != self.n_features:
             raise ValueError(
                 f"groups are of {self.n_features} features, the coefficients of {values.shape[0]}"
@@ -114,11 +114,11 @@ class Groups:
         return np.ascontiguousarray(values.T if self.across_classes else values)
 
     def restored(self, values: Array) -> Array:
-        """What `oriented` was given."""
+        """The inverse of `oriented`."""
         return np.ascontiguousarray(values.T) if self.across_classes else values
 
     def layout(self, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The oriented rows group after group, and where each group starts, and the end."""
+        """The oriented rows ordered by group, and the start of each group, then the end."""
         if self.across_classes:
             return np.arange(n_rows), np.array([0, n_rows])
         return self._layout
@@ -137,7 +137,7 @@ class Groups:
         return reduced
 
     def spread(self, per_group: NDArray[Any], n_rows: int) -> NDArray[Any]:
-        """What each oriented row's group has in ``per_group``, (n_rows, n_columns)."""
+        """The entry of ``per_group`` for the group of each oriented row, (n_rows, n_columns)."""
         if self.across_classes:
             return np.broadcast_to(per_group, (n_rows, per_group.shape[1]))
         return per_group[self.codes]

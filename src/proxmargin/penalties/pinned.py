@@ -1,4 +1,4 @@
-"""The indicator of zero: coefficients that are not there."""
+"""The indicator of zero, for coefficients or intercepts that a model does not have."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from proxmargin.traits import Trait
 
 __all__ = ["SumToZero"]
 
-SUM_ROUNDING = 1e-9  # of the largest entry: a smaller row sum is zero
+SUM_ROUNDING = 1e-9  # relative to the largest entry: a smaller row sum counts as zero
 
 
 def rows_sum_to_zero(coef: Array) -> bool:
-    """Up to rounding."""
+    """Whether every row sums to zero, up to rounding."""
     off = np.abs(coef.sum(axis=1)).max(initial=0.0)
     return bool(off <= SUM_ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)))
 
@@ -139,7 +139,7 @@ class SumToZero(Penalty):
         return SumToZero(self.inner.restricted(index))
 
     def _strengths(self, rows: int) -> tuple[Array, Array]:
-        """l1 and l2 of each feature, (n_features, 1); of all of them (1, 1) where that is one."""
+        """l1 and l2 of each feature, (n_features, 1), or (1, 1) where all features share them."""
         if Trait.UNIFORM_NET in self.inner.traits:
             return np.full((1, 1), self.inner.l1), np.full((1, 1), self.inner.l2)
         net = self.inner.net(rows)
@@ -155,6 +155,6 @@ class SumToZero(Penalty):
 
 
 def _half_ranges(dual: Array) -> Array:
-    """Half the range of each row, (n_rows, 1): its distance from the common shifts."""
+    """Half the range of each row, (n_rows, 1): the least sup norm over shifts of the row."""
     halves: Array = 0.5 * np.ptp(dual, axis=1, keepdims=True)
     return halves

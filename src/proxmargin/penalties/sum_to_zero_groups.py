@@ -92,5 +92,5 @@ class SumToZeroGroups(Penalty):
         return replace(self, inner=self.inner.restricted(index))
 
     def _least(self, dual: Array) -> Array:
-        """The dual with each row at the shift of the least dual norm."""
+        """The dual with each row shifted so that the dual norms are least."""
         return dual - self.inner.class_centres(dual)

@@ -17,7 +17,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["WeightedElasticNet"]
 
-# coefficients beyond a bound by no more than this share of it are at the bound: the rounding of
+# relative excess over a bound at which a coefficient counts as at the bound: the rounding of
 # changes of scale
 ALLOWANCE = 1e-12
 
@@ -47,8 +47,8 @@ class WeightedElasticNet(Penalty):
         ``G*(v) = max_u  e u - l2 u^2 / 2``,  attained at ``u = e / l2`` clipped to the bounds:
 
     finite for all v where there is a ridge or a bound; otherwise the indicator of ``|v| <= l1``,
-    on the side without a bound. A feature that nothing shrinks asks for ``v = 0`` there, as a free
-    intercept does.
+    on the side without a bound. A feature with neither penalty nor bounds requires ``v = 0``, as a
+    free intercept does.
     """
 
     inner: ElasticNet
@@ -81,12 +81,12 @@ class WeightedElasticNet(Penalty):
 
     @property
     def l1(self) -> float:  # type: ignore[override]
-        """The largest strength of a feature."""
+        """The largest l1 strength of a feature."""
         return self.inner.l1 * float(np.max(self.factors))
 
     @property
     def l2(self) -> float:  # type: ignore[override]
-        """The least strength of a feature: the modulus of strong convexity."""
+        """The least l2 strength of a feature: the modulus of strong convexity."""
         return self.inner.l2 * float(np.min(self.factors))
 
     def net(self, n_features: int) -> Net:
@@ -148,7 +148,7 @@ class WeightedElasticNet(Penalty):
         return self._attained(dual)[1] if self.l2 > 0 else super().conjugate_gradient(dual)
 
     def _attained(self, dual: Array) -> tuple[Array, Array]:
-        """What of the dual is beyond l1, and the u that attains the conjugate, or is infinite."""
+        """``e = soft(dual, l1)``, and the u that attains the conjugate, which may be infinite."""
         l1, l2, lower, upper = self._columns
         excess = soft_threshold(dual, l1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -183,7 +183,8 @@ class WeightedElasticNet(Penalty):
         return sums_of_rows(terms)
 
     def largest_product(self, sizes: Array, level: float) -> float:
-        """By l1 or the ridge, whichever is less, for features with either; else by the bounds."""
+        """The lesser of the bounds by l1 and by the ridge for penalised features; for others the
+        bound by their box."""
         l1, l2, lower, upper = (np.broadcast_to(each, sizes.shape) for each in self._columns)
         shrunk = (l1 > 0) | (l2 > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +212,7 @@ class WeightedElasticNet(Penalty):
         return kept
 
     def critical_strength(self, dual: Array) -> float:
-        """Of the features with a factor; those without one do not have to be zero."""
+        """The maximum over features with a positive factor; the others need not be zero."""
         factors, lower, upper = (
             np.broadcast_to(_column(each), dual.shape) for each in self.of_features
         )
@@ -235,7 +236,7 @@ def _column(values: float | Array) -> Array:
 
 
 def _filled(values: float | Array, n_features: int) -> Array:
-    """One number a feature, in an array of its own."""
+    """One number a feature, in a new array."""
     if np.ndim(values) and np.size(values) != n_features:
         raise ValueError(
             f"WeightedElasticNet: {np.size(values)} factors or bounds for {n_features} features"

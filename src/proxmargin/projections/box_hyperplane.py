@@ -30,7 +30,7 @@ METHODS: Mapping[str, Search] = {
 }
 """How theta is searched: problem to (theta, rounds); all end in closed form."""
 
-RANGE_ROUNDING = 1e-12  # excess of a total over its range, over sum |normal u|, that is rounding
+RANGE_ROUNDING = 1e-12  # excess of a total over its range, relative to sum |normal u|: rounding
 
 
 def box_hyperplane(
@@ -135,11 +135,11 @@ def capped_simplex(
 
 
 class BoxHyperplane:
-    """One box cut by one hyperplane, for the points of many proximal steps.
+    """One box cut by one hyperplane, for projections in many proximal steps.
 
-    A step of length s against a gradient moves the set's points to some whose multiplier is s
-    times that of the step's own optimality conditions, which converges with the steps: the last
-    one tells where to look for the next. What is found there does not depend on it.
+    After a gradient step of length s from a point of the set, theta is about s times the multiplier
+    of the optimality conditions, which converges with the iterates. So ``theta / step`` of the last
+    projection gives the guess for the next; the result does not depend on the guess.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class BoxHyperplane:
         self._rate: float | None = None
 
     def nearest(self, point: Array, step: float) -> Array:
-        """The nearest point of the set to one that a step of that length led to."""
+        """The nearest point of the set to ``point``, the result of a step of length ``step``."""
         start = np.ascontiguousarray(point, dtype=np.float64)
         problem = Knapsack(start, self._normal, self._low, self._high, self._total)
         guess = None if self._rate is None else self._rate * step
@@ -178,7 +178,7 @@ def _nearest(problem: Knapsack, search: Search, guess: float | None) -> tuple[Ar
 
 
 def _once(values: Array) -> Array:
-    """The values, or one that stands for them all."""
+    """The values, or a single entry if all are equal."""
     return values[:1].copy() if np.all(values == values[0]) else values
 
 
@@ -200,7 +200,7 @@ def _knapsack(
 
 
 def _fitted(name: str, value: ArrayLike, n: int) -> Array:
-    """The value as an array of n entries, or of one that holds for all."""
+    """The value as an array of n entries, or of one entry that holds for all."""
     array = np.ascontiguousarray(value, dtype=np.float64)
     if array.shape not in ((n,), (1,)) or (np.ndim(value) and array.size != n):
         raise ValueError(f"{name} has shape {np.shape(value)}; give a number or {n} entries")
@@ -208,7 +208,7 @@ def _fitted(name: str, value: ArrayLike, n: int) -> Array:
 
 
 def _refuse(problem: Knapsack) -> None:
-    """Say why there is no nearest point; return if there is one after all."""
+    """Raise the reason why there is no nearest point; return if there is one."""
     for name in ("point", "normal"):
         if not np.isfinite(getattr(problem, name)).all():
             raise NotFiniteError(f"{name} has entries that are NaN or infinite; give finite ones")

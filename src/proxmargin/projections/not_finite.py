@@ -1,4 +1,4 @@
-"""What projections raise for points that are none."""
+"""The error that projections raise for entries that are NaN or infinite."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["NotFiniteError"]
 class NotFiniteError(ValueError):
     """Entries are NaN or infinite: there is no nearest point.
 
-    Solvers whose iterates diverge come to this; `proxmargin.loop.minimize` says so instead.
+    Solvers whose iterates diverge get here; `proxmargin.loop.minimize` reports divergence instead.
     """

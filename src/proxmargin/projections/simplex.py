@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
     """The nearest ``y_i`` to each row with ``y_i >= 0`` and ``sum(y_i) = sizes_i``.
 
-    The prox of ``z -> size max_k z_k`` is told by it (Chierchia et al. 2015, Prop. 3.1).
+    It gives the prox of ``z -> size max_k z_k`` (Chierchia et al. 2015, Prop. 3.1).
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
 def transport(rows: Array, row_sums: Array, column_sums: Array) -> Array:
     """The nearest non-negative matrix with these row and column sums, to rounding.
 
-    Its rows are projections of ``rows_i + shift`` onto simplices (`column_shift`); what Newton's
-    method leaves of the column sums is repaired by `transport_rounded`, so that the result is
-    feasible whatever the rows are.
+    Its rows are projections of ``rows_i + shift`` onto simplices (`column_shift`); the error in the
+    column sums after Newton's method is corrected by `transport_rounded`, so that the result is
+    feasible for any rows.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ def column_shift(
 
 
 def transport_rounded(matrix: Array, row_sums: Array, column_sums: Array) -> Array:
-    """Make a non-negative matrix with about these row and column sums have them.
+    """Correct a non-negative matrix with nearly these row and column sums to have them.
 
-    Columns, then rows, that are too heavy are shrunk, and a matrix of rank one brings what is
+    Columns, then rows, with too large sums are scaled down, and a matrix of rank one adds what is
     missing: Algorithm 2 of Altschuler, Weed and Rigollet (2017). Sums are exact to rounding.
 
     Parameters

@@ -16,12 +16,12 @@ from proxmargin.traits import Trait
 
 __all__ = ["SmoothComparison", "compare_pessimistically"]
 
-CURVATURE_FLOOR = 1e-3  # of the largest curvature, in Newton steps for the intercept
-DOMAIN_ROUNDING = 1e-12  # violation of the row sums and of the bounds of rates that is rounding
+CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
+DOMAIN_ROUNDING = 1e-12  # violation of row sums and of bounds on rates that counts as rounding
 
 
 def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:
-    """The scores of the own classes lowered, and those of the others raised, by ``error``."""
+    """The scores with the true classes lowered, and the other classes raised, by ``error``."""
     worse: Array = scores + error
     own = np.arange(codes.size), codes
     worse[own] -= 2.0 * np.broadcast_to(error, scores.shape)[own]
@@ -80,7 +80,7 @@ class SmoothComparison(LabelledLoss):
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
         """Clip the rates, then balance the flows into and out of every class.
 
-        At the exact intercept that changes the dual point by rounding only.
+        At the exact intercept this changes the dual point by rounding only.
         """
         inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)
         if intercept.is_shift_invariant and largest > 0:

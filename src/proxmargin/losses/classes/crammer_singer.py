@@ -1,4 +1,4 @@
-"""The multiclass hinge of Crammer and Singer: one violation a sample, that of its worst class."""
+"""The multiclass hinge of Crammer and Singer: the sum of the largest violation of each sample."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from proxmargin.traits import Trait
 
 __all__ = ["CrammerSinger"]
 
-DOMAIN_ROUNDING = 1e-12  # of the largest share, by which rounding may leave the conjugate's domain
+DOMAIN_ROUNDING = 1e-12  # distance from the conjugate's domain that is rounding, over max share
 # proximal point method for the intercept
-PROXIMAL_STEPS = 8  # at most
+PROXIMAL_STEPS = 8  # maximum number
 FIRST_PROXIMAL_STEP = 32.0  # in units of the largest share
 PROXIMAL_GROWTH = 8.0  # factor from one step to the next
-INTERCEPT_GAP = 1e-14  # relative gap that is rounding
+INTERCEPT_GAP = 1e-14  # relative gap at which the intercept is optimal up to rounding
 
 
 class CrammerSinger(LabelledLoss):
@@ -52,7 +52,7 @@ class CrammerSinger(LabelledLoss):
 
     @cached_property
     def margins(self) -> Array:
-        """``[k != y_i]``, (n_samples, n_classes): what scores of the other classes are short of."""
+        """``[k != y_i]``, (n_samples, n_classes): the margin by which the own score has to lead."""
         wanted = np.ones((self.codes.size, self.count))
         wanted[np.arange(self.codes.size), self.codes] = 0.0
         return wanted
@@ -69,8 +69,8 @@ class CrammerSinger(LabelledLoss):
         return np.inf
 
     def smoothed(self, width: float) -> Smoothed:
-        """The largest of K numbers is at most ``log K`` below the logarithm of the sum of their
-        exponentials."""
+        """``width log sum_k exp(m_k / width)`` for each sample: at most ``width log K`` above
+        ``max_k m_k``."""
         smooth = Multinomial(self.codes, self.shares, self.count, self.total, margin=1.0 / width)
         return Smoothed(smooth, width, width * float(np.log(self.count)))
 
@@ -112,13 +112,13 @@ class CrammerSinger(LabelledLoss):
         return self._moved(self.shares[:, None] * points, -1.0)
 
     def points_of(self, dual: Array) -> Array:
-        """The points of the unit simplex of a dual point; own classes where there is no weight."""
+        """The p_i of a dual point, (n_samples, n_classes); ``e_y`` for samples of weight zero."""
         masses, shares = self.masses(dual), self.shares[:, None]
         own = np.arange(self.count) == self.codes[:, None]
         return np.divide(masses, shares, out=own.astype(np.float64), where=shares > 0)
 
     def near_points(self, scores: Array, width: float) -> Array:
-        """Points of the unit simplex: even on the classes within ``width`` of the worst margin."""
+        """Points p_i of the simplex: uniform on classes within ``width`` of the largest margin."""
         own = scores[np.arange(self.codes.size), self.codes]
         margins = scores - own[:, None] + self.margins
         near = margins >= margins.max(axis=1, keepdims=True) - width
@@ -185,7 +185,7 @@ class CrammerSinger(LabelledLoss):
         return simplex_rows(self.masses(dual) + step * self.margins, self.shares)
 
     def _null_intercept(self) -> Array:
-        """For zero scores: one for a class with more than half of the weight, zero for others.
+        """The best intercept for zero scores: e_k if class k has over half the weight, else 0.
 
         With the largest intercept at zero and the others at -t, ``L = (1 + t)(1 - m) + (1 - t) m``
         for t in [0, 1], m the share of that class; no other intercepts are better.
@@ -193,7 +193,7 @@ class CrammerSinger(LabelledLoss):
         return np.where(self.class_shares > 0.5, 1.0, 0.0)
 
     def _lowered(self, scores: Array, intercept: Array) -> Array:
-        """Intercepts of classes without weight, moved down to where no sample sees them."""
+        """Lower the intercepts of classes without weight until no sample violates there most."""
         empty = np.flatnonzero(self.class_shares == 0)
         if empty.size == 0:
             return intercept
@@ -210,7 +210,7 @@ class CrammerSinger(LabelledLoss):
 
     @staticmethod
     def _projected(shift: Array, intercept: Penalty) -> Array:
-        """The nearest shift that the intercept's penalty allows; of free ones the centred one."""
+        """The nearest shift in the domain of the intercept's penalty; centred if it is free."""
         return intercept.into_domain((shift - shift.mean())[None, :])[0]
 
     def _moved(self, dual: Array, factor: float) -> Array:
@@ -219,7 +219,7 @@ class CrammerSinger(LabelledLoss):
         return moved
 
     def _dual_of(self, masses: Array) -> Array:
-        """``masses - shares e_y``, with row sums that are zero to the last digit."""
+        """``masses - shares e_y``, with the own entry set so that rows sum to zero exactly."""
         own = np.arange(self.codes.size), self.codes
         masses[own] = 0.0
         masses[own] = -masses.sum(axis=1)

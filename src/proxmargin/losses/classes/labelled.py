@@ -1,4 +1,4 @@
-"""What losses that compare all scores of a sample with that of its class have in common."""
+"""The base of losses that compare all scores of a sample with the score of its class."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class CappedScalars(NamedTuple):
         return self.cap
 
     def majorant(self, t: float) -> float:
-        """Of the quadratic that touches phi on both sides of the middle of its curved zone."""
+        """Curvature of the quadratic that touches phi on both sides of the curved zone's middle."""
         return self.smoothness * self.cap / (2.0 * abs(1.0 - t - 0.5 * self.cap))
 
 

@@ -12,9 +12,9 @@ __all__ = ["minimise_hinge_shifts"]
 def minimise_hinge_shifts(scores: Array, signs: Array, weights: Array) -> Array:
     """``argmin_b sum_ik weights_ik [1 - signs_ik (scores_ik + b_k)]_+`` where b sums to zero.
 
-    Each output's slope is a staircase in its b_k, and at the minimum all have the same slope. The
-    b_k of a common slope grow with it, and so does their sum: bisection over the stairs, then a
-    point between the two ends at which the sum changes its sign.
+    The slope in each b_k is a step function, and at the minimum all outputs have the same slope.
+    The b_k of a common slope grow with it, and so does their sum: bisect over the steps for the
+    slope at which the sum changes its sign, then interpolate between the two ends of its interval.
 
     Parameters
     ----------

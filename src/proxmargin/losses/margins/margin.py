@@ -20,11 +20,11 @@ class MarginLoss(ABC):
     """A convex, non-increasing function phi of the margin. Immutable."""
 
     is_portable: ClassVar[bool] = True
-    """Its fields are plain values or other parts: a model file can keep it."""
+    """All fields are plain values or portable objects, so that a model file can store the loss."""
 
     @property
     def scalars(self) -> tuple[Any, ...] | None:
-        """What the compiled kernels evaluate the loss by (`proxmargin.compiled.losses.scalars`).
+        """The loss as scalar functions for compiled kernels (`proxmargin.compiled.losses.scalars`).
 
         None for a loss that is given by array formulas only.
         """
@@ -76,7 +76,7 @@ class MarginLoss(ABC):
     """The curvature is positive everywhere, so that Newton's model is bounded everywhere."""
 
     has_linear_piece: bool = True
-    """Somewhere phi falls without curvature: Newton's model needs a majorant there."""
+    """phi has a sloped linear piece: there Newton's model is unbounded and needs a majorant."""
 
     @property
     def kinks(self) -> tuple[float, ...]:

@@ -13,9 +13,10 @@ from proxmargin.projections import BoxHyperplane
 
 __all__ = ["MarginDual", "QuadraticMarginDual"]
 
-SUM_ROUNDING = 1e-15  # of the sum of absolute terms: a smaller sum is zero
-END_DISTANCE = 2.0**-52  # from ends of the box at which the slope of phi* is infinite, of its width
-KINK_DISTANCE = 2.0**-30  # from ends at which the slope of phi* may have a kink, of the width
+SUM_ROUNDING = 1e-15  # relative to the sum of absolute terms, below which a sum counts as zero
+# distances from the ends of the box, relative to its width
+END_DISTANCE = 2.0**-52  # where the slope of phi* is infinite at the end
+KINK_DISTANCE = 2.0**-30  # where the slope of phi* may have a kink at the end
 ROOT_STEPS = 200  # enough to bracket by doubling and to bisect down to neighbouring floats
 
 
@@ -72,7 +73,7 @@ class MarginDual(DualForm):
         )
 
     def centre(self) -> Array:
-        """The middle of the box, each class shrunk to the sum of the lighter one."""
+        """The middle of the box, with the heavier class scaled down so that both sums are equal."""
         top = self.phi.dual_bound
         middle = 0.5 * top if np.isfinite(top) else 1.0
         return self._balanced(np.full(self.signs.size, middle)) * self.roots
@@ -153,7 +154,7 @@ class MarginDual(DualForm):
         return np.clip(self._a(u), 0.0, self.phi.dual_bound)
 
     def _balanced(self, a: Array) -> Array:
-        """The heavier class shrunk to the weight of the lighter one, if the set asks for it."""
+        """Scale the heavier class down to the sum of the lighter one, if dual points sum to 0."""
         if not self.free:
             return a
         mass = self.weights * a
@@ -163,7 +164,7 @@ class MarginDual(DualForm):
         return a * factors[up.astype(np.intp)]
 
     def _rough_ends(self) -> Array:
-        """Which ends of [0, bound] phi* is not smooth at."""
+        """The ends of [0, bound] at which the slope of phi* is infinite."""
         ends = np.array([0.0, self.phi.dual_bound])
         return np.isinf(self.phi.conjugate_slope(ends))
 

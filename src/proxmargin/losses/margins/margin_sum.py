@@ -22,7 +22,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
 
-CURVATURE_FLOOR = 1e-3  # of the largest curvature, in Newton steps for the intercept
+CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +118,10 @@ class MarginSum(Loss):
         return float(compiled.bregman_sum(self.phi.scalars, scores, self.signs, self.weights, dual))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
-        """Smooth losses with a compiled form as in `Loss`; of others the larger end of what the
-        terms, which are convex, can be: at a kink the whole slope counts. So too with a dual point
-        of zero, which proves that a loss of zero is optimal: it has no curvature around that."""
+        """`Loss.growth` for smooth losses with a compiled form; else the larger of the exact
+        increases at both ends of ``t -+ error``, because the terms are convex. This also serves a
+        dual point of zero, which proves a loss of zero optimal: there phi is zero around t, without
+        curvature."""
         if self.phi.scalars is not None and dual.any():
             return super().growth(scores, gradient, dual, error)
         t, a = self.signs * scores, self._coordinates(dual)
@@ -190,7 +191,7 @@ class MarginSum(Loss):
         return self.weights > 0
 
     def conjugate_prox(self, dual: Array, step: float) -> Array:
-        """For conjugates that are quadratic in their box: a line, clipped."""
+        """``argmin_q L*(q) + |q - dual|^2 / (2 step)`` of quadratic conjugates: a clipped line."""
         unclipped = self._unclipped_prox(dual, step)
         return -self.weights * self.signs * np.clip(unclipped, 0.0, self.phi.dual_bound)
 
@@ -217,7 +218,7 @@ class MarginSum(Loss):
         return kind(self.phi, self.signs[:, 0], self.weights[:, 0], free=free, floor=floor)
 
     def _coordinates(self, dual: Array) -> Array:
-        """The dual coordinates a of ``dual = -weights * signs * a``; zero where weights are."""
+        """The a of ``dual = -weights * signs * a``; zero where the weights are zero."""
         return np.divide(
             -self.signs * dual, self.weights, out=np.zeros(dual.shape), where=self.weights > 0
         )
@@ -235,7 +236,7 @@ class MarginSum(Loss):
 
 @cache
 def _traits(*, single: bool, smooth: bool, compiled: bool, hinge: bool, lines: bool) -> Trait:
-    """Of sums with these properties; flags take long to join.
+    """The traits of a sum with these properties. Cached, because joining flags is slow.
 
     Parameters
     ----------
