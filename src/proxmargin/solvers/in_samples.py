@@ -1,4 +1,4 @@
-"""What solvers share that know the samples by their inner products alone."""
+"""The base of solvers that use the samples through their inner products only."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ S = TypeVar("S", bound=PricedState)
 
 @dataclass(frozen=True)
 class InSamples(Solver[S]):
-    """A solver for a ridge that holds ``w = X'a`` by the weights a of the samples.
+    """A solver for a ridge with ``w = X'a``, for weights a of the samples.
 
-    All that it needs of the data are ``X X'``, of `Problem.centred`, which are formed once for all
-    problems on a design. It can go on from one ridge to the next: those of a path.
+    It needs only ``X X'`` of the data (`Problem.centred`), which is formed once for all problems on
+    a design. It can continue from one ridge strength to the next, as on a path.
 
     Parameters
     ----------
     max_samples : int >= 1
-        For which inner products and a factor are held: 72 MB each for 3000.
+        Largest number of samples; the inner products and a factor of 3000 samples take 72 MB each.
     """
 
     max_samples: int = 3000
@@ -39,7 +39,7 @@ class InSamples(Solver[S]):
 
     @abstractmethod
     def onward(self, problem: Problem, state: S) -> S:
-        """The first state of a problem with another ridge, from the solution of one."""
+        """The first state for a problem with another ridge, from the solution of this one."""
 
     @abstractmethod
     def weights_of(self, problem: Problem, state: S) -> Array:

@@ -21,17 +21,17 @@ from proxmargin.solvers.boundary import BOUNDARY_FRACTION, fastest_fall
 
 __all__ = ["BallRight", "EliminatedBounds", "ball_slacks", "first_bounds", "length_inside"]
 
-FIRST_POWERS = 0.5  # sum of the bounds t at the start; at most one
-BACKTRACKING = 0.9  # factor on a step that the curved part of the boundary cuts short
+FIRST_POWERS = 0.5  # first sum of the bounds t; at most one
+BACKTRACKING = 0.9  # factor on a step that would leave the curved part of the boundary
 
 
 def first_bounds(count: int) -> Array:
-    """The bounds t at the start."""
+    """The first bounds t."""
     return np.full(count, FIRST_POWERS / count)
 
 
 def ball_slacks(coef: Array, bounds: Array, p: float) -> Array:
-    """All slacks, (3 n_features + 1,); some are negative outside."""
+    """All slacks, (3 n_features + 1,); negative for constraints that are violated."""
     root = np.maximum(bounds, 0.0) ** (1.0 / p)
     return np.concatenate([root - coef, root + coef, bounds, [1.0 - float(bounds.sum())]])
 
@@ -43,18 +43,18 @@ def length_inside(
     curved: Callable[[float], Array],
     shortest: float,
 ) -> float:
-    """The largest step length, at most one, that keeps its distance from the boundary.
+    """The longest step, at most one, that keeps a distance from the boundary.
 
     Parameters
     ----------
     slacks, multipliers : (n_pairs,)
-        Those of the ball are the last ones.
+        The pairs of the ball come last.
     by : pair of (n_pairs,)
         Their linearised changes.
     curved : callable
-        The slacks of the ball after a step of some length.
+        Maps a step length to the slacks of the ball after the step.
     shortest : float
-        A shorter step than this is of no use.
+        Steps below this length are not worth taking.
     """
     fastest = fastest_fall((slacks, by[0]), (multipliers, by[1]))
     length = min(1.0, BOUNDARY_FRACTION / fastest) if fastest > 0 else 1.0
@@ -74,7 +74,7 @@ class BallRight(NamedTuple):
     ----------
     coef, bounds : (n_features,)
     rest : float
-        Of the slack ``1 - sum t``.
+        For the slack ``1 - sum t``.
     """
 
     coef: Array
@@ -83,7 +83,8 @@ class BallRight(NamedTuple):
 
 
 class EliminatedBounds:
-    """Newton's system of the lifted ball without the bounds t and the multiplier of their sum.
+    """The Newton system of the lifted ball, with the bounds t and the multiplier of their sum
+    eliminated.
 
     With ``root(t) = t^(1/p)``, m and k the multipliers of the two sides of a coefficient, and g
     the gradient of an objective, the equations of a coordinate are
@@ -115,7 +116,7 @@ class EliminatedBounds:
         self.give = float(rest[0] / price[0])
 
     def right(self, push: Array, residual: Array) -> BallRight:
-        """For a push of each multiplier, and the residual ``g + m - k``."""
+        """The right-hand side for pushes of the multipliers, and the residual ``g + m - k``."""
         above, below, floor, rest = _parts(push)
         bounds = self.slope * (above + below) + floor - self.missing
         return BallRight(below - above - residual + self.tilt * bounds, bounds, float(rest[0]))
@@ -127,13 +128,13 @@ class EliminatedBounds:
         return pulled / (self.give + float((1.0 / self.along).sum() + self.tilt @ beside))
 
     def changes(self, right: BallRight, price: float, coef: Array) -> tuple[Array, Array]:
-        """Of the bounds t and of the slacks, for a change of the coefficients."""
+        """Changes of the bounds t and of the slacks for a change of the coefficients."""
         bounds = (right.bounds - price) / self.along + self.tilt * coef
         root = self.slope * bounds
         return bounds, np.concatenate([root - coef, root + coef, bounds, [-float(bounds.sum())]])
 
 
 def _parts(pairs: Array) -> list[Array]:
-    """Both sides of the coefficients, the bounds, and the rest of the sum."""
+    """Slacks or multipliers of the two sides of the coefficients, of t >= 0, and of the sum."""
     k = pairs.size // 3
     return np.split(pairs, [k, 2 * k, 3 * k])

@@ -1,4 +1,4 @@
-"""The root of an increasing function: the end of an exact line search."""
+"""The root of an increasing function, for exact line searches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def increasing_root(slope: Callable[[float], float], tolerance: float, limit: in
     slope : callable
         The derivative of a convex function along a ray, at steps >= 0.
     tolerance : float > 0
-        Of ``|slope|`` at the root, relative to ``|slope(0)|``.
+        Largest ``|slope|`` at the root, relative to ``|slope(0)|``.
     limit : int
-        Evaluations at most.
+        Limit of evaluations.
 
     Returns
     -------
     step : float
-        Zero where the function does not start below zero.
+        Zero if the slope at zero is not negative.
     """
     first = slope(0.0)
     if not first < 0.0:

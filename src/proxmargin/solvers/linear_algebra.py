@@ -13,12 +13,12 @@ from proxmargin.designs.base import Array
 
 __all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "inverse_of"]
 
-RELATIVE_SHIFT = 1e-15  # of the diagonal, at first: 5 ulp, below the backward error of a factor
-SHIFT_GROWTH = 100.0  # factor, while Cholesky fails
-MAX_SHIFTS = 7  # the last is 1e-3 of the diagonal
+RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
+SHIFT_GROWTH = 100.0  # factor while Cholesky fails
+MAX_SHIFTS = 7  # the last one is 1e-3 of the diagonal
 
 Inverse = Callable[[Array], Array]
-"""From right-hand sides, (n,) or (n, n_right), to solutions."""
+"""Maps right-hand sides, (n,) or (n, n_right), to solutions."""
 
 
 class Factor(NamedTuple):
@@ -51,30 +51,30 @@ class Factor(NamedTuple):
 def cholesky(
     matrix: Array, shifts: Iterable[float | Array] | None = None, *, overwrite: bool = False
 ) -> Factor | None:
-    """The factor of a symmetric matrix, its diagonal shifted as little as it takes.
+    """The Cholesky factor of a symmetric matrix, with the smallest diagonal shift that it needs.
 
     Parameters
     ----------
     matrix : (n, n)
         Its upper triangle is read.
     shifts : of floats or (n,), optional
-        Added to the diagonal; the first that makes the matrix numerically positive definite
-        counts. By default a geometric sequence, relative to the diagonal.
+        Added to the diagonal, in turn, until the matrix is numerically positive definite. By
+        default a geometric sequence, relative to the diagonal.
     overwrite : bool
-        The factor may overwrite the matrix, which is in C order, with both triangles given. Then
-        nothing of its size is copied.
+        The factor may overwrite the matrix, which must be in C order with both triangles filled;
+        no copy is then made.
 
     Returns
     -------
     Factor or None
-        None where no shift suffices, or entries are not finite.
+        None if no shift suffices, or if entries are not finite.
     """
     own = overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64
     work = matrix if own else np.array(matrix, dtype=np.float64, order="K")
     diagonal, by_rows = work.diagonal().copy(), work.flags.c_contiguous
     for shift in _relative_shifts(diagonal) if shifts is None else shifts:
         np.einsum("ii->i", work)[:] = diagonal + shift
-        # LAPACK overwrites arrays by columns in place: the transpose of one by rows
+        # LAPACK needs Fortran order to work in place: pass the transpose of a C-ordered matrix
         by_columns = work.T if by_rows else work
         triangle, failed = dpotrf(by_columns, lower=by_rows, clean=0, overwrite_a=1)
         if not failed:
@@ -85,7 +85,7 @@ def cholesky(
 
 
 def inverse_of(matrix: Array, *, overwrite: bool = False) -> Inverse:
-    """Solve with a positive definite matrix; with its diagonal where it cannot be factored.
+    """The inverse of a positive definite matrix; of its diagonal if it cannot be factored.
 
     The parameters are those of `cholesky`.
     """
@@ -97,7 +97,7 @@ def inverse_of(matrix: Array, *, overwrite: bool = False) -> Inverse:
 
 
 def _scale(diagonal: Array) -> Array:
-    """The diagonal, or its largest entry where it is not positive."""
+    """The diagonal, with its largest entry in place of entries that are not positive."""
     largest = float(diagonal.max(initial=0.0))
     return np.where(diagonal > 0.0, diagonal, largest if largest > 0.0 else 1.0)
 
@@ -108,7 +108,7 @@ def _relative_shifts(diagonal: Array) -> Iterable[Array]:
 
 
 def _restore(work: Array, matrix: Array) -> None:
-    """The upper triangle as it was before a factorisation that broke down."""
+    """Restore the upper triangle of ``work`` after a factorisation that failed."""
     if work is not matrix:
         np.copyto(work, matrix)
         return
@@ -135,9 +135,9 @@ def conjugate_gradients(
     share : float
         Relative residual to reach, ``|A d - right| / |right|``.
     limit : int
-        Iterations at most.
+        Iteration limit.
     deadline : float
-        Time on `proxmargin.compiled.clock` after which no iteration but the first begins.
+        On `proxmargin.compiled.clock`; only the first iteration begins after it.
     """
     solution, residual = np.zeros_like(right), right.copy()
     steep = inverse * residual

@@ -1,8 +1,8 @@
 """The outer loop of the proximal method of multipliers: sharpness, working set, convergence.
 
 A step builds a smooth problem around the multipliers and coefficients of the last one, and solves
-it by Newton steps (`proxmargin.solvers.smoothed_newton`). What is here is the same for the hinge of
-two classes and of many: how sharpness grows, when features are added instead, and when to stop.
+it by Newton steps (`proxmargin.solvers.smoothed_newton`). This module has what the binary and the
+multiclass hinge share: growth of the sharpness, growth of the working set, and the end.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from proxmargin.solvers.smoothed_newton import End
 
 __all__ = ["MultiplierState", "worst_of"]
 
-NEWTON_STEPS = 60  # on one smoothed problem, at most
-SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed by rounding
+NEWTON_STEPS = 60  # limit for one smoothed problem
+SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed because of rounding
 MIN_PROXIMAL = 1e-6  # proximal curvature of the coefficients, relative to the penalty
 MIN_RESIDUAL = 1e-13  # some 500 ulp
-OUTSIDE_VIOLATION = 0.1  # of l1: above it the same smoothed problem is solved on more features
-GAP_REDUCTION = 0.9  # a smaller gap than this times the least one is progress
+OUTSIDE_VIOLATION = 0.1  # over l1, above which the same problem is solved on more features
+GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MultiplierState(State):
-    """The state of a proximal method of multipliers, but for its points.
+    """The state of a proximal method of multipliers, without its points.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class MultiplierState(State):
     sharpness : float
         Penalty parameter of the augmented Lagrangian, the inverse width of the smoothing.
     sharpest : float
-        Its upper bound, lowered where rounding ended a line search.
+        Its upper bound, lowered if rounding ended a line search.
     proximal : float
         Curvature of the proximal term of the coefficients, relative to the penalty; one at first.
     residual : float
         Relative residual to which the next smoothed problem is solved.
     solved : bool
-        Whether the last one was.
+        Whether the last smoothed problem was solved to its residual.
     best : float
-        The least relative gap so far.
+        Smallest relative gap so far.
     idle : int
         Steps at the largest sharpness since then.
     """
@@ -64,7 +64,7 @@ class MultiplierState(State):
 
     @property
     def newton_steps(self) -> int:
-        """What is left of them for the next smoothed problem."""
+        """The limit of Newton steps for the next smoothed problem."""
         if self.stop.max_iter is None:
             return NEWTON_STEPS
         return min(NEWTON_STEPS, self.stop.max_iter - self.n_iter)
@@ -76,11 +76,11 @@ class MultiplierState(State):
         return others
 
     def is_complete(self, outside: Array, level: float) -> bool:
-        """Whether the smoothed problem is solved, for all features: time for the next one."""
+        """Whether the smoothed problem is solved for all features, so that the next one is due."""
         return self.solved and float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * level
 
     def sharpened(self, growth: float, reduction: float) -> Self:
-        """For the next smoothed problem: sharper by ``growth``, solved to a smaller residual."""
+        """The state for the next smoothed problem: sharper, with a smaller residual."""
         return self.but(
             sharpness=min(growth * self.sharpness, self.sharpest),
             proximal=max(self.proximal / growth, MIN_PROXIMAL),
@@ -88,7 +88,7 @@ class MultiplierState(State):
         )
 
     def after(self, end: End, least: float) -> Self:
-        """After Newton's method; blunter if rounding ended it, and given up below ``least``."""
+        """The state after Newton's method; less sharp if rounding ended it."""
         failed = end.stuck and not end.solved
         sharpness = self.sharpness / SHARPNESS_RETREAT if failed else self.sharpness
         return self.but(
@@ -101,7 +101,7 @@ class MultiplierState(State):
         )
 
     def judged(self, relative_gap: float, max_stalled: int) -> Self:
-        """With the gap of its point; finished after ``max_stalled`` steps without progress."""
+        """The state with its gap; finished after ``max_stalled`` steps without progress."""
         better = relative_gap < GAP_REDUCTION * self.best
         idle = 0 if better or self.sharpness < self.sharpest else self.idle + 1
         return self.but(
@@ -112,7 +112,7 @@ class MultiplierState(State):
 
 
 def worst_of(outside: Array, size: int) -> NDArray[np.intp]:
-    """At most ``size`` features, those that violate optimality most."""
+    """At most ``size`` features that violate the optimality conditions most."""
     size = min(size, outside.size)
     worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
     return worst[outside[worst] > 0]

@@ -1,4 +1,4 @@
-"""The names that users give solvers by."""
+"""The names of the solvers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _newton_on_the_dual(
 
 
 def _primal_dual_relay() -> Solver[Any]:
-    """FBPD, then Newton steps on the dual, which pay only close to the solution."""
+    """FBPD, then Newton steps on the dual, which are only worth it close to the solution."""
     first = PrimalDual(restarts=True, relaxation=1.8)
     return Relay(first, near=0.02, far_steps=math.inf, label="fbpd-ssnal")
 

@@ -1,8 +1,8 @@
 """The rules of ``solver='auto'``: a table, the first match wins, each row with its reason.
 
-The rules compare the named solvers on the data sets of ``benchmarks/``. Where several hold, the
-first whose solver takes the problem is used: what a solver is for (its loss, its penalty, its size)
-is known to the solver alone.
+The thresholds come from comparing the solvers on the data sets of ``benchmarks/``. If several rules
+match, the first one whose solver takes the problem is used: only the solver knows what it is for
+(its loss, its penalty, its size).
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from proxmargin.traits import Trait
 
 __all__ = ["KERNEL_RULES", "RULES", "Facts", "Rule", "rules_for"]
 
-# measured crossovers between solvers, on the data sets of ``benchmarks/``
-VERY_WIDE_RATIO = 50  # features per sample from which a working set pays for the multiclass hinge
-TALL_RATIO = 8  # samples per feature from which semismooth Newton beats interior points
-MAX_SCALE_RATIO = 1e8  # of feature scales, beyond which Newton systems are too ill-conditioned
+# crossovers between solvers, measured on the data sets of ``benchmarks/``
+VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
+TALL_RATIO = 8  # samples per feature from which on semismooth Newton beats interior points
+MAX_SCALE_RATIO = 1e8  # ratio of feature scales above which Newton systems are ill-conditioned
 # hinge pieces (samples times wrong classes) up to which the simplex method is faster than
 SIMPLEX_PIECES = 300  # semismooth Newton in the coefficients
-SIMPLEX_SPARSE_PIECES = 50_000  # the same, for sparse data
-SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for l_inf norms of groups
-SPARSE_DENSITY = 0.05  # up to which data count as sparse
-SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted beside any data
-MANY_FEATURES = 400  # from which a working set pays for losses that are sums over the classes
-FEW_BEYOND_MARGINS = 0.4  # share of the samples, up to which first-order steps win in a ball
-MANY_DUAL_POINTS = 1000  # dual coordinates from which primal-dual steps are a good warm start
+SIMPLEX_SPARSE_PIECES = 50_000  # the same for sparse data
+SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for group l_inf norms
+SPARSE_DENSITY = 0.05  # density up to which data count as sparse
+SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
+MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
+FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball
+MANY_DUAL_POINTS = 1000  # dual coordinates from which on primal-dual steps are a good warm start
 
 
 class Facts:
-    """What the rules may ask about a problem.
+    """The properties of a problem that rules depend on.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Facts:
 
     @property
     def even(self) -> bool:
-        """Feature scales are close enough for Newton systems to be well-conditioned."""
+        """Whether feature scales are close enough for Newton systems to be well-conditioned."""
         design = self.problem.design
         sizes = design.column_bounds()
         return float(sizes.max(initial=0.0)) <= MAX_SCALE_RATIO * float(
@@ -75,9 +75,9 @@ class Facts:
 
     @property
     def small_systems(self) -> bool:
-        """A square matrix of the smaller of samples and features is no larger than the data.
+        """Whether a square matrix over samples or features, whichever are fewer, is small.
 
-        Or than `SMALL_MATRIX_BYTES`: sparse data can be much smaller.
+        No larger than the data, or than `SMALL_MATRIX_BYTES`, as sparse data can be much smaller.
         """
         design = self.problem.design
         side = min(design.n_samples, design.n_features)
@@ -85,37 +85,38 @@ class Facts:
 
     @property
     def outgrown(self) -> bool:
-        """A ridge without l1, and a system that is feasible but larger than the data."""
+        """Whether the penalty is a ridge, and the system fits but is larger than the data."""
         design, penalty = self.problem.design, self.problem.penalty
         solvable = min(design.n_samples, design.n_features) <= LARGEST
         return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
     def selects(self) -> bool:
-        """A penalty with an l1 part."""
+        """Whether the penalty has an l1 part."""
         return self.problem.penalty.l1 > 0
 
     @property
     def ball(self) -> bool:
-        """Coefficients in a ball."""
+        """Whether coefficients are restricted to a ball."""
         return Trait.BALL in self.problem.traits
 
     @property
     def net(self) -> bool:
-        """A penalty with an l1 part and a ridge."""
+        """Whether the penalty has an l1 part and a ridge."""
         return self.selects and self.problem.penalty.l2 > 0
 
     @property
     def flat_ball(self) -> bool:
-        """A ball that is no rounder than a Euclidean one: first-order steps are slow there."""
+        """Whether the ball has p >= 2, where first-order steps are slow."""
         return self.ball and self.problem.ball.p >= 2
 
     @property
     def tight_ball(self) -> bool:
-        """A ball in which few samples get beyond their margins: almost all dual points are at caps.
+        """Whether few samples exceed their margins in the ball, so that most dual points are at
+        caps.
 
-        Judged by the scores of the point of the ball that is furthest in the direction of steepest
-        descent from scores of zero.
+        Estimated from the scores of the point of the ball that is farthest along the direction of
+        steepest descent at zero scores.
         """
         problem, box = self.problem, self.problem.loss.box
         if not self.ball or box is None or problem.loss.is_homogeneous:
@@ -128,34 +129,34 @@ class Facts:
 
     @property
     def coupled(self) -> bool:
-        """A loss that is no sum over the columns of scores."""
+        """Whether the loss is no sum over the columns of scores."""
         return Trait.OUTPUTWISE not in self.problem.loss.traits
 
     @property
     def many_features(self) -> bool:
-        """Enough features for a working set to pay."""
+        """Whether there are enough features for a working set to pay."""
         return self.problem.design.n_features >= MANY_FEATURES
 
     def pieces_within(self, most: int) -> bool:
-        """The hinge has at most ``most`` pieces, one for each sample and wrong class."""
+        """Whether the hinge has at most ``most`` pieces, one for each sample and wrong class."""
         wrong = max(self.problem.loss.n_outputs - 1, 1)
         return self.problem.design.n_samples * wrong <= most
 
     @property
     def few_pieces(self) -> bool:
-        """Few enough hinge pieces for the simplex method to be the fastest."""
+        """Whether hinge pieces are few enough for the simplex method to be the fastest."""
         sparse = self.problem.design.density <= SPARSE_DENSITY
         return self.pieces_within(SIMPLEX_SPARSE_PIECES if sparse else SIMPLEX_PIECES)
 
     @property
     def many_dual_points(self) -> bool:
-        """So many dual coordinates that Newton steps on the dual pay only close to the solution."""
+        """Whether dual coordinates are too many for dual Newton steps far from the solution."""
         return int(np.count_nonzero(self.problem.loss.dual_support)) >= MANY_DUAL_POINTS
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Use the solver called ``use`` when ``when`` holds, ``because`` of this."""
+    """A row of the table: use the solver ``use`` if ``when`` holds, for the reason ``because``."""
 
     when: Callable[[Facts], bool]
     use: str
@@ -166,8 +167,8 @@ def _always(facts: Facts) -> bool:
     return True
 
 
-# where several rules hold, the first whose solver takes the problem: what a solver is for
-# (its loss, its penalty, its size) is known to the solver alone
+# the first rule that holds and whose solver takes the problem decides: only the solver knows what
+# it is for (its loss, its penalty, its size)
 RULES: tuple[Rule, ...] = (
     Rule(
         _always,
@@ -347,7 +348,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(_always, "fbpd", "a loss with kinks that no other solver takes: primal-dual steps"),
 )
-# a matrix of inner products has no features, which all of the above read
+# for a matrix of inner products, which has no features, while all of the above need them
 KERNEL_RULES: tuple[Rule, ...] = (
     Rule(
         _always,
@@ -358,5 +359,5 @@ KERNEL_RULES: tuple[Rule, ...] = (
 
 
 def rules_for(problem: Problem) -> tuple[Rule, ...]:
-    """The table that the problem is looked up in."""
+    """The table of rules for the problem."""
     return RULES if problem.design.kernel_matrix is None else KERNEL_RULES

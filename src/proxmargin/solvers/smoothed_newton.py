@@ -10,11 +10,11 @@ from proxmargin.compiled.clock import clock
 __all__ = ["End", "line_search", "minimised"]
 
 # line search
-ARMIJO_FRACTION = 1e-4  # of the slope, that the objective has to fall by
-OBJECTIVE_ROUNDING = 1e-13  # relative: a smaller decrease cannot be seen
-END_SLOPE_FRACTION = 0.8  # of the first slope, at the end of a step whose decrease is not seen
+ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
+OBJECTIVE_ROUNDING = 1e-13  # relative decrease below which rounding hides it
+END_SLOPE_FRACTION = 0.8  # slope at the end over the first one, for a step with a hidden decrease
 HALVINGS = 40  # of a step; further trials divide by ten
-MAX_TRIALS = 60  # in all: with few samples curved, a Newton step in large units is far too long
+MAX_TRIALS = 60  # in all: with few samples curved, a Newton step can be far too long
 
 
 class Valued(Protocol):
@@ -27,7 +27,7 @@ class Valued(Protocol):
 class Measured(Protocol):
     """Derivatives at a point, with the residual of its optimality conditions.
 
-    ``least`` is the part of the residual that rounding explains.
+    ``least`` is the part of the residual that is rounding.
     """
 
     @property
@@ -41,7 +41,7 @@ S = TypeVar("S", bound=Measured)
 
 
 class SmoothProblem(Protocol[P, S]):
-    """What the loop asks of a smoothed problem."""
+    """The interface of a smoothed problem."""
 
     def slopes(self, here: P) -> S:
         """Derivatives at a point."""
@@ -51,7 +51,7 @@ class SmoothProblem(Protocol[P, S]):
 
 
 class End(NamedTuple):
-    """How the iteration ended: ``stuck`` where a line search failed."""
+    """How the iteration ended; ``stuck`` if a line search failed."""
 
     steps: int
     solved: bool
@@ -71,11 +71,11 @@ def minimised(
     Parameters
     ----------
     limit : int
-        Newton steps at most.
+        Limit of Newton steps.
     deadline : float
         On the clock of `proxmargin.compiled.clock`.
     excess : float
-        Residual, in units of the target, that counts as solved where the line search fails.
+        Residual over the target that counts as solved if the line search fails.
     """
     steps, slopes = 0, problem.slopes(here)
     while True:
@@ -99,23 +99,23 @@ def line_search(
     fall: Callable[[P, float], float],
     ahead: Callable[[P, S, float], float],
 ) -> tuple[P, S] | None:
-    """The first step length, from one down, that lowers the objective enough; None if none does.
+    """The first step length, halved from one, with sufficient decrease; None if there is none.
 
-    Near the solution the decrease of the objective is below rounding. There the slope at the end
-    of the step decides, which by convexity bounds the objective: the approximate Wolfe condition
-    of Hager and Zhang (2005).
+    Near the solution the decrease of the objective is below rounding. Then the slope at the end of
+    the step decides, which by convexity bounds the objective: the approximate Wolfe condition of
+    Hager and Zhang (2005).
 
     Parameters
     ----------
     along : callable
-        From a length to the point there, which may be projected.
+        Maps a length to the point there, which may be projected.
     first : float
-        The decrease that the slope at ``here`` predicts for a whole step without projection: no
-        step is worth a try whose share of it is below rounding.
+        The decrease that the slope at ``here`` predicts for a full step without projection: lengths
+        whose share of it is below rounding are not tried.
     fall : callable
-        From a point and its length to the decrease that the slope at ``here`` predicts there.
+        The decrease that the slope at ``here`` predicts for a point and its length.
     ahead : callable
-        The change that the slopes at a point predict for as much again.
+        The change that the slopes at a point predict for another step of the same length.
     """
     slack, length = OBJECTIVE_ROUNDING * abs(here.value), 1.0
     for trial in range(MAX_TRIALS):

@@ -1,4 +1,4 @@
-"""The first solver that a table of rules finds; where it gives up, the next one goes on."""
+"""The first solver that a table of rules finds; if it stalls, the next one continues."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from proxmargin.traits import Trait
 
 __all__ = ["Choice", "Table", "solve"]
 
-PROVABLE_GAP = 4.0  # gap over its rounding that no solver can be expected to reduce
-STATIONARY = 1e-13  # relative gradient norm that is zero up to rounding
-NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients that is zero in effect
-# gap over the cost of rounding its dual point
-FEW_ROUNDINGS = 20.0  # from which no solver is likely to reduce it much
-MANY_ROUNDINGS = 50.0  # which explain what the last of the solvers has left
+PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
+STATIONARY = 1e-13  # relative gradient norm below which it is rounding
+NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which it counts as zero
+# gap over the cost of rounding its dual point to float64
+FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
+MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rules, and the makers of the solvers that they name."""
+    """Rules, and the constructors of the solvers that they name."""
 
     rules: tuple[Rule, ...]
     solvers: Mapping[str, Callable[..., Solver[Any]]]
@@ -44,13 +44,13 @@ class Table:
     def choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         """The first rule that matches and whose solver takes the problem.
 
-        Solvers whose step would take too much of the time left until the ``deadline``, on the
-        clock of `proxmargin.compiled.clock`, are passed over, unless there is no other.
+        Solvers whose step would take too much of the time until the ``deadline``, on the clock of
+        `proxmargin.compiled.clock`, are skipped unless there is no other.
 
         Raises
         ------
         UnsuitableSolverError
-            No solver takes the problem; the message says what the last one asked for lacks.
+            No solver takes the problem; the message is the objection of the last one.
         """
         found = self.first(problem, deadline)
         if isinstance(found, str):
@@ -60,7 +60,7 @@ class Table:
         raise UnsuitableSolverError(f"no solver takes this problem: {found}")
 
     def first(self, problem: Problem, deadline: float = np.inf) -> Choice | str:
-        """The choice by the first rule that fits, or why the solver of the last one does not."""
+        """The choice by the first rule that fits, or the objection of the last solver."""
         objection, facts = "there are no rules", Facts(problem)
         for k, rule in enumerate(self.rules):
             if not rule.when(facts):
@@ -78,13 +78,13 @@ class Table:
 
 @cache
 def _with_defaults(make: Callable[..., Solver[Any]]) -> Solver[Any]:
-    """Solvers are immutable: every problem may use the same one."""
+    """A solver with its defaults; as solvers are immutable, all problems share it."""
     return make()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A solver and the reason for it; and the rest of the table, for when it gives up."""
+    """A solver with the reason for it, and the rest of the table in case it stalls."""
 
     solver: Solver[Any]
     name: str
@@ -92,7 +92,7 @@ class Choice:
     others: Table | None = None
 
     def following(self, problem: Problem, deadline: float = np.inf) -> Choice | None:
-        """The choice by the next rule whose solver takes the problem in the time left."""
+        """The choice by the next rule whose solver takes the problem in the remaining time."""
         found = self.others.first(problem, deadline) if self.others else None
         return found if isinstance(found, Choice) else None
 
@@ -107,10 +107,10 @@ def solve(
     certify: Certify = certify,
     minimize: Callable[..., Solution] = minimize,
 ) -> Solution:
-    """`minimize` with the chosen solver; where it stalls, the next one in the table goes on.
+    """`minimize` with the chosen solver; if it stalls, the next one in the table continues.
 
-    That is warm-started at the best point and has the rest of the limits. Iterations, passes and
-    seconds add up, ``because`` names every switch, and the better of the results is returned.
+    That one starts from the best point and has the rest of the limits. Iterations, passes and
+    seconds add up, ``because`` names every switch, and the better result is returned.
     """
     stop = stop.started(clock(), ())
 
@@ -144,7 +144,7 @@ def solve(
         begin = best.point if np.isfinite(best.gap) else start
         try:
             further = run(following, replace(stop, max_iter=left), begin, told, best)
-        except (ArithmeticError, MemoryError, ValueError) as error:  # what is found is kept
+        except (ArithmeticError, MemoryError, ValueError) as error:  # return the result so far
             if any(error is failure for failure in failures):
                 raise
             return _noted(solution, f"{following.name!r} was to go on, and failed: {error}")
@@ -162,8 +162,8 @@ def _gave_up(solution: Solution, stop: Stop) -> bool:
 def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     """Whether a smooth loss without a penalty is stationary up to rounding.
 
-    No dual point but one with ``X'q = 0`` exactly proves a bound then. A loss close to zero may
-    have no minimiser, and is excluded: zero is a bound.
+    Only a dual point with exactly ``X'q = 0`` would give a lower bound. Losses close to zero are
+    excluded: they may have no minimiser, and zero is a bound.
     """
     features = (problem.design.n_features, problem.loss.n_outputs)
     bare = problem.penalty.domain_scale(np.full(features, np.finfo(float).tiny)) == 0.0
@@ -187,9 +187,9 @@ def _is_rounding(gap: Gap) -> bool:
 def _told_of_both(
     callback: Callable[[Report], object], before: Solution, failures: list[Exception]
 ) -> Callable[[Report], object]:
-    """The callback, with iterations, passes and seconds counted from the first solver's start.
+    """The callback, with iterations, passes and seconds of the solver before added.
 
-    What it raises is noted in ``failures``.
+    Its exceptions are appended to ``failures``.
     """
     past = before.certificate
 

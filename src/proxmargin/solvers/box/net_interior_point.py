@@ -246,7 +246,7 @@ def _new_boxes(problem: Problem) -> _Boxes:
     p = program.design.n_features
     net = problem.penalty.net(p)
     l1, l2 = net.l1 / program.dual_unit, net.l2 / program.dual_unit
-    fixed = net.lower == net.upper  # at zero: such a box has no interior, so that its feature is left out
+    fixed = net.lower == net.upper  # at zero: a box without interior, so the feature is left out
     data = np.where(fixed, 0.0, program.design.dense_columns(np.arange(p)))
     scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(l2))
     pulls = l1 / scale

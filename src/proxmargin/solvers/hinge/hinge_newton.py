@@ -160,7 +160,7 @@ class HingeNewton(Solver[Multiplied]):
         return (-signs * state.at.dual)[:, None]
 
     def _priced(self, problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
-        """The state with violations of all features and gap of the multipliers, without rounding."""
+        """The state with all violations and the gap of the multipliers (rounding ignored)."""
         net = problem.net
         rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
         fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)

@@ -70,7 +70,7 @@ class NewtonRows(ABC):
 
 
 def few_by_rows(design: Design) -> Array | None:
-    """The C-contiguous matrix of a small part, for compiled steps; None for other data."""
+    """The matrix in C order if it is small, for compiled steps; None for other data."""
     matrix = getattr(design, "matrix", None)
     if not isinstance(matrix, np.ndarray) or not _are_few(*matrix.shape):
         return None
@@ -82,7 +82,7 @@ def _are_few(rows: int, columns: int) -> bool:
 
 
 def newton_rows(design: Design) -> NewtonRows:
-    """The `NewtonRows` of a design, made once."""
+    """The `NewtonRows` of a design, computed once."""
     return design.remembered(_newton_rows)
 
 
@@ -96,7 +96,7 @@ def _newton_rows(design: Design) -> NewtonRows:
 
 
 class _AnyRows(NewtonRows):
-    """Data of any size and kind, by their design."""
+    """Data of any kind, by the products of their design."""
 
     def scores(self, coef: Array) -> Array:
         return self.design.scores(coef[:, None])[:, 0]
@@ -106,7 +106,7 @@ class _AnyRows(NewtonRows):
 
 
 class _Plain(NewtonRows):
-    """A matrix kept by columns."""
+    """A matrix in Fortran order."""
 
     def __init__(self, design: Design, matrix: Array) -> None:
         super().__init__(design)
@@ -128,7 +128,7 @@ class _Plain(NewtonRows):
 
 
 class _Compressed(NewtonRows):
-    """Sparse data, with a centre and a scale."""
+    """CSR data, with a centre and a scale."""
 
     def __init__(self, design: Design, base: SparseDesign, centre: Array, scale: Array) -> None:
         super().__init__(design)

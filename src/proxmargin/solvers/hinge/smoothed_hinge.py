@@ -23,13 +23,13 @@ __all__ = ["Centre", "HingePoint", "SmoothedHinge"]
 EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 # Newton step within an orthant
-RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # of the diagonal, tried until Cholesky succeeds
-ORTHANT_CORRECTIONS = 5  # active sets tried, each without all features that change their sign
-ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if these fail
+RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # relative to the diagonal, until Cholesky succeeds
+ORTHANT_CORRECTIONS = 5  # active sets tried, each without the features that changed sign
+ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if those fail
 
 
 class Centre(NamedTuple):
-    """The point that a smoothed problem is built around: coefficients, intercept, multipliers."""
+    """The coefficients, intercept and multipliers around which a smoothed problem is built."""
 
     coef: Array
     intercept: float
@@ -45,7 +45,7 @@ class HingePoint(NamedTuple):
     intercept : float
     scores : (n_samples,)
     dual : (n_samples,)
-        Maximisers, the multipliers of this point.
+        The maximisers, which are the multipliers at this point.
     free : integers
         Samples whose maximiser is strictly inside its box.
     value : float
@@ -69,7 +69,7 @@ class Slopes(NamedTuple):
     residual : float
         Largest violation of the optimality conditions, relative to ``max |X'(y a)|``.
     least : float
-        The part of the residual that rounding of the scores explains.
+        The part of the residual that is explained by rounding of the scores.
     pulled : (n_features,)
         ``X'(y a)`` for the multipliers a.
     """
@@ -95,7 +95,7 @@ class SmoothedHinge:
     design : Design
     signs, caps, widths, offset : (n_samples,)
     net : Net
-        Each bound zero or infinite.
+        Bounds are zero or infinite.
     level : float
         A typical l1 strength.
     centre : Centre
@@ -103,7 +103,7 @@ class SmoothedHinge:
         The diagonal of D.
     ridge : float
     intercept_proximal : float > 0, or None
-        None where there is no intercept.
+        None without intercept.
     """
 
     design: Design
@@ -152,7 +152,7 @@ class SmoothedHinge:
         return Slopes(slope, lean, residual, noise / unit, pulled)
 
     def curved(self, here: HingePoint, index: NDArray[np.intp]) -> Curved:
-        """The curvature at a point, in the intercept and the features ``index``."""
+        """The curvature of the loss at a point, in the intercept and the features ``index``."""
         part, bends = self.design, self.widths[here.free]
         if self.rows.is_large(here.free.size, index.size):
             bends = np.zeros_like(self.widths)
@@ -169,7 +169,7 @@ class SmoothedHinge:
     def stepped(
         self, here: HingePoint, slopes: Slopes, deadline: float
     ) -> tuple[HingePoint, Slopes] | None:
-        """A Newton step in an orthant, with a line search; None if that fails."""
+        """A Newton step in an orthant, with a line search; None if the search fails."""
         to = _direction(self, here, slopes, deadline)
         first, whole = here.coef[to.features], np.zeros_like(here.coef)
         whole[to.features] = to.coef
@@ -193,7 +193,7 @@ class SmoothedHinge:
 
 
 class _Direction(NamedTuple):
-    """A step of some ``features``, which keep their sign ``side``, and the gradient in them."""
+    """A step of the ``features``, in the orthant with signs ``side``, and their gradient."""
 
     features: NDArray[np.intp]
     side: Array
@@ -205,7 +205,7 @@ class _Direction(NamedTuple):
 def _direction(
     smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
 ) -> _Direction:
-    """The Newton step in the orthant of the non-zero and the violating features."""
+    """The Newton step in the orthant of the nonzero and the violating coefficients."""
     index, side, slope = orthant(here.coef, slopes.coef, smoothed.net)
     curved, coef = smoothed.curved(here, index), here.coef[index]
     matrix = few_by_rows(curved.design)
@@ -225,7 +225,7 @@ def _direction(
 
 
 class _Model(NamedTuple):
-    """A quadratic model: its system, the point, its orthant, and the gradient there."""
+    """A quadratic model: its linear system, and the point with its orthant and gradient."""
 
     system: HingeSystem
     coef: Array
@@ -235,10 +235,10 @@ class _Model(NamedTuple):
 
 
 def _jumped(model: _Model) -> tuple[Array, float]:
-    """A primal active-set guess at the minimiser of the model in the orthant.
+    """A primal active-set guess of the minimiser of the model in the orthant.
 
-    All coefficients that would change their sign are fixed at zero and the others solved for
-    again, a few times; it need not be a descent direction.
+    Coefficients that would change their sign are fixed at zero and the others are solved for again,
+    a few times. The result need not be a descent direction.
     """
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
@@ -256,10 +256,10 @@ def _jumped(model: _Model) -> tuple[Array, float]:
 
 
 def _walked(model: _Model) -> tuple[Array, float]:
-    """A descent direction in the orthant, by a path of minimisers.
+    """A descent direction in the orthant, by a piecewise linear path.
 
-    It goes towards the minimiser up to the first coefficient that reaches zero, fixes it there,
-    and goes on towards the minimiser over the others.
+    Each piece leads towards the minimiser over the free coefficients, until the first of them
+    reaches zero and is fixed there.
     """
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)

@@ -1,4 +1,4 @@
-"""What the solvers of the minimax models share: their loss, coordinates and covariances."""
+"""Loss, coordinates and covariances for the solvers of the minimax models."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
     "variances_of",
 ]
 
-MAX_SIDE = 5000  # smaller of features and samples for which covariances are formed: 200 MB each
+MAX_SIDE = 5000  # min(n_features, n_samples) up to which covariances are formed: 200 MB each
 # graded data: features of very different units, whose small variances a Gram matrix would lose
-GRADED_RATIO = 1e3  # largest to smallest standard deviation above which data are graded
-MAX_GRADED_FEATURES = 2000  # up to which covariances are formed even where samples are fewer
-VARIANCE_ROUNDING = 1e-15  # variance, per dimension and of the largest, that is rounding: 5 ulp
+GRADED_RATIO = 1e3  # ratio of largest to smallest standard deviation of graded data
+MAX_GRADED_FEATURES = 2000  # up to which their covariances are formed even if samples are fewer
+VARIANCE_ROUNDING = 1e-15  # variance over dimension and largest one, below which it is rounding
 # LAPACK's gejsv: full accuracy for rows and columns of any scale; all left singular vectors, no
 # right ones; the full range of exponents; no transposition; no perturbation
 JACOBI = {"joba": 2, "jobu": 1, "jobv": 3, "jobr": 0, "jobt": 0, "jobp": 0}
@@ -43,9 +43,9 @@ def is_ridge(problem: Problem) -> bool:
 
 
 def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
-    """Whether covariances are formed, on the shorter side of the data.
+    """Whether covariances are formed, over the samples or the features, whichever are fewer.
 
-    Decided once, when the solver starts: not where an eigendecomposition would not end before the
+    Decided when the solver starts; false if an eigendecomposition would not end before
     ``deadline``.
     """
     return problem.remembered(_forms_covariances, deadline=deadline)
@@ -58,10 +58,10 @@ def _forms_covariances(problem: Problem, deadline: float) -> bool:
 
 
 def coordinates_of(problem: Problem) -> Coordinates:
-    """All features, or the span of the samples; centred, to which these losses are invariant.
+    """All features, or the row span; centred, to which these losses are invariant.
 
-    Data with many samples and many features are not transformed: only products are needed. Graded
-    features are not mixed, unless there are too many: the Gram matrix would lose the small ones.
+    Without covariances only products are needed, so that the data are not transformed. Graded
+    features are not mixed unless there are too many: the Gram matrix would lose the small ones.
     """
     if not forms_covariances(problem):
         return AllFeatures(problem.design)
@@ -90,7 +90,7 @@ def covariances(loss: EllipsoidLoss, design: Design) -> tuple[Array, Array]:
 
 
 def variances_of(problem: Problem) -> Array:
-    """The variance of each of the coordinates over both classes together, (k,)."""
+    """The variance of each coordinate over both classes together, (k,)."""
     design = coordinates_of(problem).design
     return design.column_squares(problem.loss.shares, np.zeros(design.n_features))
 
@@ -98,17 +98,18 @@ def variances_of(problem: Problem) -> Array:
 def spectrum(matrix: Array, variances: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of a covariance matrix; eigenvalues below rounding are zero.
 
-    For graded data, tridiagonalisation finds eigenvalues with an absolute error of the order of
-    ulps of the largest. The matrix determines them to high relative accuracy if its correlations
-    are well-conditioned (Demmel and Veselic 1992, "Jacobi's method is more accurate than QR"):
-    they are the squared singular values of a pivoted Cholesky factor, by one-sided Jacobi.
+    For graded data, tridiagonalisation has an absolute error of some ulps of the largest
+    eigenvalue. The matrix determines all eigenvalues to high relative accuracy if its correlations
+    are well-conditioned (Demmel and Veselic 1992, "Jacobi's method is more accurate than QR"): they
+    are computed as the squared singular values of a pivoted Cholesky factor, by one-sided Jacobi.
 
     Parameters
     ----------
     matrix : (k, k)
         Overwritten.
     variances : (k,)
-        Of the features over all samples, the scale of rounding in the within-class variances.
+        Of the features over all samples, to which the rounding of within-class variances is
+        relative.
     """
     size = len(variances)
     none = np.diag(matrix) <= VARIANCE_ROUNDING * size * variances

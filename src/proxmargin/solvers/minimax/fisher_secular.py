@@ -1,4 +1,4 @@
-"""MM-FDA with a ridge: one decomposition of the covariance, then a scalar equation."""
+"""MM-FDA with a ridge: an eigendecomposition of the covariance, then a scalar equation."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from proxmargin.traits import Trait
 
 __all__ = ["FisherSecular", "FisherState"]
 
-# share of |difference of means| in the null space of the covariance that is rounding
+# |part of the mean difference in the null space| over |mean difference|, below which it is rounding
 NULL_SPACE_ROUNDING = 1e-11
 # secular equation, by Newton's method from the left
 MAX_SECULAR_STEPS = 200
 SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
 REFINEMENTS = 2  # steps of iterative refinement, with residuals from the data
 # Lanczos iteration
-LANCZOS_BLOCK = 8  # vectors that a step of the solver adds
-LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual that ends the Krylov space
+LANCZOS_BLOCK = 8  # vectors added in one step of the solver
+LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual at which the Krylov space is exhausted
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,11 +46,11 @@ class FisherState(State):
     ----------
     coef : (n_features,)
     dual : (n_samples,)
-        The dual point that belongs to it.
+        The dual point of these coefficients.
     basis : tuple of (LANCZOS_BLOCK, n_features)
-        Orthonormal Lanczos vectors, for large data; the next one is ``following``.
+        Orthonormal Lanczos vectors, for large data; ``following`` is the next one.
     diagonal, beside : (k,)
-        Diagonal and subdiagonal of the tridiagonal matrix, the last entry to ``following``.
+        Diagonal and subdiagonal of the tridiagonal matrix; the last entry belongs to ``following``.
     """
 
     coef: Array
@@ -62,14 +62,14 @@ class FisherState(State):
 
 
 class _Secular(NamedTuple):
-    """Where ``mu`` solves the secular equation, in the basis of eigenvectors.
+    """The solution of the secular equation, in the basis of eigenvectors.
 
     Attributes
     ----------
     direction : (k,)
         ``mu (Lambda + mu)^-1 d``: l2 times the coefficients.
     regression : (k,)
-        ``(Lambda + mu)^-1 d``: its scores are the free part of the dual point.
+        ``(Lambda + mu)^-1 d``, whose scores are the free part of the dual point.
     mu : float
     """
 
@@ -94,11 +94,11 @@ class FisherSecular(Solver[FisherState]):
 
         ``l2 w = mu (S + mu I)^-1 d``,  ``d'(S + mu I)^-1 S (S + mu I)^-1 d = kappa^2``:
 
-    one eigendecomposition of S on the shorter side of the data, then Newton's method in mu. If no
-    mu > 0 solves it, w is the projection of d on the null space of S, which is zero for most data
-    with more samples than features: kappa has reached its largest value then. Data with many
-    samples and many features get a Lanczos basis of S started at d, which grows until the
-    certificate is met.
+    one eigendecomposition of S, over the samples or features, whichever are fewer, then Newton's
+    method in mu. If no mu > 0 solves the equation, w is the projection of d onto the null space of
+    S, which is zero for most data with more samples than features: kappa has then reached its
+    largest value. Data with many samples and many features use a Lanczos basis of S started at d,
+    which grows until the certificate is met.
     """
 
     name: ClassVar[str] = "fisher-secular"
@@ -135,14 +135,15 @@ class FisherSecular(Solver[FisherState]):
         loss, coordinates = ellipsoid_loss(problem), coordinates_of(problem)
         design = coordinates.design
         apart = -design.adjoint(loss.form.offset[:, None])[:, 0]
-        values, vectors = design.remembered(  # no part of it depends on kappa
+        values, vectors = design.remembered(  # independent of kappa
             _within_class_spectrum, loss.form.roots, loss.form.offset, problem=problem
         )
         found = _secular(values, vectors.T @ apart, loss.kappa)
         regression = vectors @ found.regression
         dual = _dual_of(problem, design, regression)
         for _ in range(REFINEMENTS if np.isfinite(found.mu) else 0):
-            # residuals from the data: the covariance has the square of their condition number
+            # residuals from the data: the condition number of the covariance is the square of
+            # theirs
             rest = -design.adjoint(dual[:, None])[:, 0] - vectors @ found.direction
             step = found.solved(values, vectors.T @ rest)
             regression = regression + vectors @ step
@@ -152,7 +153,7 @@ class FisherSecular(Solver[FisherState]):
         return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual, finished=True)
 
     def _extended(self, problem: Problem, state: FisherState) -> FisherState:
-        """Some more Lanczos vectors, and the optimum among their combinations."""
+        """The state with more Lanczos vectors, and the optimum in their span."""
         loss, size = ellipsoid_loss(problem), float(np.linalg.norm(_means_apart(problem)))
         if size == 0.0:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
@@ -173,7 +174,7 @@ def _means_apart(problem: Problem) -> Array:
 
 
 def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
-    """The dual point whose free part are the scores of some coefficients, (n_samples,)."""
+    """The dual point whose free part is the scores of ``regression``, (n_samples,)."""
     form = ellipsoid_loss(problem).form
     scores = design.scores(regression[:, None])[:, 0]
     dual: Array = form.offset + form.roots * form.deviations(scores)
@@ -183,7 +184,7 @@ def _dual_of(problem: Problem, design: Design, regression: Array) -> Array:
 def _within_class_spectrum(
     design: Design, roots: Array, offset: Array, *, problem: Problem
 ) -> tuple[Array, Array]:
-    """The spectrum of the sum of the covariances of the classes, which these weights determine."""
+    """The spectrum of the sum of the class covariances; ``roots`` and ``offset`` are its key."""
     loss = ellipsoid_loss(problem)
     return spectrum(np.add(*covariances(loss, design)), variances_of(problem))
 
@@ -191,8 +192,9 @@ def _within_class_spectrum(
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
 
-    Newton's method on ``1 / kappa = 1 / root(mu)``, concave in mu, so that iterates from the left
-    stay there. Without a solution mu is zero and the direction is d's projection on the null space.
+    Newton's method on ``1 / kappa = 1 / root(mu)``, which is concave in mu, so that iterates stay
+    left of the root. Without a root mu is zero and the direction is d's projection onto the null
+    space.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
 
 
 def _lanczos(problem: Problem, state: FisherState) -> FisherState:
-    """`LANCZOS_BLOCK` more vectors of the Lanczos basis, with full reorthogonalisation."""
+    """The state with `LANCZOS_BLOCK` more Lanczos vectors, fully reorthogonalised."""
     design, form = problem.design, ellipsoid_loss(problem).form
     diagonal = state.diagonal.tolist()
     beside = state.beside.tolist()
@@ -240,7 +242,7 @@ def _lanczos(problem: Problem, state: FisherState) -> FisherState:
         image = design.adjoint(spread[:, None])[:, 0]
         diagonal.append(float(following @ image))
         size = float(np.linalg.norm(image))
-        for _ in range(2):  # twice is enough (Kahan): classical Gram-Schmidt with one repetition
+        for _ in range(2):  # Gram-Schmidt twice is enough (Kahan)
             for part in (*state.basis, block[:count]):
                 image -= part.T @ (part @ image)
         rest = float(np.linalg.norm(image))

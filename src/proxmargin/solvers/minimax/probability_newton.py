@@ -32,27 +32,27 @@ from proxmargin.traits import Trait
 __all__ = ["ProbabilityNewton", "ProbabilityState"]
 
 # Lanckriet's reweighted iteration, while the coefficients have no margin
-REWEIGHTED_REGULARISATION = 1e-14  # of the diagonal: the pooled covariance may be singular
-MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin gives up
+REWEIGHTED_REGULARISATION = 1e-14  # over the diagonal: the pooled covariance may be singular
+MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
 MARGIN_GAP = 1e-14  # gap that proves w = 0 optimal, relative to |difference of means|^2 / l2
-# Newton systems without a covariance matrix: conjugate gradients, as tight as the gradient is small
-CG_STEPS = 50  # at most
+# Newton systems without a covariance matrix: CG, with a tolerance proportional to the gradient
+CG_STEPS = 50  # iteration limit
 LOOSEST_CG_TOLERANCE = 0.1  # relative residual
 TIGHTEST_CG_TOLERANCE = 1e-8  # relative residual
 # exact line search
-LINE_SEARCH_STEPS = 100  # at most; bisections exhaust the 53 bits of a step long before
-LINE_SEARCH_TOLERANCE = 1e-6  # of the first slope: an evaluation costs eight scalars
+LINE_SEARCH_STEPS = 100  # limit; bisections exhaust the 53 bits of a step long before
+LINE_SEARCH_TOLERANCE = 1e-6  # ratio of slopes; tight, as an evaluation takes eight scalars
 # convergence, by the duality gap
-GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
-STALLED_STEPS = 2  # without progress: a class has nearly equal scores, go on in the levels
+GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
+STALLED_STEPS = 2  # without progress: a class has nearly equal scores, continue in the levels
 # Newton's method in the levels; levels are in units of the mean variance over l2
 REFINEMENTS = 2  # of a linear system, each with a residual from the data
-SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step, from one level to the next
-LARGEST_LEVEL_RATIO = 10.0  # the same, upwards
+SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step: ratio of a new level to the old one
+LARGEST_LEVEL_RATIO = 10.0
 LEVEL_MOVED = 0.5  # relative change of a level that counts as progress whatever the gap
-LOW_LEVEL = 1e-5  # a level below this that still falls is taken to its limit, zero
-LEVEL_FLOOR = 1e-10  # least level: 1 / level still leaves the Cholesky factor its digits
-LIMIT_NEWTON_STEPS = 3  # for the level of one class where that of the other is zero
+LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
+LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Cholesky factor
+LIMIT_NEWTON_STEPS = 3  # for the level of one class if that of the other is zero
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,18 +62,18 @@ class ProbabilityState(PricedState):
     Attributes
     ----------
     coef : (k,)
-        In the features, or in the span of the samples where these are fewer.
+        In the features, or in the row span if there are fewer samples.
     scores : (n_samples,)
     dual : (n_samples,)
         The better of two dual points: the gradient of the loss, and the multipliers of the last
         quadratic model.
     covariances : (2, k, k)
-        Of the two classes, where they are formed.
+        Covariances of the two classes, if they are formed.
     levels : (2,)
-        ``n_o / kappa`` of the classes as variables of their own, once Newton's method in the
-        coefficients is stuck.
+        ``n_o / kappa`` of the classes as variables of their own, after Newton's method in the
+        coefficients has stalled.
     gap : float
-        Least gap so far.
+        Smallest gap so far.
     idle : int
         Steps without progress.
     """
@@ -93,21 +93,21 @@ class ProbabilityNewton(Solver[ProbabilityState]):
 
     ``-w'd + kappa (n_+ + n_-) + (l2/2) |w|^2`` with ``n_o^2 = w'S_o w`` has the Hessian
     ``l2 I + kappa sum_o (S_o / n_o - g_o g_o' / n_o^3)``, ``g_o = S_o w``, which is at least l2.
-    Along a step the objective is known from eight scalars. While w has no margin it is replaced
-    by ``(sum_o S_o / n_o)^-1 d`` instead, Lanckriet's iteration for the largest kappa with one,
-    until there is a margin or a dual point proves that there is none.
+    The objective along a step is known from eight scalars. While w has no margin it is replaced by
+    ``(sum_o S_o / n_o)^-1 d``, Lanckriet's iteration for the largest kappa with a margin, until
+    there is a margin or a dual point proves that there is none.
 
-    Where all samples of a class have the same score at the optimum, n_o has a kink there and
-    Newton's method in w stalls. It then goes on in the two levels mu of the variational form
+    If all samples of a class have the same score at the optimum, n_o has a kink there and Newton's
+    method in w stalls. It then continues in the two levels mu of the variational form
     ``kappa n = min over mu of n^2 / (2 mu) + kappa^2 mu / 2``: the objective minimised over w is
     smooth and convex in them down to zero, ``w = (l2 I + sum_o S_o / mu_o)^-1 d``, and the dual
-    point of a level that is falling is feasible without a projection.
+    point for a falling level is feasible without a projection.
 
     Parameters
     ----------
     max_stalled, max_stalled_levels : int >= 1
-        Steps in w and in the levels without a smaller gap after which it ends: the gap has reached
-        rounding. In the levels it can rise on the way.
+        Steps in w, and in the levels, without a smaller gap, which has reached rounding, after
+        which the method ends. In the levels the gap can rise on the way.
     """
 
     max_stalled: int = 6
@@ -178,7 +178,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         best = int(np.argmin(gaps))
         idle = 0 if gaps[best] < GAP_REDUCTION * state.gap else state.idle + 1
         change = length * float(np.linalg.norm(direction))
-        # a zero step is a stall too: at equal scores of a class the objective has a kink
+        # a zero step is a stall too: with equal scores in a class the objective has a kink
         still = idle >= STALLED_STEPS or change == 0.0
         stuck = still and state.covariances is not None and at.kappa > 0
         there = reached.but(
@@ -234,9 +234,9 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     ) -> tuple[ProbabilityState, Array]:
         """The limit of coefficients and dual point as the levels of some classes go to zero.
 
-        w is orthogonal to the range of their covariances S. The multipliers of these classes are
-        the least-norm solution of the remaining stationarity conditions in that range:
-        ``v = X g`` with ``S g = d - l2 w - sum of the others of S_o w / mu_o``.
+        w is orthogonal to the range of their covariances S. Their multipliers are the least-norm
+        solution of the remaining stationarity conditions in that range: ``v = X g`` with
+        ``S g = d - l2 w - sum of S_o w / mu_o over the others``.
         """
         at, l2 = _Spread(problem, state), problem.penalty.l2
         values, vectors = spectrum(at.matrix(0.0, collapsed.astype(float)), variances_of(problem))
@@ -263,9 +263,9 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         collapsed: NDArray[np.bool_],
         outside: Array,
     ) -> tuple[ProbabilityState, Array]:
-        """The coefficients in the null space of some covariances, and the level of another class.
+        """Coefficients in the null space of some covariances, and the level of the other class.
 
-        That level was found with coefficients not quite in the null space; Newton corrects it.
+        That level belonged to coefficients outside of the null space; Newton steps correct it.
         """
         at, l2 = _Spread(problem, state), problem.penalty.l2
         apart = -at.pull(at.form.offset)
@@ -289,7 +289,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         return state, levels
 
     def _without_margin(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
-        """A reweighted step towards a direction with a margin, or a proof that none exists."""
+        """A reweighted step towards a direction with a margin, or a proof that there is none."""
         at = _Spread(problem, state)
         apart = -at.pull(at.form.offset)
         coef = at.solved(REWEIGHTED_REGULARISATION * at.curvatures(), at.weighed, apart)
@@ -317,9 +317,9 @@ def _between(outer: Array, inner: Callable[[Array], Array], right: Array) -> Arr
 
 
 class _Spread:
-    """Coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the samples.
+    """The coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the samples.
 
-    Their norms over the classes are the standard deviations n_o, ``S_o w = X' (r v)_o``.
+    Their norms over the classes are the standard deviations n_o; ``S_o w = X' (r v)_o``.
     """
 
     def __init__(self, problem: Problem, state: ProbabilityState) -> None:
@@ -337,7 +337,7 @@ class _Spread:
         return self.form.dual_point(self.weighed(self.v) / self.kappa if self.kappa else self.v)
 
     def weighed(self, e: Array) -> Array:
-        """``kappa e_o / n_o`` in each class that varies."""
+        """``kappa e_o / n_o`` for each class o whose scores vary; zero for others."""
         rate = np.zeros_like(e)
         for one, size in zip(self.form.classes, self.sizes, strict=True):
             if size > 0:
@@ -345,7 +345,7 @@ class _Spread:
         return rate
 
     def bent(self, e: Array) -> Array:
-        """Derivative of ``kappa v_o / n_o`` along e: the part of e orthogonal to v."""
+        """The derivative of ``kappa v_o / n_o`` along e: of the part of e orthogonal to v."""
         rate = self.weighed(e)
         for one, size in zip(self.form.classes, self.sizes, strict=True):
             if size > 0:
@@ -369,7 +369,7 @@ class _Spread:
         return np.where(curvatures > 0, curvatures, curvatures.mean())
 
     def solved(self, l2: float | Array, rate: Callable[[Array], Array], right: Array) -> Array:
-        """Solve ``(l2 I + X' r rate(v of .)) d = right``, rate being `bent` or `weighed`."""
+        """Solve ``(l2 I + X' r rate(v of .)) d = right``, where ``rate`` is `bent` or `weighed`."""
         if self.covariances is not None:
             return inverse_of(self._hessian(l2, rate), overwrite=True)(right)
 
@@ -403,7 +403,7 @@ class _Spread:
     ) -> Array:
         """Solve ``(l2 I + sum_o factors_o S_o) x = right`` by iterative refinement.
 
-        Residuals are products with the data: the condition number of the covariance is the square
+        Residuals are computed from the data: the condition number of the covariance is the square
         of theirs.
         """
         solution = solve(right)
@@ -421,7 +421,7 @@ class _Spread:
         return image
 
     def variance(self) -> float:
-        """The variance of the features, averaged with weights w^2, times their number."""
+        """The mean variance of the features, weighted by w^2, times their number."""
         assert self.covariances is not None
         variances, squares = np.einsum("oii->i", self.covariances), self.coef**2
         return self.coef.size * float(variances @ squares) / float(squares.sum())
@@ -434,11 +434,11 @@ class _Spread:
         return self.form.dual_point(self.form.project(u))
 
     def _factors(self) -> Array:
-        """``kappa / n_o``, zero for a class that does not vary."""
+        """``kappa / n_o``; zero for a class whose scores do not vary."""
         return np.divide(self.kappa, self.sizes, out=np.zeros(2), where=self.sizes > 0)
 
     def step_length(self, direction: Array, moved: Array, l2: float) -> float:
-        """The step at which the objective along ``w + t d`` stops falling.
+        """The step length that minimises the objective along ``w + t d``.
 
         ``f'(t) = (l2 w - means apart)'d + t l2 |d|^2 + kappa sum_o (v + t e)_o'e_o / |v + t e|_o``
         """
@@ -470,16 +470,16 @@ def _gap(problem: Problem, state: ProbabilityState, dual: Array | None) -> float
 
 
 def _priced(problem: Problem, state: ProbabilityState, gap: float) -> ProbabilityState:
-    """With the gap relative to the objective, and a claim if that meets the tolerance."""
+    """The state with its relative gap, and a claim if that meets the tolerance."""
     value = ellipsoid_loss(problem).value(state.scores[:, None])
     value += 0.5 * problem.penalty.l2 * float(state.coef @ state.coef)
     return state.but(relative_gap=gap / max(abs(value), problem.negligible)).claimed(final=True)
 
 
 def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:
-    """A Newton step in the two levels, each ratio of new to old within a trust region.
+    """A Newton step in the two levels, in a trust region for the ratio of new to old.
 
-    A low level that still falls is set to zero and leaves the equation of the other one.
+    A low level that still falls is set to zero, and dropped from the equation of the other one.
     """
     falling = (slope > 0) & (levels <= low)
     wanted = np.where(falling, 0.0, levels * np.where(slope > 0, 0.1, LARGEST_LEVEL_RATIO))

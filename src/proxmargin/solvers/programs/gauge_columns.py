@@ -21,9 +21,9 @@ from proxmargin.penalties.weighted import WeightedElasticNet
 __all__ = ["Columns", "GaugeColumns", "gauge_columns"]
 
 Ids = NDArray[np.intp]
-# least reduced cost, over the cost, for which a column enters
+# reduced cost over cost, above which a column enters
 PRICING_TOLERANCE = 1e-12
-PRICING_ROUNDING = 1e-13  # beyond that of a known column of the same part, which rounding may mimic
+PRICING_ROUNDING = 1e-13  # added to the reduced cost of a known column of the part: rounding
 
 
 class Columns(NamedTuple):
@@ -36,7 +36,7 @@ class Columns(NamedTuple):
     costs : (n_columns,)
         The penalty of each A_c, over the strength.
     values, entries, owners : (n_values,)
-        Non-zeros of the A_c, their flat indices in the coefficients, and which A_c they are of.
+        Nonzero values of the A_c, their flat indices in the coefficients, and the c they belong to.
     """
 
     parts: Ids
@@ -46,7 +46,7 @@ class Columns(NamedTuple):
     owners: Ids
 
     def coef(self, a: Array, shape: tuple[int, int]) -> Array:
-        """W."""
+        """The coefficients W."""
         flat = np.bincount(self.entries, self.values * a[self.owners], shape[0] * shape[1])
         return flat.astype(np.float64).reshape(shape)  # empty sums are integers
 
@@ -63,17 +63,17 @@ class Columns(NamedTuple):
 
 
 class GaugeColumns(ABC):
-    """A norm as the gauge of its extreme points A_c: those of a polytope, or of a round ball.
+    """A norm as the gauge of its extreme points A_c: of a polytope, or of a round ball.
 
     ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are too many extreme points
-    to enumerate; but a norm is a sum over parts of the coefficients (an entry, a feature, a group),
-    and the extreme point of each part with the least reduced cost has a closed form.
+    to enumerate. But a norm is a sum over parts of the coefficients (an entry, a feature, a group),
+    and in each part the extreme point with the least reduced cost has a closed form.
 
     Attributes
     ----------
     strength : float
     is_polyhedral : bool
-        The number of extreme points is finite.
+        Whether the number of extreme points is finite.
     """
 
     strength: float
@@ -88,7 +88,7 @@ class GaugeColumns(ABC):
         """The vertex of each part at which that maximum is attained."""
 
     def entering(self, pulled: Array, known: Columns, limit: int) -> Columns:
-        """The ``limit`` extreme points of least reduced cost; none if none is negative.
+        """The ``limit`` extreme points with the least reduced costs, of those that are negative.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class GaugeColumns(ABC):
         return self.vertices(wanted, pulled)
 
     def starting(self, coef: Array) -> Columns:
-        """One vertex of each part of ``coef`` that is not zero."""
+        """One vertex for each part of ``coef`` that is not zero."""
         return self.vertices(np.flatnonzero(self.norms(coef)), coef)
 
 
@@ -128,15 +128,15 @@ class _Absolute(GaugeColumns):
 
 @dataclass(frozen=True, eq=False)
 class _Weighted(GaugeColumns):
-    """The l1 norm with a factor for each feature: each entry is a part, with a vertex on each side
-    on which coefficients may lie.
+    """The l1 norm with a factor for each feature: each entry is a part, with a vertex for each sign
+    that its bounds allow.
 
     Parameters
     ----------
     strength : float
     factors : (n_features, 1) or (1, 1) > 0
     rises, falls : (n_features, 1) or (1, 1) of bool
-        Coefficients may be positive, or negative.
+        Whether coefficients may be positive, and negative.
     """
 
     strength: float
@@ -178,7 +178,7 @@ class _Differences(GaugeColumns):
 
 
 def _layout(penalty: GroupNorm, pulled: Array) -> tuple[Ids, Array]:
-    """The group of each entry of the coefficients, flat, and the weight of each group."""
+    """The group of each entry of the flat coefficients, and the weight of each group."""
     groups, outputs, weights = penalty.groups, pulled.shape[1], penalty.omega
     if groups.across_classes:
         return np.repeat(groups.codes, outputs), weights
@@ -213,10 +213,9 @@ class _Largest(GaugeColumns):
 
 @dataclass(frozen=True, eq=False)
 class _Balanced(GaugeColumns):
-    """The largest entry of each row, which sums to zero: each row is a part.
+    """The l_inf norm of each row with zero sum: each row is a part.
 
-    Its vertices have one sign on half of the row and the other on the other half; of an odd
-    number of entries one is zero.
+    A vertex is positive on half of the row and negative on the other half; an odd row has one zero.
     """
 
     strength: float
@@ -240,7 +239,7 @@ class _Balanced(GaugeColumns):
 
 @dataclass(frozen=True, eq=False)
 class _Lengths(GaugeColumns):
-    """The length of each group: each group is a part, with all of a sphere for vertices."""
+    """The l2 norm of each group: each group is a part, with a sphere of extreme points."""
 
     is_polyhedral = False
 
@@ -262,7 +261,7 @@ class _Lengths(GaugeColumns):
 
 @dataclass(frozen=True, eq=False)
 class _BalancedLengths(_Lengths):
-    """The length of each row, which sums to zero: dual points are centred by rows."""
+    """The l2 norm of each row with zero sum; dual points are centred by rows."""
 
     def norms(self, pulled: Array) -> Array:
         return super().norms(pulled - pulled.mean(axis=1, keepdims=True))
@@ -273,10 +272,10 @@ class _BalancedLengths(_Lengths):
 
 @dataclass(frozen=True, eq=False)
 class _SumToZeroBlocks(GaugeColumns):
-    """Norms of groups of features, summed over the classes, over which rows sum to zero.
+    """Norms of groups of features, summed over the classes, for rows that sum to zero.
 
-    Each group is a part, with the coefficients of all classes. The extreme point of least reduced
-    cost is that at which the dual norm of the balanced group is attained.
+    Each group is a part, with its coefficients in all classes. The extreme point with the least
+    reduced cost attains the dual norm of the balanced group.
     """
 
     strength: float
@@ -312,7 +311,7 @@ def _of_net(penalty: ElasticNet) -> GaugeColumns:
 
 @gauge_columns.register
 def _of_weighted_net(penalty: WeightedElasticNet) -> GaugeColumns | None:
-    """None where a factor is zero or a bound is neither zero nor infinite: that is no gauge."""
+    """None if a factor is zero or a bound is neither zero nor infinite: that is no gauge."""
     factors, lower, upper = (np.reshape(each, (-1, 1)) for each in penalty.of_features)
     bounds = np.concatenate([lower.ravel(), upper.ravel()])
     if np.any(factors == 0) or np.any((bounds != 0) & np.isfinite(bounds)):

@@ -1,4 +1,4 @@
-"""Hinge losses and gauges as one linear program of some rows and some columns."""
+"""The linear program of a hinge loss and a gauge, with some of its rows and columns."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class HingeProgram:
         min  costs'xi + cost'a   s.t.   xi_c(r) + gains_r'(X sum_c a_c A_c + 1 b')_i(r) >= goals_r,
 
     with ``xi, a >= 0`` and free intercepts b (`HingeRows`, `GaugeColumns`). A budget for the loss
-    takes the place of the costs of xi:  ``costs'xi <= budget + e``, e >= 0 at the `price`.
+    replaces the costs of xi by ``costs'xi <= budget + e``, with e >= 0 at the `price`.
 
-    Columns are those of the intercepts, e, the hinges, and the gauge; rows those of the sum of
-    the intercepts, the budget, and the loss.
+    Columns belong to the intercepts, e, the hinges, and the gauge; rows to the sum of the
+    intercepts, the budget, and the loss.
     """
 
     problem: Problem
@@ -64,27 +64,27 @@ class HingeProgram:
 
     @property
     def free(self) -> int:
-        """Number of intercepts."""
+        """The number of intercepts."""
         return self.outputs if self.problem.fits_intercept else 0
 
     @property
     def ahead(self) -> int:
-        """Number of columns ahead of those of the gauge."""
+        """The number of columns before those of the gauge."""
         return self.free + self.limits + self.rows.costs.size
 
     @property
     def sums(self) -> int:
-        """Number of rows for the sum of the intercepts."""
+        """The number of rows for the sum of the intercepts."""
         return int(self.problem.intercept.sums_to_zero)
 
     @property
     def limits(self) -> int:
-        """Number of rows, and of columns, for a budget."""
+        """The number of rows, and of columns, for a budget."""
         return int(self.level is not None)
 
     @property
     def above(self) -> int:
-        """Number of rows above those of the loss."""
+        """The number of rows before those of the loss."""
         return self.sums + self.limits
 
     def restricted(self, rows: Ids, columns: Columns) -> RestrictedProgram:
@@ -124,7 +124,7 @@ class HingeProgram:
         return Point(coef, intercept)
 
     def multiplier(self, vertex: Vertex) -> float:
-        """Of the budget; one without."""
+        """The multiplier of the budget; one without a budget."""
         if self.level is None:
             return 1.0
         return self.gauge.strength * float(vertex.duals[self.sums])
@@ -136,9 +136,9 @@ class HingeProgram:
 
     @cached_property
     def _absorbed(self) -> Array | None:
-        """Centres over scales that the intercepts absorb, (n_features,), or None.
+        """The centres over scales, (n_features,), that the intercepts absorb, or None.
 
-        Centred sparse data would have dense columns.
+        Centring would make the columns of sparse data dense.
         """
         design = self.problem.design
         if self.free and not design.has_columns:
@@ -155,7 +155,7 @@ class HingeProgram:
 
     @property
     def _budget(self) -> list[_Triplets]:
-        """``e - costs'xi``."""
+        """The row ``e - costs'xi`` of a budget."""
         if self.level is None:
             return []
         values = np.concatenate([[1.0], -self.rows.costs])
@@ -163,7 +163,7 @@ class HingeProgram:
         return [_Triplets(values, np.full(values.size, self.sums), columns)]
 
     def _known_columns(self, rows: Ids) -> _Triplets:
-        """Intercepts and hinges."""
+        """The entries of intercepts and hinges in these rows."""
         each = np.arange(rows.size)
         ahead = self.free + self.limits
         hinges = _Triplets(np.ones(rows.size), each, ahead + self.rows.hinges(rows))
@@ -174,7 +174,7 @@ class HingeProgram:
         return _Triplets.joined([_Triplets(gains[at], *at), hinges])
 
     def _products(self, rows: Ids, columns: Columns) -> _Triplets:
-        """``gains_r'(X A_c)_i(r)`` for all rows r and columns c, by outputs."""
+        """``gains_r'(X A_c)_i(r)`` for all rows r and columns c, one output at a time."""
         gains, samples = self.rows.gains(rows), rows // self.outputs
         features, at = np.unique(columns.entries // self.outputs, return_inverse=True)
         data = self._features(features)
@@ -216,7 +216,7 @@ def hinge_program(problem: Problem) -> HingeProgram | None:
     rows, gauge = hinge_rows(problem.loss.without_budget), gauge_columns(problem.penalty)
     if rows is None or gauge is None:
         return None
-    # a feature with smaller entries has |x_j'q| < strength for every dual point q: it stays at zero
+    # a smaller feature has |x_j'q| < strength for every dual point q, so that it stays at zero
     least = gauge.strength / float(rows.costs.sum())
     units = InUnits.of(gauge, problem.design.column_bounds(), least if level is None else 0.0)
     return HingeProgram(problem, rows, units, level)

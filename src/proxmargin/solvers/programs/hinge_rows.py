@@ -1,4 +1,4 @@
-"""Hinge losses as rows of a linear program: one variable for each hinge, one row for each piece."""
+"""Hinge losses as rows of a linear program: a variable for each hinge, a row for each piece."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Ids = NDArray[np.intp]
 class HingeRows(ABC):
     """``L(Z) = sum_c costs_c [max_{rows r of c} goals_r - gains_r'z_i(r)]_+``.
 
-    Row ``i K + k`` is that of sample i and output k. In the program the hinge c is a variable
-    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows make the dual
+    Row ``i K + k`` belongs to sample i and output k. In the program the hinge c is a variable
+    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows give the dual
     point ``q_i = -sum_r y_r gains_r``.
 
     Attributes
@@ -30,9 +30,9 @@ class HingeRows(ABC):
     n_outputs : int
     costs : (n_hinges,)
     goals : (n_samples n_outputs,)
-        Of every row: one, less what an offset of the scores contributes to it.
+        For every row: one, less the contribution of an offset of the scores.
     share_hinges : bool
-        Hinges have several rows each, of which few are active.
+        Whether a hinge has several rows, of which few are active.
     """
 
     n_outputs: int
@@ -50,7 +50,7 @@ class HingeRows(ABC):
 
     @abstractmethod
     def shortfalls(self, scores: Array) -> Array:
-        """``goals_r - gains_r'z`` of each row, (n_samples, n_outputs); -inf where there is none."""
+        """``goals_r - gains_r'z`` of each row, (n_samples, n_outputs); -inf without a row."""
 
     @cached_property
     def all_rows(self) -> Ids:
@@ -65,14 +65,14 @@ class HingeRows(ABC):
     def violated(
         self, shortfalls: Array, rows: Ids, slack: float, floors: Array | float = 0.0
     ) -> Ids:
-        """The most violated row of each sample, given the hinges that ``rows`` define.
+        """The most violated row of each sample, where ``rows`` determine the hinges.
 
         Parameters
         ----------
         shortfalls : (n_samples, n_outputs)
-            Of every row; -inf for those to leave out.
+            For every row; -inf excludes one.
         floors : (n_hinges,) or number
-            The value of each hinge without any row.
+            The value of each hinge without rows.
         """
         made = np.broadcast_to(floors, self.costs.shape).copy()
         np.maximum.at(made, self.hinges(rows), shortfalls.flat[rows])
@@ -86,7 +86,7 @@ class HingeRows(ABC):
         return found
 
     def near(self, scores: Array, distance: float) -> Ids:
-        """The rows that are within ``distance`` of their hinge, or above it."""
+        """The rows at most ``distance`` below their hinge."""
         shortfalls = self.shortfalls(scores)
         every = np.arange(shortfalls.size)
         sizes = np.zeros(self.costs.size)
@@ -95,7 +95,7 @@ class HingeRows(ABC):
         return found
 
     def dual(self, rows: Ids, duals: Array) -> Array:
-        """The dual point of duals of the rows, (n_samples, n_outputs)."""
+        """The dual point for duals of the rows, (n_samples, n_outputs)."""
         pulls = -duals[:, None] * self.gains(rows)
         return _summed(rows // self.n_outputs, pulls, self.n_samples)
 
@@ -108,7 +108,7 @@ def _summed(samples: Ids, values: Array, n_samples: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _WorstClass(HingeRows):
-    """One hinge a sample: that of the wrong class with the largest score."""
+    """One hinge a sample, for the wrong class with the largest score."""
 
     loss: CrammerSinger
     share_hinges = True
@@ -149,7 +149,7 @@ class _WorstClass(HingeRows):
 
 @dataclass(frozen=True, eq=False)
 class _EveryMargin(HingeRows):
-    """One hinge a margin, with one row each."""
+    """One hinge with one row for each margin."""
 
     loss: MarginSum
     offset: Array
@@ -186,13 +186,13 @@ class _EveryMargin(HingeRows):
 
 
 def hinge_rows(loss: Loss) -> HingeRows | None:
-    """The rows of a loss that is a sum of hinges; None for another."""
+    """The rows of a loss that is a sum of hinges; None for another loss."""
     return _rows_of(loss.unshifted, loss.offset)
 
 
 @singledispatch
 def _rows_of(loss: Loss, offset: Array) -> HingeRows | None:
-    """Of a loss of the scores plus ``offset``."""
+    """The rows of a loss of the scores plus ``offset``."""
     return None
 
 

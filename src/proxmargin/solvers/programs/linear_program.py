@@ -21,17 +21,17 @@ from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 __all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
 
 Ids = NDArray[np.intp]
-FEW_ROWS = 1000  # hinge pieces up to which all rows are in the first program
-# columns that enter in a round, at most the larger of
+FEW_ROWS = 1000  # hinge pieces up to which the first program has all rows
+# largest number of columns that enter in a round: the larger of
 MIN_COLUMNS = 20
 COLUMNS_PER_SAMPLE = 2
 # simplex iterations
-ROUND_PIVOTS = 20_000  # in one round, at most
+ROUND_PIVOTS = 20_000  # limit of one round
 STEP_PIVOTS = 1000  # between two certificates, after which no further round begins
 # rows and columns of the first program at a warm start
-WARM_DISTANCE = 0.02  # of a hinge piece to its hinge, in units of the margin, up to which it enters
-WARM_DUAL_NORM = 0.98  # dual norm from which a column enters; active ones have norm one
-ROW_TOLERANCE = 1e-12  # violation of a row that is not in the program, in units of the margin
+WARM_DISTANCE = 0.02  # distance to its hinge, in margins, up to which a hinge piece enters
+WARM_DUAL_NORM = 0.98  # dual norm above which a column enters; active columns have norm one
+ROW_TOLERANCE = 1e-12  # violation above which a row enters, in units of the margin
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,15 +45,15 @@ class Generated(State):
     rows : (n_rows,)
         Ids of the rows of the loss (`HingeRows`).
     columns : Columns
-        Of the penalty.
+        Columns of the penalty.
     basis : Basis, optional
-        Of the next program.
+        Start basis of the next program.
     multiplier : float
-        Of the budget for the loss, where there is one (`LevelSet`).
+        Multiplier of the budget, if there is one (`LevelSet`).
     pivots : int
-        Of the simplex method so far.
+        Simplex iterations so far.
     limit : int
-        Rounds at most.
+        Limit of rounds.
     deadline : float
     """
 
@@ -70,21 +70,20 @@ class Generated(State):
 
     @property
     def goes_on(self) -> bool:
-        """Another round may follow without a certificate."""
+        """Whether another round may follow without a certificate."""
         ended = self.finished or self.exact or self.n_iter >= self.limit
         return not ended and clock() < self.deadline
 
 
 @dataclass(frozen=True)
 class LinearProgram(Solver[Generated]):
-    """Column and row generation.
+    """Column and row generation with the simplex method.
 
     With a hinge loss and an l1 or group l_inf norm the problem is a linear program, of which an
-    optimal vertex has few basic columns (coefficients) and few active rows (wrong classes). Each
-    round solves the restricted program, warm-started at the last basis, and adds what its vertex
-    violates: of each sample the wrong class that is farthest above its hinge, and the columns with
-    the most negative reduced costs. If there are none, the vertex solves the whole program up to
-    rounding.
+    optimal vertex has few basic columns (coefficients) and few active rows (wrong classes). A round
+    solves the restricted program from the last basis, and adds what its vertex violates: for each
+    sample the wrong class that exceeds its hinge most, and the columns with the most negative
+    reduced costs. If there are none, the vertex solves the whole program up to rounding.
 
     With a budget for the loss (`LevelSet`) the program has one more row, whose dual is the
     multiplier. Solutions within a budget need not be solutions for any penalty strength: as the
@@ -134,7 +133,7 @@ class LinearProgram(Solver[Generated]):
         )
 
     def step(self, problem: Problem, state: Generated) -> Generated:
-        """Rounds until nothing is violated or `STEP_PIVOTS` pivots are spent; at least one."""
+        """At least one round; more until nothing is violated or `STEP_PIVOTS` pivots are spent."""
         program = _program_of(problem)
         pivots = state.pivots + STEP_PIVOTS
         state = _round(program, state)
@@ -153,7 +152,7 @@ class LinearProgram(Solver[Generated]):
 
 
 def columns_a_round(n_samples: int) -> int:
-    """The number of columns that may enter at a time."""
+    """The number of columns that may enter in one round."""
     return max(MIN_COLUMNS, COLUMNS_PER_SAMPLE * n_samples)
 
 
@@ -164,10 +163,10 @@ def _program_of(problem: Problem) -> HingeProgram:
 
 
 def first_rows(rows: HingeRows, scores: Array) -> Ids:
-    """All rows if they are few or a hinge each; else the most violated one of each sample."""
+    """All rows if they are few or one a hinge; else the most violated row of each sample."""
     if rows.all_rows.size <= FEW_ROWS or not rows.share_hinges:
         return rows.all_rows
-    # at the null model all wrong classes tie: break ties so that each is first in some samples
+    # at the null model all wrong classes tie: perturb scores, so that each enters for some samples
     broken_ties = scores + ROW_TOLERANCE * np.random.default_rng(0).random(scores.shape)
     return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
 
@@ -192,7 +191,7 @@ def _round(program: HingeProgram, state: Generated) -> Generated:
 
 
 def _vertex(program: HingeProgram, state: Generated) -> Vertex:
-    """The optimal vertex of the restricted program; by a cold start if the warm one fails."""
+    """The optimal vertex of the restricted program; from a cold start if the warm one fails."""
     restricted = program.restricted(state.rows, state.columns)
     vertex = solved(restricted, state.basis, pivots=ROUND_PIVOTS, deadline=state.deadline)
     if vertex.optimal or vertex.limited or state.basis is None:
@@ -217,7 +216,8 @@ def _grown(program: HingeProgram, state: Generated) -> Generated:
         rows=np.concatenate([state.rows, rows]),
         columns=state.columns.joined(columns),
         basis=state.basis.extended(new, rows.size),
-        # solve once more from the last basis: a fresh factor removes the rounding of many pivots
+        # exact: a second solve from the same basis, as a fresh factor removes rounding of many
+        # pivots
         finished=ended and state.exact,
         exact=ended,
     )

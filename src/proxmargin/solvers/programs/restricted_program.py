@@ -1,4 +1,4 @@
-"""Linear programs by the simplex method with a warm start; nothing else imports HiGHS."""
+"""Linear programs by the simplex method with a warm start; the only module that uses HiGHS."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from proxmargin.losses.base import Array
 __all__ = ["Basis", "RestrictedProgram", "Vertex", "solved"]
 
 Status = NDArray[np.int8]
-# codes of a column or a row in a basis, as HiGHS numbers them
+# HiGHS's codes of the status of a column or a row in a basis
 AT_LOWER = 0
 BASIC = 1
-FEASIBILITY_TOLERANCE = 1e-10  # primal and dual; the tightest that HiGHS takes
-UNLIMITED_PIVOTS = 2**31 - 1  # the largest integer that HiGHS takes
-ZERO_EFFECT = 1e-12  # largest contribution to a row of unit size for which a column is zero
+FEASIBILITY_TOLERANCE = 1e-10  # primal and dual; the tightest that HiGHS accepts
+UNLIMITED_PIVOTS = 2**31 - 1  # the largest integer that HiGHS accepts
+ZERO_EFFECT = 1e-12  # largest effect of a column on a row of unit size, below which it is zero
 
 logger = logging.getLogger("proxmargin")
 
 
 class Basis(NamedTuple):
-    """Which columns and rows are basic: one code each."""
+    """The status of each column and row."""
 
     columns: Status
     rows: Status
 
     def extended(self, columns: int, rows: int) -> Basis:
-        """With new columns at their lower bounds, and new rows in the basis, at the end."""
+        """The basis with new columns at their lower bounds and new basic rows, appended."""
         return Basis(
             np.concatenate([self.columns, np.full(columns, AT_LOWER, np.int8)]),
             np.concatenate([self.rows, np.full(rows, BASIC, np.int8)]),
@@ -63,10 +63,11 @@ class Vertex(NamedTuple):
     Attributes
     ----------
     columns, duals : arrays
-        Of the columns, and of the rows.
+        Values of the columns, and duals of the rows.
     basis : Basis
     optimal, limited : bool
-        The vertex is optimal, or a limit was met; neither if the method failed.
+        Whether the vertex is optimal, and whether a limit was reached; neither if the method
+        failed.
     pivots : int
     """
 
@@ -87,14 +88,14 @@ def solved(
 ) -> Vertex:
     """The optimal vertex, or the last one before ``pivots`` or the ``deadline`` were exhausted.
 
-    What HiGHS refuses is said in the log; a program that it does not take has failed, at zero.
+    Errors of HiGHS are logged; a program that it rejects gives a failed vertex at zero.
 
     Parameters
     ----------
     basis : Basis, optional
         A warm start. It may be singular: HiGHS replaces dependent columns.
     pivots : int
-        Simplex iterations at most.
+        Limit of simplex iterations.
     deadline : float
         On the clock of `proxmargin.compiled.clock`.
     """
@@ -129,12 +130,12 @@ def solved(
 
 
 def _refuses(highs: Any, status: Any) -> bool:
-    """Whether a call failed; a warning is no failure: tiny entries are taken for zeros."""
+    """Whether a call failed; warnings, as of tiny entries that HiGHS drops, do not count."""
     return bool(status == highs.HighsStatus.kError)
 
 
 def _limits(highs: Any) -> tuple[Any, Any]:
-    """How a search ends that a limit has ended."""
+    """The model statuses of a search that a limit has ended."""
     return highs.HighsModelStatus.kIterationLimit, highs.HighsModelStatus.kTimeLimit
 
 
@@ -147,14 +148,14 @@ def _extent(program: RestrictedProgram) -> str:
 
 
 def _failed(program: RestrictedProgram, basis: Basis | None) -> Vertex:
-    """Neither optimal nor limited, at zero."""
+    """A vertex at zero that is neither optimal nor limited."""
     rows, columns = program.matrix.shape
     empty = Basis(np.zeros(0, np.int8), np.zeros(0, np.int8)).extended(columns, rows)
     return Vertex(np.zeros(columns), np.zeros(rows), basis or empty, False, False, 0)
 
 
 def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
-    """A program as arrays, which HiGHS copies at once; attributes go entry by entry."""
+    """A program as arrays, which HiGHS copies at once; assigned attributes it copies by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
         columns,
@@ -181,7 +182,7 @@ def _basis(highs: Any, basis: Basis) -> Any:
     given.col_status = [codes[code] for code in basis.columns.tolist()]
     given.row_status = [codes[code] for code in basis.rows.tolist()]
     given.valid = True
-    given.alien = True  # HiGHS completes what is not a basis
+    given.alien = True  # lets HiGHS complete an incomplete basis
     return given
 
 
@@ -198,7 +199,7 @@ def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
 
 
 def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
-    """``columns`` with exact zeros where a degenerate vertex has them up to rounding."""
+    """``columns`` with exact zeros where a degenerate vertex is zero up to rounding."""
     starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
     effects = np.zeros(columns.size)
     if filled.size:

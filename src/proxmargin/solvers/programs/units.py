@@ -1,4 +1,4 @@
-"""A gauge in units in which a linear program has entries of ordinary size."""
+"""A gauge in units in which the entries of its linear program have moderate size."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
 
 __all__ = ["InUnits"]
 
-# size of a column of the program, over that of a typical one, that the simplex method is given;
-# HiGHS drops entries below 1e-9 and refuses those above 1e15
+# range of the size of a column over that of a typical one; HiGHS drops entries below 1e-9 and
+# rejects entries above 1e15
 SMALLEST = 1.0
 LARGEST = 1e12
-LARGEST_COST = 1e6  # of all losses; HiGHS has failed from 1e12 on
+LARGEST_COST = 1e6  # largest cost of all losses; HiGHS has failed from 1e12 on
 
 
 @dataclass(frozen=True, eq=False)
 class InUnits(GaugeColumns):
-    """A gauge with its strength over the ``unit`` of a typical feature, and its columns rescaled.
+    """A gauge with its strength in units of a typical feature, and rescaled columns.
 
-    Both are powers of two: nothing is rounded. Columns of small entries become as large as a
-    typical one, and costs more: their coefficients are feasible, and their reduced costs exact, to
-    a tolerance that is absolute. Of columns of large entries only one of the two can be had; they
-    keep their cost, to which dual points are scaled, unless they are beyond `LARGEST`.
+    Both factors are powers of two, so that nothing is rounded. Columns of small entries are scaled
+    up to a typical size, with their costs: the tolerances of HiGHS on their coefficients and
+    reduced costs are absolute. For columns of large entries only one of these can be kept; they
+    keep their cost, to which dual points are scaled, unless they exceed `LARGEST`.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class InUnits(GaugeColumns):
 
     @classmethod
     def of(cls, inner: GaugeColumns, sizes: Array, least: float = 0.0) -> InUnits:
-        """In units of the feature of median size, of those that are not zero.
+        """The gauge in units of the nonzero feature of median size.
 
-        Those of ``least`` to `LARGEST_COST` times that, unless it is zero: the strength over the
-        costs of all losses.
+        The unit is clipped to ``[least, LARGEST_COST * least]`` for ``least > 0``, the strength
+        over the cost of all losses.
         """
         live = sizes[sizes > 0]
         unit = float(np.median(live)) if live.size else 1.0
@@ -76,6 +76,6 @@ class InUnits(GaugeColumns):
 
 
 def _power_of_two(values: Array) -> Array:
-    """The nearest, in its exponent."""
+    """The nearest power of two, by the logarithm."""
     nearest: Array = np.exp2(np.round(np.log2(values)))
     return nearest

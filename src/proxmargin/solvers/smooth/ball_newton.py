@@ -1,4 +1,4 @@
-"""Newton's method for a smooth loss over a ball: the secular equation of each quadratic model."""
+"""Newton's method for a smooth loss in a ball: a secular equation for each quadratic model."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from proxmargin.traits import Trait
 
 __all__ = ["BallNewton", "BallNewtonState"]
 
-POLISH_SIDE = 400  # features or samples, if fewer, up to which a polishing step is cheap
-FACTORS_PER_STEP = 4.0  # Cholesky factors that the multiplier of a step takes, on average
-# balls of other norms than the Euclidean, where a model takes an interior point method
+POLISH_SIDE = 400  # min(n_features, n_samples) up to which a polishing step is cheap
+FACTORS_PER_STEP = 4.0  # mean number of Cholesky factors for the multiplier of a step
+# the same for balls of other norms, whose models take an interior point method
 FACTORS_PER_CURVED_STEP = 40.0
-CURVED_TOLERANCE = 1e-14  # complementarity gap of the model, relative to its decrease
+CURVED_TOLERANCE = 1e-14  # complementarity of the model, relative to its decrease
 # regularisation of a singular Hessian
 RELATIVE_SHIFT = 1e-15  # of its trace
-SHIFT_GROWTH = 100.0  # while Cholesky fails
+SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 # secular equation: relative error of the norm of the model's minimiser, before it is scaled to the
 # radius; an inexact Newton step saves a factor or two
 SECULAR_TOLERANCE = 1e-14  # the tightest
-SECULAR_FORCING = 0.1  # times the lesser of relative gap and sqrt(last decrease of the objective)
+SECULAR_FORCING = 0.1  # times min(relative gap, sqrt(last decrease of the objective))
 LOOSEST_SECULAR_TOLERANCE = 1e-2
 MAX_SECULAR_STEPS = 60
 # convergence
-GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
-OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective that is more than rounding
+GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
+OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective above which it is progress
 ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
 
 
@@ -55,18 +55,17 @@ class BallNewtonState(PricedState):
     Attributes
     ----------
     coef : (k,)
-        In the features, or in the span of the samples where these are fewer.
+        In the features, or in the row span if there are fewer samples.
     at : Expansion
-        The loss around the point, with the best intercept (of the centred features, where they
-        are).
+        Expansion of the loss, with the best intercept (of centred features, if they are centred).
     gradient : (k,)
-        Of the loss in the coefficients.
+        Gradient of the loss in the coefficients.
     share : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature.
     multiplier : float
-        Of the ball, in the last quadratic model.
+        Multiplier of the ball in the last quadratic model.
     objective, gap : float
-        The objective, and the least duality gap so far.
+        The objective, and the smallest duality gap so far.
     idle : int
         Steps without progress.
     """
@@ -82,7 +81,7 @@ class BallNewtonState(PricedState):
 
 
 class _InBall(NamedTuple):
-    """The step to the minimiser of a quadratic model over the ball, and its multiplier."""
+    """The step to the minimiser of a quadratic model in the ball, and its multiplier."""
 
     step: Array
     multiplier: float
@@ -92,24 +91,23 @@ class _InBall(NamedTuple):
 class BallNewton(Solver[BallNewtonState]):
     """Minimise a smooth loss of margins over ``|w|_p <= radius``.
 
-    The quadratic model of the loss, its intercept eliminated, is minimised over the ball. For p = 2
-    that is Newton's method on the secular equation ``|x(mu)| = radius`` with
-    ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial, or at mu = 0 where
-    the ball is inactive. The segment between w and x lies in the ball, and is searched exactly.
-    Wide data are taken in the span of their samples.
+    The quadratic model of the loss, with the intercept eliminated, is minimised over the ball. For
+    p = 2 Newton's method solves the secular equation ``|x(mu)| = radius`` with
+    ``(H + mu I) (x - w) = -(gradient + mu w)``, one Cholesky factor a trial; mu = 0 if the ball is
+    inactive. The segment between w and x lies in the ball, and is searched exactly. Wide data are
+    expressed in their row span.
 
-    For other p models are minimised by an interior point method (`minimised_in_ball`), for few
+    For other p an interior point method (`minimised_in_ball`) minimises the models, for few
     features.
 
     Parameters
     ----------
     max_side : int >= 1
-        Features or samples, whichever are fewer, that it takes at most: its Hessian has 200 MB for
-        5000.
+        Largest min(n_features, n_samples): the Hessian takes 200 MB for 5000.
     max_curved_features : int >= 1
-        Features that it takes at most where the norm is not Euclidean.
+        Largest number of features if the norm is not Euclidean.
     max_stalled : int >= 1
-        Steps without progress after which it ends: gap and objective have reached rounding.
+        Steps without progress, as gap and objective have reached rounding, after which it ends.
     """
 
     max_side: int = 5000
@@ -160,7 +158,7 @@ class BallNewton(Solver[BallNewtonState]):
         gradient, tol = _gradient(problem, at), CLAIM_FRACTION * stop.tol
         state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=tol)
         begun = self._priced(problem, state)
-        # a large polishing step costs more than its digits are worth
+        # for large data the digits of a polishing step are not worth its cost
         small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
 
@@ -194,7 +192,7 @@ class BallNewton(Solver[BallNewtonState]):
         return priced.but(finished=priced.idle >= self.max_stalled or stuck)
 
     def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        """The objective and the gap of the state's point."""
+        """The state with the objective and the gap of its point."""
         at, gradient = state.at, state.gradient
         lost = problem.penalty.conjugate(gradient[:, None]) + float(gradient @ state.coef)
         better = lost < GAP_REDUCTION * state.gap
@@ -216,13 +214,13 @@ class BallNewton(Solver[BallNewtonState]):
         return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
-        # coefficients mapped back from the span carry rounding that these scores do not have
+        # mapping coefficients back from the row span adds rounding that these scores do not have
         whole = isinstance(_coordinates(problem), AllFeatures)
         return state.at.scores[:, None] if whole else None
 
 
 def _coordinates(problem: Problem) -> Coordinates:
-    """The coordinates in which steps are taken, of the centred data."""
+    """The coordinates of the steps, for the centred data."""
     whole = problem.centred.design
     return in_short_coordinates(whole) if _is_round(problem) else problem.remembered(_as_they_are)
 
@@ -232,17 +230,17 @@ def _as_they_are(problem: Problem) -> Coordinates:
 
 
 def _gradient(problem: Problem, at: Expansion) -> Array:
-    """Of the loss in the coefficients."""
+    """The gradient of the loss in the coefficients."""
     return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 
 
 def _is_round(problem: Problem) -> bool:
-    """Whether the norm is that of Euclid."""
+    """Whether the norm of the ball is Euclidean."""
     return problem.ball.p == 2
 
 
 def _inside(problem: Problem, coef: Array) -> Array:
-    """``coef``, scaled to the radius where rounding puts it outside the ball."""
+    """``coef``, scaled back to the ball if rounding put it outside."""
     ball = problem.ball
     size = float(np.linalg.norm(coef, ball.p))
     return coef * (ball.radius / size) if size > ball.radius else coef
@@ -271,10 +269,11 @@ def _minimised(
 ) -> _InBall:
     """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
 
-    Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d, which is concave in mu: iterates from
-    the left stay there, those from the right are safeguarded by a bracket. A singular H is shifted
-    until Cholesky succeeds, which does not move the fixed points of the outer iteration; then x(0)
-    exists and ``|x(mu)|`` falls to zero: the hard case of trust regions does not occur.
+    Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d, which is concave in mu: iterates left
+    of the root stay there, those right of it are safeguarded by a bracket. A singular H is shifted
+    until Cholesky succeeds, which does not change the fixed points of the outer iteration; then
+    x(0) exists and ``|x(mu)|`` falls to zero, so that the hard case of trust regions does not
+    occur.
     """
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
@@ -293,7 +292,7 @@ def _minimised(
         if mu == 0.0 and size <= radius:
             break
         if abs(size - radius) <= accuracy * radius:
-            # scaled to the sphere, the error is tangential, and costs the gap its square only
+            # scaling to the sphere leaves a tangential error, which enters the gap squared
             step = reached * (radius / size) - at
             break
         low, high = (mu, high) if size > radius else (low, mu)

@@ -1,4 +1,4 @@
-"""The columns of a working set, copied once, of unit mean square, for compiled steps."""
+"""The columns of a working set, copied once and scaled to unit mean square, for kernels."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class ColumnSet:
     columns : (n_samples, k) matrix in Fortran order, or sparse by columns
     mean, unit : (k,)
         A free intercept absorbs the mean. Dense columns are centred: with the intercept eliminated
-        the Hessian is a covariance, which cancellation would spoil if means were large. Of sparse
-        columns only those without a zero are centred; others would become dense, and their
-        standard deviation is of the order of their mean. For sparse standardised data ``mean``
-        is minus the centre over the scale, so that the stored columns need not be centred.
+        the Hessian is a covariance, which would cancel if means were large. Of sparse columns only
+        full ones are centred; others would become dense, and their standard deviation is of the
+        order of their mean. For sparse standardised data ``mean`` is minus the centre over the
+        scale, so that the stored columns need not be centred.
     """
 
     members: NDArray[np.intp]
@@ -66,7 +66,7 @@ class ColumnSet:
         return cls(members, raw, mean, unit)
 
     def changed(self, problem: Problem, wanted: NDArray[np.bool_]) -> ColumnSet:
-        """The columns of the features that are ``wanted``: those that are here, then the others."""
+        """The columns of the ``wanted`` features: first those in this set, then the new ones."""
         if not self.members.size:
             return ColumnSet.of(problem, np.flatnonzero(wanted))
         kept = wanted[self.members]
@@ -95,25 +95,25 @@ class ColumnSet:
 
     @property
     def kernel(self) -> Any:
-        """The columns as compiled kernels take them: lines of an array, or compressed columns."""
+        """The columns in the form of compiled kernels: rows of an array, or compressed columns."""
         matrix = self.columns
         if isinstance(matrix, np.ndarray):
             return matrix.T
         return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
 
     def offset(self, coef: Array) -> float:
-        """``mean' w``: subtract it from the intercept of the columns to get that of the features.
+        """``mean' w``: the intercept for the columns minus this is the intercept for the features.
 
         Parameters
         ----------
         coef : (k,)
-            Of the columns, which have unit mean square.
+            Coefficients of the columns, which have unit mean square.
         """
         return float(self.mean @ (coef / self.unit))
 
 
 def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
-    """A copy of the columns, float64, and the mean that they are to be read with."""
+    """A copy of the columns as float64, and the mean with which they must be read."""
     base, centre, scale = design.stored
     plain = base is design
     if base.compressed is not None:
@@ -124,7 +124,7 @@ def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
         if plain:
             return copied, np.zeros(members.size)
         copied.data /= np.repeat(scale[members], np.diff(copied.indptr))
-        # the columns are those of the data plus this
+        # the features are these columns minus centre / scale
         return copied, -centre[members] / scale[members]
     raw = base.dense_columns(members)
     if not plain:

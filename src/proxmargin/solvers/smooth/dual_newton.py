@@ -1,4 +1,4 @@
-"""Smooth losses that are strictly convex and a ridge, few samples: Newton's method on the dual."""
+"""Newton's method on the dual for strictly convex smooth losses with a ridge and few samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from proxmargin.traits import Trait
 
 __all__ = ["DualNewton", "WeightsOfSamples"]
 
-FLAT_CURVATURE = 1e-30  # of the largest curvature: below, a sample counts as linear
+FLAT_CURVATURE = 1e-30  # curvature over the largest, below which a sample counts as linear
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,9 +29,9 @@ class WeightsOfSamples(PricedState):
     Attributes
     ----------
     weights : (n_samples,)
-        The a of ``w = X'a``, for centred samples where the intercept is free.
+        The a of ``w = X'a``, for centred samples if the intercept is free.
     at : Expansion
-        The loss there.
+        Expansion of the loss at this point.
     """
 
     weights: Array
@@ -40,16 +40,16 @@ class WeightsOfSamples(PricedState):
 
 @dataclass(frozen=True)
 class DualNewton(InSamples[WeightsOfSamples]):
-    """Newton's method in inner products K of the samples.
+    """Newton's method with inner products K of the samples.
 
     With the signed dual point ``v = l2 a``, the gradient q of the loss in the scores and its
     curvatures D, a step d of v and one m of the intercept solve
 
         ``d + D (K d / l2 + m) = -(q + v)``,  ``sum(v + d) = l2_b (b + m)``,
 
-    scaled symmetrically by the roots of D. ``(q + v)' K (q + v) / (2 l2)`` is a duality gap. It is
-    `RidgeNewton` for wide data without what that has for kinks and weak ridges: on a path it starts
-    close to the solution.
+    scaled symmetrically by the square roots of D. ``(q + v)' K (q + v) / (2 l2)`` is a duality gap.
+    It is `RidgeNewton` for wide data, without the measures for kinks and weak ridges: on a path it
+    starts close to the solution.
     """
 
     name: ClassVar[str] = "dual-newton"
@@ -112,7 +112,7 @@ class DualNewton(InSamples[WeightsOfSamples]):
         return data.point(coef, np.array([state.at.intercept]))
 
     def dual(self, problem: Problem, state: WeightsOfSamples) -> Array:
-        # the gradient: ``-l2 a`` may differ from it by what K maps to zero
+        # the gradient of the loss; ``-l2 a`` may differ from it in the null space of K
         return state.at.dual[:, None]
 
 
@@ -121,7 +121,7 @@ def _kernel(problem: Problem) -> Array:
 
 
 def _priced(problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
-    """With the gap of the state's point, and a claim if that meets the tolerance."""
+    """The state with the gap of its point, and a claim if that meets the tolerance."""
     l2, at, weights = problem.penalty.l2, state.at, state.weights
     rest = at.dual + l2 * weights
     gap = 0.5 * float(rest @ (_kernel(problem) @ rest)) / l2
@@ -130,7 +130,7 @@ def _priced(problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
 
 
 def _step(problem: Problem, state: WeightsOfSamples) -> tuple[Array, float]:
-    """Newton's step of the weights and of the intercept."""
+    """The Newton step of the weights and of the intercept."""
     l2, at = problem.penalty.l2, state.at
     rest = at.dual + l2 * state.weights
     root = np.sqrt(np.maximum(at.bend, FLAT_CURVATURE * at.bend.max()))

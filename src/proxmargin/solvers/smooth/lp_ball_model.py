@@ -19,14 +19,14 @@ from proxmargin.solvers.linear_algebra import inverse_of
 __all__ = ["minimised_in_ball"]
 
 MAX_ITERATIONS = 60
-MIN_STEP = 1e-10  # a shorter step ends the method: it does not move the point
-PRODUCT_ROUNDING = 1e-15  # complementary products that are rounding; |slope|_1 is one
+MIN_STEP = 1e-10  # step length below which the method ends
+PRODUCT_ROUNDING = 1e-15  # complementarity that counts as rounding, where |slope|_1 is one
 
 
 class _At(NamedTuple):
-    """A point: coefficients over the radius, bounds t of their powers, both sides of the pairs.
+    """An iterate: coefficients over the radius, bounds t of their powers, slacks and multipliers.
 
-    Slacks are those of `proxmargin.solvers.lifted_ball`.
+    The slacks are those of `proxmargin.solvers.lifted_ball`.
     """
 
     coef: Array
@@ -58,8 +58,8 @@ def minimised_in_ball(
 ) -> Array:
     """The step d that minimises ``gradient'd + d'Hd / 2`` subject to ``|at + d|_p <= radius``.
 
-    The Newton step, if that stays in the ball. Otherwise an interior point method on the lifted
-    ball, until the complementary products are at most ``accuracy`` times the decrease of the model.
+    The Newton step if it stays in the ball. Otherwise an interior point method on the lifted ball,
+    until the complementarity is at most ``accuracy`` times the decrease of the model.
     """
     step = -inverse_of(matrix)(gradient)
     if float(np.linalg.norm(at + step, p)) <= radius:
@@ -82,7 +82,7 @@ def minimised_in_ball(
 
 
 def _begun(model: _Model) -> _At:
-    """At zero, with equal products."""
+    """The first iterate: zero coefficients, equal complementary products."""
     k = model.slope.size
     coef, powers = np.zeros(k), first_bounds(k)
     slacks = model.slacks(coef, powers)
@@ -90,7 +90,7 @@ def _begun(model: _Model) -> _At:
 
 
 def _stepped(model: _Model, at: _At) -> tuple[_At, float]:
-    """Mehrotra's predictor and corrector, and how far it goes."""
+    """A predictor-corrector step of Mehrotra, and its length."""
     toward = _System(model, at)
     ahead = toward.step(np.zeros_like(at.slacks))
     tried = _moved(model, at, ahead, _longest(model, at, ahead))
@@ -102,7 +102,7 @@ def _stepped(model: _Model, at: _At) -> tuple[_At, float]:
 
 
 class _System:
-    """From the products that pairs are to have to Newton's step, ``_At`` of changes."""
+    """The Newton system at an iterate, with the bounds t eliminated."""
 
     def __init__(self, model: _Model, at: _At) -> None:
         self.at = at
@@ -114,7 +114,7 @@ class _System:
         self.beside = self.solve(self.bounds.tilt)
 
     def step(self, products: Array) -> _At:
-        """Products wanted contain what corrects for the products of changes."""
+        """The Newton step towards target products, which contain the second-order correction."""
         at, bounds = self.at, self.bounds
         push = products / at.slacks - at.multipliers
         right = bounds.right(push, self.residual)
@@ -126,7 +126,7 @@ class _System:
 
 
 def _moved(model: _Model, at: _At, by: _At, step: float) -> _At:
-    """After a step; slacks are those of the coefficients, not of their tangents."""
+    """The iterate after a step; slacks are recomputed, not linearised."""
     coef, powers = at.coef + step * by.coef, at.powers + step * by.powers
     slacks = np.maximum(model.slacks(coef, powers), COMPLEMENTARITY_FLOOR)
     return _At(
@@ -138,7 +138,7 @@ def _moved(model: _Model, at: _At, by: _At, step: float) -> _At:
 
 
 def _longest(model: _Model, at: _At, by: _At) -> float:
-    """The length of a step up to one that keeps clear of the boundary."""
+    """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:
         return model.slacks(at.coef + length * by.coef, at.powers + length * by.powers)

@@ -1,7 +1,7 @@
-"""The second-order view of a sum of margin losses that Newton methods share.
+"""The quadratic model of a sum of margin losses, for Newton methods.
 
-The intercept is never a variable of theirs: it is minimised exactly at every point, and eliminated
-from every quadratic model.
+The intercept is no variable of these methods: it is minimised exactly at every point, and
+eliminated from every quadratic model.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ __all__ = [
 ]
 
 # exact line search
-LINE_SEARCH_TOLERANCE = 0.05  # of the first slope
-LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
+LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
+LINE_SEARCH_STEPS = 60  # limit: more bisections than a step has bits
 # homotopy in the weight of the reweighted least-squares majoriser, controlled by the step length
-SMALLEST_MAJORISER = 1e-3  # weight; below it the weight is zero
-MAJORISER_DECREASE = 0.1  # factor, after a good step
-MAJORISER_INCREASE = 10.0  # factor, after a step that is not fair
+SMALLEST_MAJORISER = 1e-3  # weight below which it is set to zero
+MAJORISER_DECREASE = 0.1  # factor after a good step
+MAJORISER_INCREASE = 10.0  # factor after a step that is not fair
 GOOD_STEP_LENGTH = 0.5  # at least; one is the full Newton step
 FAIR_STEP_LENGTH = 0.1  # at least
 
 
 class Expansion(NamedTuple):
-    """A point with its best intercept, and the loss around it.
+    """A point with its best intercept, and the loss there to second order.
 
     Attributes
     ----------
     intercept : float
     scores : (n_samples,)
     value : float
-        The loss, and what the intercept's penalty adds.
+        The loss plus the penalty of the intercept.
     dual : (n_samples,)
         Gradient of the loss in the scores.
     bend : (n_samples,)
-        Second derivatives in the scores, or their majoriser where the loss has none.
+        Second derivatives of the loss in the scores, or a majoriser where they vanish.
     """
 
     intercept: float
@@ -61,14 +61,14 @@ class Expansion(NamedTuple):
 
 
 class Hessian(NamedTuple):
-    """The Hessian of the loss in the coefficients, the intercept eliminated.
+    """The Hessian of the loss in the coefficients, with the intercept eliminated.
 
     Attributes
     ----------
     matrix : (k, k)
         ``X' D X - h h' / total`` with ``h = X' D 1``.
     mean : (k,)
-        ``h / total``: the intercept falls by ``mean' d`` along a step d.
+        ``h / total``: along a step d the optimal intercept changes by ``-mean' d``.
     """
 
     matrix: Array
@@ -76,12 +76,12 @@ class Hessian(NamedTuple):
 
 
 def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:
-    """The best intercept for these scores, and the loss around it.
+    """The expansion of the loss at these scores, with the best intercept.
 
     Parameters
     ----------
     scores : (n_samples,)
-        At ``intercept``.
+        Scores with the given ``intercept``.
     share : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature
         (`next_share`).
@@ -98,14 +98,14 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
 
 
 def curvature_in_shift(problem: Problem, bend: Array) -> float:
-    """Curvature in the intercept, infinite where that is pinned."""
+    """Curvature of the objective in the intercept; infinite if that is pinned."""
     if not problem.fits_intercept:
         return np.inf
     return float(bend.sum()) + problem.intercept.l2
 
 
 def eliminated(problem: Problem, design: Design, bend: Array) -> Hessian:
-    """Form the Hessian of the loss for these second derivatives, (n_samples,)."""
+    """The Hessian of the loss for these second derivatives, (n_samples,)."""
     total = curvature_in_shift(problem, bend)
     if total == 0:
         zero = np.zeros(design.n_features)
@@ -122,12 +122,12 @@ def eliminated(problem: Problem, design: Design, bend: Array) -> Hessian:
 def line_search(
     problem: Problem, at: Expansion, moved: Array, move: float, slope: float, bend: float
 ) -> float:
-    """The step length at which ``loss + (l2/2) |w|^2 + intercept`` stops falling.
+    """The step length that minimises ``loss + (l2/2) |w|^2 + intercept`` along a direction.
 
     Parameters
     ----------
     moved : (n_samples,)
-        Change of the scores with a step of length one, the intercept's ``move`` included.
+        Change of the scores in a full step, including the change ``move`` of the intercept.
     slope, bend : float
         ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
     """
@@ -150,7 +150,7 @@ def first_share(problem: Problem) -> float:
 
 
 def next_share(before: float, step: float) -> float:
-    """The next weight of the majoriser: less after a good step, more after a short one."""
+    """The next weight of the majoriser: smaller after a good step, larger after a short one."""
     if step >= GOOD_STEP_LENGTH:
         return MAJORISER_DECREASE * before if before > SMALLEST_MAJORISER else 0.0
     return (
@@ -161,11 +161,11 @@ def next_share(before: float, step: float) -> float:
 
 
 def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
-    """Second derivative in each score, (n_samples,), the offset included.
+    """Second derivative of the loss in each score including the offset, (n_samples,).
 
-    Where it vanishes and the loss does not, ``share`` times the curvature of the parabola that
-    touches the loss there and has its vertex at zero; for a capped quadratic that is the
-    majoriser of reweighted least squares.
+    Where it vanishes but the loss does not: ``share`` times the curvature of the parabola that
+    touches the loss there and has its vertex at zero. For a capped quadratic that is the majoriser
+    of reweighted least squares.
     """
     signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
     t = signs * scores

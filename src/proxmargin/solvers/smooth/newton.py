@@ -1,4 +1,4 @@
-"""Proximal Newton on a working set of features, with a search along each step."""
+"""Proximal Newton on a working set of features, with an exact line search."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from proxmargin.traits import Trait
 
 __all__ = ["ProximalNewton", "Pursuit"]
 
-# working set; violations and gradients are in units of the l1 strength where a constant is relative
-KEEP_THRESHOLD = 0.95  # a member with zero coefficient stays while its |gradient| exceeds this
-CLOSED_SET_FORCING = 1e-3  # residual, of the violation, when pricing adds no feature
+# working set; violations and gradients are relative to the l1 strength
+KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
+CLOSED_SET_FORCING = 1e-3  # residual over the violation, if pricing adds no feature
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
-ENTRIES_PER_CALL = 4_000_000  # matrix entries read, at most: some ten milliseconds
-# coordinates of larger supports are swept only: no Gram matrix and factor
-MAX_GRAM_SIDE = 1000  # 8 MB each; or as many as the square root of the entries of the columns
+ENTRIES_PER_CALL = 4_000_000  # limit of matrix entries read: some ten milliseconds
+# larger supports use coordinate sweeps only, without a Gram matrix and its factor
+MAX_GRAM_SIDE = 1000  # 8 MB each; or the square root of the entries of the columns, if larger
 # convergence, by the largest violation of the optimality conditions
-VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
+VIOLATION_REDUCTION = 0.9  # ratio to the smallest violation so far, below which it is progress
 # polishing after the tolerance is met
-POLISHED_VIOLATION = 1e-12  # target, of the l1 strength
-POLISHING_STEPS = 4  # at most, on a working set
-EXACT_VIOLATION = 1e-9  # of the l1 strength, with all features: more steps gain no digits
+POLISHED_VIOLATION = 1e-12  # target, over the l1 strength
+POLISHING_STEPS = 4  # limit on a working set
+EXACT_VIOLATION = 1e-9  # over the l1 strength, with all features: more steps gain no digits
 # homotopy in the l1 strength, for a cold start far from lambda_max (the least l1 strength at which
 # all coefficients are zero)
-FAR_RATIO = 300.0  # lambda_max / l1 beyond which it is used
-FARTHEST_RATIO = 1e100  # and beyond which that path would be too long
+FAR_RATIO = 300.0  # lambda_max / l1 above which it is used
+FARTHEST_RATIO = 1e100  # and above which the path would be too long
 PATH_RATIO = 0.3  # from one strength of the path to the next
 PATH_GAP = 1e-2  # relative gap at which a strength is left
-PATH_STEPS = 100  # iterations on one strength, at most
-# homotopy in the width of the quadratic zone of the loss, where that is narrow
+PATH_STEPS = 100  # iteration limit for one strength
+# homotopy in the width of the quadratic zone of the loss, if that is narrow
 FIRST_WIDTH = 0.3  # in units of the margin
 WIDTH_RATIO = 0.2  # from one stage to the next
-STAGE_GAP = 0.3  # relative gap at which a stage is left, of its width: the change in the loss
-STAGE_THETA = 0.1  # majoriser weight at the start of a stage: it starts close to its solution
+STAGE_GAP = 0.3  # relative gap over width at which a stage is left: the width changes the loss
+STAGE_THETA = 0.1  # first majoriser weight of a stage, which starts close to its solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,15 +64,15 @@ class Pursuit(PricedState):
     scores : (n_samples,)
     working : ColumnSet
     violations : (n_features,)
-        Of the optimality conditions of the current stage.
+        Violations of the optimality conditions of the current stage.
     violation, least : float
-        The largest of them, and its least value since the working set last grew.
+        The largest violation, and its smallest value since the working set last grew.
     theta : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature.
     width : float
-        Of the quadratic zone of the loss at this stage; infinite if the loss has no linear piece.
+        Width of the loss's quadratic zone at this stage; infinite if the loss has no linear piece.
     limit : int
-        Iterations in all.
+        Iteration limit of the run.
     idle : int
         Iterations without a smaller violation or a new feature in the working set.
     """
@@ -96,24 +96,24 @@ class ProximalNewton(Solver[Pursuit]):
     """Proximal Newton for smooth margin losses with an elastic net, on a working set of features.
 
     Each step minimises a quadratic model of the loss plus the penalty, by coordinate descent and
-    Newton steps on the support, then searches along the step on the true objective. The Hessian of
-    the model is ``X' D X`` with the curvature of the loss in D. Samples on a linear piece of the
-    loss have none; there ``theta`` times the majoriser of reweighted least squares bounds the
-    model far from the solution, and theta goes to zero. The intercept is eliminated from the
-    model, and minimised exactly before each step. For piecewise quadratic losses the method
-    terminates finitely.
+    Newton steps on the support, then searches the true objective along the step. The Hessian of the
+    model is ``X' D X`` with the curvature of the loss in D. Samples on a linear piece of the loss
+    have none; there ``theta`` times the majoriser of reweighted least squares bounds the model far
+    from the solution, and theta goes to zero. The intercept is eliminated from the model, and
+    minimised exactly before each step. For piecewise quadratic losses the method terminates
+    finitely.
 
-    The working set is the support and the features that violate optimality most at the last
-    product with all of the data; its columns are copied.
+    The working set is the support and the features that violate optimality most at the last product
+    with all data; its columns are copied.
 
     Parameters
     ----------
     smallest : int
         Least number of violating features in the set; by default ``max(64, sqrt(8 p))``.
     forcing : float
-        Residual of the restricted problem, relative to the violation of the whole problem.
+        Residual of the restricted problem over the violation of the whole problem.
     max_stalled : int >= 1
-        Steps without a smaller violation after which it ends: violations have reached rounding.
+        Steps without a smaller violation, which has reached rounding, after which it ends.
     """
 
     smallest: int = 0
@@ -149,10 +149,10 @@ class ProximalNewton(Solver[Pursuit]):
         return self._begun(problem, point, stop).but(n_iter=steps)
 
     def _from_stronger(self, problem: Problem, state: Pursuit, stop: Stop) -> tuple[int, Point]:
-        """The end of a path of falling l1 strengths, each solved loosely; and its iterations.
+        """The end of a path of decreasing l1 strengths, each solved loosely; and its iterations.
 
-        With a weak penalty Newton's method has to identify which samples lie in the quadratic
-        zone of the loss; from one strength to the next few of them change.
+        With a weak penalty Newton's method must identify the samples in the quadratic zone of the
+        loss; few of them change from one strength to the next.
         """
         level, most = problem.level, state.limit
         steps, point = 0, self.point(problem, state)
@@ -225,7 +225,7 @@ class ProximalNewton(Solver[Pursuit]):
             * working.members.size
             / max(state.coef.size, 1)
         )
-        forward(working.kernel, coef, scores)  # afresh: the updates of the steps add up rounding
+        forward(working.kernel, coef, scores)  # recomputed: updates accumulate rounding
         scores += intercept + problem.offset
         whole = np.zeros_like(state.coef)
         whole[working.members] = coef / working.unit
@@ -253,7 +253,7 @@ class ProximalNewton(Solver[Pursuit]):
         return Point(state.coef[:, None], np.array([state.intercept]))
 
     def _target(self, state: Pursuit, level: float, new: int) -> float:
-        """The violation at which the restricted problem counts as solved."""
+        """The violation to which the restricted problem is solved."""
         share = self.forcing if new else CLOSED_SET_FORCING
         return max(share * state.violation, 0.1 * state.tol * level)
 
@@ -278,7 +278,7 @@ class ProximalNewton(Solver[Pursuit]):
         return wanted, worst.size
 
     def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
-        """Price all features: violations and gap by one product; then the next stage if allowed."""
+        """Price all features by one product: violations and gap; then the next stage if due."""
         loss = problem.margins
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         phi = loss.phi.widened(state.width)

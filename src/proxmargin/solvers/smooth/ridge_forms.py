@@ -1,4 +1,4 @@
-"""Forms of ridge Newton: how coefficients are held, and how Newton systems are solved."""
+"""Forms of ridge Newton: the representation of coefficients, and the Newton systems."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from proxmargin.solvers.smooth.margin_model import Expansion, curvature_in_shift
 
 __all__ = ["Form", "NewtonStep", "RidgeNewtonState", "form_of"]
 
-# sides (the smaller of samples and features) up to which a Hessian is formed and factored
+# min(n_samples, n_features) up to which a Hessian is formed and factored
 MAX_DENSE_SIDE = 3000
-MAX_SPARSE_SIDE = 1500  # less: CG's products are cheap beside a factor
-# form: the Gram matrix of the samples, which is shared by all steps and problems on the same data
-GRAM_SAMPLES_PER_FEATURE = 1.5  # up to which it is used for dense data
-GRAM_MIN_RIDGE = 1e-8  # of the largest curvature; with a weaker ridge it would lose digits
+MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a factor
+# Gram matrix of the samples, which all steps and problems on the same data share
+GRAM_SAMPLES_PER_FEATURE = 1.5  # ratio up to which it is used for dense data
+GRAM_MIN_RIDGE = 1e-8  # ridge over the largest curvature, below which it would lose digits
 # Newton systems in the dual variables: a Cholesky factor or CG
 FACTOR_SAMPLES = 30  # a factor takes as long as n / this products with the n x n Gram matrix
 DUAL_CG_TOLERANCE = 1e-6  # relative residual: looser multipliers give no descent direction
-# Newton systems by CG alone: as tight as sqrt(gap / loss), within these relative residuals
+# Newton systems by CG alone: relative residual sqrt(gap / loss), within these bounds
 TIGHTEST_CG_TOLERANCE = 1e-6
 LOOSEST_CG_TOLERANCE = 0.1
-CG_STEPS = 300  # at most
+CG_STEPS = 300  # iteration limit
 # curvature of a sample
-FLAT_CURVATURE = 1e-30  # of the largest curvature: below, a sample counts as linear
+FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,21 +45,21 @@ class RidgeNewtonState(PricedState):
     inner : (k,)
         The coefficients w; for wide data the a of ``w = X'a``, one a sample.
     at : Expansion
-        The loss there, with the best intercept (for the centred design, if it is centred).
+        Expansion of the loss, with the best intercept (for the centred design, if it is centred).
     slope : (k,)
         Gradient of the loss in w, or for wide data the g of ``gradient = X'g`` (`Form.pulled`).
     share : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature.
     ridge : float
-        The strength of the ridge at this stage of the homotopy, at least the final one.
+        Ridge of this stage of the homotopy, at least the final one.
     objective : float
-        With that ridge.
+        Objective with that ridge.
     gap : float
-        Least duality gap so far.
+        Smallest duality gap so far.
     idle : int
         Steps without progress.
     deadline : float
-        After which CG starts no further product.
+        CG starts no further product after it.
     """
 
     inner: Array
@@ -74,7 +74,7 @@ class RidgeNewtonState(PricedState):
 
 
 class NewtonStep(NamedTuple):
-    """A direction in the inner coordinates (k,), and what intercept and scores do along it."""
+    """A direction in the inner coordinates (k,), with its changes of intercept and scores."""
 
     direction: Array
     move: float
@@ -82,12 +82,12 @@ class NewtonStep(NamedTuple):
 
 
 class Form(ABC):
-    """One way to hold coefficients and to solve Newton systems.
+    """A representation of the coefficients, with a method for the Newton systems.
 
     Attributes
     ----------
     design : Design
-        The data, centred where that is worth it.
+        The data, centred if that is worth its cost.
     centre : (n_features,)
     """
 
@@ -105,11 +105,11 @@ class Form(ABC):
         return self.design.scores(inner[:, None])[:, 0]
 
     def inner_product(self, left: Array, right: Array, products: Array) -> float:
-        """``v'w`` of two coefficients; ``products`` are X times the second."""
+        """``v'w`` of two coefficients; ``products`` is ``X w`` of the second."""
         return float(left @ right)
 
     def pulled(self, dual: Array) -> Array:
-        """The gradient of the loss in the coefficients, in the coordinates of ``inner``."""
+        """The gradient of the loss in the coefficients, in the representation of ``inner``."""
         return self.design.adjoint(dual[:, None])[:, 0]
 
     def gap(self, state: RidgeNewtonState, l2: float) -> float:
@@ -118,7 +118,7 @@ class Form(ABC):
         return float(gradient @ gradient) / (2.0 * l2)
 
     def proved(self, problem: Problem, state: RidgeNewtonState) -> float:
-        """The gap with the final ridge, by the better of the dual points at hand."""
+        """The gap with the final ridge, for the better of the available dual points."""
         return self.gap(state, problem.penalty.l2)
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
@@ -130,7 +130,7 @@ class Form(ABC):
 
 
 class Narrow(Form):
-    """Few features: their Hessian is formed and factored."""
+    """Few features: the Hessian is formed and factored."""
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
         matrix, mean = eliminated(problem, self.design, state.at.bend)
@@ -141,7 +141,7 @@ class Narrow(Form):
 
 
 class Wide(Form):
-    """Few samples: ``w = X'a``, and all that is needed of the data is their Gram matrix."""
+    """Few samples: ``w = X'a``, with the Gram matrix of the samples in place of the data."""
 
     @cached_property
     def gram(self) -> Array:
@@ -173,16 +173,16 @@ class Wide(Form):
         return min(self.gap(state, problem.penalty.l2), self._multipliers(problem, state)[1])
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` where it gives a smaller gap than the gradient of the loss.
+        """``-l2 a`` if it gives a smaller gap than the gradient of the loss.
 
         With a weak ridge and separable data the gradient is ill-conditioned in the scores: margins
-        are one up to rounding, while a has all its digits.
+        are one up to rounding, while a keeps all its digits.
         """
         dual, gap = self._multipliers(problem, state)
         return dual if gap < self.gap(state, problem.penalty.l2) else None
 
     def _multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        """``-l2 a`` with the final ridge, projected to be feasible, and its gap."""
+        """``-l2 a`` with the final ridge, made feasible, and its gap."""
         loss, l2 = problem.loss, problem.penalty.l2
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
@@ -192,11 +192,11 @@ class Wide(Form):
         return NewtonStep(direction, move, self.products(direction) + move)
 
     def _increment(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        """The Newton step d in a and m in b.
+        """The Newton step, d in a and m in b.
 
         With the residual ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. The
-        others, J, solve ``(l2 D^-1 + K_JJ) d_J + m = -r_J / D - K_J. d`` with
-        ``l2 sum(a + d) = l2_b (b + m)``, scaled symmetrically by the square roots of D.
+        others, J, solve ``(l2 D^-1 + K_JJ) d_J + m = -r_J / D - K_J. d`` with ``l2 sum(a + d) =
+        l2_b (b + m)``, scaled symmetrically by the square roots of D.
         """
         at, l2 = state.at, state.ridge
         rest = at.dual + l2 * state.inner
@@ -222,8 +222,8 @@ class Wide(Form):
     def _solved(self, curved: NDArray[np.bool_], bend: Array, right: Array, l2: float) -> Array:
         """Solve with ``sqrt(D) K sqrt(D) + l2 I``, D = ``bend``, by CG or by a Cholesky factor.
 
-        By CG where a bound on the condition number says that it takes less time: where the ridge
-        is strong.
+        By CG if a bound on the condition number shows that it takes less time, as with a strong
+        ridge.
         """
         whole, root = self.gram, np.sqrt(bend)
         inner = whole if curved.all() else whole[np.ix_(curved, curved)]
@@ -248,7 +248,7 @@ class Wide(Form):
 
 
 class Large(Form):
-    """Neither few samples nor few features: preconditioned conjugate gradients."""
+    """Many samples and many features: preconditioned conjugate gradients."""
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
         design, bend, l2 = self.design, state.at.bend, state.ridge
@@ -277,15 +277,15 @@ def _gram_norm(design: Design) -> float:
 
 
 def form_of(problem: Problem, deadline: float = np.inf) -> Form:
-    """The form for the shape of the data and the time left, chosen once a problem."""
+    """The form for the shape of the data and the remaining time, chosen once a problem."""
     return problem.remembered(_new_form, deadline=deadline)
 
 
 def _new_form(problem: Problem, deadline: float) -> Form:
-    """Choose by the sides of the data, and by whether a factor would end before the deadline.
+    """The form by the shape of the data, and by whether a factor would end before the deadline.
 
-    Large sparse data are not centred: it would slow their products, and centring is for the
-    accuracy of a Hessian that is not formed here.
+    Large sparse data are not centred: that would slow their products, and only a Hessian that is
+    formed needs it for accuracy.
     """
     raw = problem.design
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
@@ -300,6 +300,6 @@ def _new_form(problem: Problem, deadline: float) -> Form:
 
 
 def _is_weak(problem: Problem, design: Design) -> bool:
-    """Whether the ridge is so weak that a singular Gram matrix would swamp it with rounding."""
+    """Whether rounding of a singular Gram matrix would swamp the ridge."""
     largest = problem.margins.phi.smoothness * problem.slope_size**2
     return problem.penalty.l2 < GRAM_MIN_RIDGE * largest

@@ -1,4 +1,4 @@
-"""Newton's method for a smooth loss with a ridge: an exact intercept, an exact line search."""
+"""Newton's method for a smooth loss with a ridge, with exact intercept and line search."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from proxmargin.traits import Trait
 
 __all__ = ["RidgeNewton", "RidgeNewtonState"]
 
-# homotopy in the strength of the ridge, for losses with kinks in their slope
-FIRST_RIDGE = 1e-4  # of the loss's curvature summed over features, if the final ridge is weaker
+# homotopy in the strength of the ridge, for losses whose slope has kinks
+FIRST_RIDGE = 1e-4  # over the loss's curvature summed over features, if the final one is weaker
 RIDGE_DECREASE = 0.1  # factor from one ridge to the next
 RIDGE_GAP = 0.1  # relative gap at which a ridge is left
 # convergence
-GAP_REDUCTION = 0.8  # a smaller gap than this times the least one is progress
-OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective that is more than rounding
-EXACT_GAP = 1e-20  # relative gap that leaves nothing to polish
+GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
+OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective above which it is progress
+EXACT_GAP = 1e-20  # relative gap at which polishing gains nothing
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class RidgeNewton(Solver[RidgeNewtonState]):
 
         ``(X' D X - h h' / sum(D) + l2 I) d = -gradient``,  ``h = X' D 1``
 
-    is factored where features are few. Where samples are few it is solved in the dual variables,
+    is factored if features are few. If samples are few it is solved in the dual variables,
     ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature and ``w = X' a``,
-    which stays well-conditioned when the ridge is weak; ``X X'`` is formed once for all problems on
-    the same data, and where the ridge is strong a few CG steps replace the factor. Where neither
-    are few the system is solved inexactly by conjugate gradients, preconditioned by its diagonal.
-    The line search is exact. Samples on a linear piece of the loss get a share of the reweighted
-    least-squares majoriser as curvature, and the share goes to zero.
+    which stays well-conditioned when the ridge is weak. ``X X'`` is formed once for all problems on
+    the same data, and with a strong ridge a few CG steps replace the factor. If neither are few,
+    conjugate gradients, preconditioned by the diagonal, solve the system inexactly. The line search
+    is exact. Samples on a linear piece of the loss get a share of the reweighted least-squares
+    majoriser as curvature, and the share goes to zero.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
 
     Parameters
     ----------
     max_stalled : int >= 1
-        Steps without progress after which it ends: gap and objective have reached rounding.
+        Steps without progress, as gap and objective have reached rounding, after which it ends.
     """
 
     max_stalled: int = 8
@@ -114,11 +114,11 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         return Point(coef[:, None], np.array([state.at.intercept - float(form.centre @ coef)]))
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` for wide data, where it gives a smaller gap than the gradient of the loss."""
+        """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss."""
         return form_of(problem).dual(problem, state)
 
     def _priced(self, problem: Problem, form: Form, state: RidgeNewtonState) -> RidgeNewtonState:
-        """The objective and the gap of the state's point, and the next ridge of the homotopy."""
+        """The state with the objective and gap of its point, and the next ridge of the homotopy."""
         at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
         square = form.inner_product(inner, inner, at.scores - at.intercept)
         objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
@@ -146,10 +146,10 @@ class RidgeNewton(Solver[RidgeNewtonState]):
 
 
 def _first_ridge(problem: Problem, design: Design) -> float:
-    """The ridge to start from: the final one, or a stronger one where that is weak.
+    """The first ridge of the homotopy: the final one, or a stronger one if that is weak.
 
-    With next to no ridge many samples of separable data sit at the kink of the loss's slope, where
-    Newton steps are cut short; following the regularisation path avoids it.
+    With a very weak ridge many samples of separable data sit at the kink of the loss's slope, where
+    line searches shorten Newton steps; following the regularisation path avoids that.
     """
     loss, l2 = problem.margins, problem.penalty.l2
     if loss.phi.is_strictly_convex:

@@ -1,4 +1,4 @@
-"""Proximal Newton for many samples of few features: one matrix of curvature, kept up to date."""
+"""Proximal Newton for many samples of few features, with an updated Hessian."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from proxmargin.traits import Trait
 __all__ = ["TallNewton", "TallState"]
 
 # warm start from a subsample
-SUBSAMPLE_FRACTION = 0.02  # of the samples, unless the next is more
-SUBSAMPLE_PER_FEATURE = 10  # samples at least
+SUBSAMPLE_FRACTION = 0.02  # of the samples, unless the next number is larger
+SUBSAMPLE_PER_FEATURE = 10  # samples per feature at least
 SUBSAMPLE_GAP = 1e-3  # relative duality gap
 # forcing terms: residual of the quadratic model over the violation of optimality
 FORCING = 0.1
-TIGHT_FORCING = 0.003  # where the active set has settled and Newton's method is quadratic
-NEAR_SOLUTION = 0.01  # violation, of the l1 strength, below which the tight one is used
-# regularisation of the Hessian's diagonal, relative to the curvature that a coordinate can have
+TIGHT_FORCING = 0.003  # once the active set has settled and convergence is quadratic
+NEAR_SOLUTION = 0.01  # violation over the l1 strength, below which the tight one is used
+# regularisation of the Hessian's diagonal, relative to the largest curvature of a coordinate
 MIN_DAMPING = 1e-12  # always: some thousand ulp
 DAMPING = 1e-3  # at the start; it falls with the violation
-FLAT_CURVATURE = 1e-4  # a coordinate with less has hardly a sample in the curved zone
-FLAT_SHIFT = 1e-3  # what such a coordinate gets in addition
+FLAT_CURVATURE = 1e-4  # below it a coordinate has hardly a sample in the curved zone
+FLAT_SHIFT = 1e-3  # additional regularisation of such a coordinate
 # exact line search
-LINE_SEARCH_TOLERANCE = 0.3  # of the first slope
-LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
+LINE_SEARCH_TOLERANCE = 0.3  # slope at the end over the first slope
+LINE_SEARCH_STEPS = 60  # limit: more bisections than a step has bits
 # convergence, by the largest violation of the optimality conditions
-VIOLATION_REDUCTION = 0.9  # a smaller violation than this times the least one is progress
+VIOLATION_REDUCTION = 0.9  # ratio to the smallest violation so far, below which it is progress
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,15 +53,15 @@ class TallState(PricedState):
     ----------
     coef : (n_features,)
     intercept : float
-        Of the centred features, where they are.
+        Of the centred features, if they are centred.
     scores : (n_samples,)
-        The offset included.
+        Scores including the offset.
     dual, slope : (n_samples,), (n_features,)
         Gradients of the loss in the scores and in the coefficients.
     violation, least, objective : float
-        The largest violation of optimality, and the least value of that so far.
+        The largest violation of optimality, and its smallest value so far.
     bend : (n_samples,)
-        Second derivatives of the loss that ``matrix`` was computed with.
+        Second derivatives of the loss with which ``matrix`` was computed.
     matrix : (n_features, n_features)
         ``X' diag(bend) X``.
     major : (n_features,)
@@ -88,19 +88,18 @@ class TallState(PricedState):
 class TallNewton(Solver[TallState]):
     """Proximal Newton with the Hessian of all features, for many samples of few features.
 
-    The steps are those of `ProximalNewton`, without a working set. The matrix ``X' D X`` of a
-    piecewise quadratic loss changes only by the samples that enter or leave its quadratic zone:
-    after a warm start from a subsample they are few, the matrix is updated, and an iteration costs
+    The steps are those of `ProximalNewton`, without a working set. For a piecewise quadratic loss
+    the matrix ``X' D X`` changes only by the samples that enter or leave its quadratic zone, which
+    are few after a warm start from a subsample. The matrix is then updated, and an iteration takes
     two products with the data. The logistic loss needs a new matrix each time, but few iterations.
 
     Parameters
     ----------
     max_features, samples_per_feature : int >= 1
-        Features at most, and samples for each at least, that it takes: for other shapes a working
-        set is faster, and the Hessian of 1000 features has 8 MB.
+        Largest number of features, and least number of samples per feature: for other shapes a
+        working set is faster, and the Hessian of 1000 features takes 8 MB.
     max_stalled : int >= 1
-        Iterations without a smaller violation after which it ends: violations have reached
-        rounding.
+        Iterations without a smaller violation, which has reached rounding, after which it ends.
     """
 
     max_features: int = 1000
@@ -191,7 +190,7 @@ class TallNewton(Solver[TallState]):
         return priced.but(least=least, idle=idle, finished=finished)
 
     def observe(self, problem: Problem, state: TallState, gap: Gap) -> TallState:
-        """Tighten the tolerance after a claim that was not confirmed, and recompute the scores."""
+        """The state with recomputed scores and a tighter tolerance, if its claim was refuted."""
         if not state.claims:
             return state
         bare = problem.centred.design.scores(state.coef[:, None])[:, 0]
@@ -205,7 +204,7 @@ class TallNewton(Solver[TallState]):
     def _direction(
         self, problem: Problem, state: TallState, matrix: Array, cross: Array, total: float
     ) -> Array:
-        """From the coefficients to the minimum of the model, the intercept eliminated."""
+        """The step to the minimiser of the quadratic model, with the intercept eliminated."""
         hessian = matrix.copy()
         if total > 0:
             subtract_outer(hessian, cross, cross / total)
@@ -217,14 +216,14 @@ class TallNewton(Solver[TallState]):
             np.where(diagonal < FLAT_CURVATURE * state.major, FLAT_SHIFT * state.major, 0.0)
             + net.l2
         )
-        diagonal += np.where(diagonal > 0, 0.0, 1.0)  # a feature that is zero everywhere
+        diagonal += np.where(diagonal > 0, 0.0, 1.0)  # for features that are zero everywhere
         slope = state.slope + net.l2 * state.coef
         target = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * state.violation
         found: Array = quadratic_minimum(hessian, slope, state.coef, net, target)
         return found - state.coef
 
     def _priced(self, problem: Problem, state: TallState) -> TallState:
-        """Minimise over the intercept; then gradients, violations and gap."""
+        """The state with the best intercept, and gradients, violations and gap there."""
         loss = problem.margins
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
@@ -258,7 +257,7 @@ class TallNewton(Solver[TallState]):
 
 
 def _updated(design: Design, state: TallState, bend: Array) -> Array:
-    """``X' diag(bend) X``: an update of the last one where few samples changed."""
+    """``X' diag(bend) X``, as an update of the last one if few samples changed."""
     zero = np.zeros(design.n_features)
     if state.bend is None or state.matrix is None:
         return design.gram(bend, zero)
@@ -273,7 +272,7 @@ def _updated(design: Design, state: TallState, bend: Array) -> Array:
 
 
 def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
-    """A warm start: the solution for every k-th sample of either class, to a loose gap."""
+    """A warm start: the solution for every k-th sample of each class, at a loose gap."""
     loss = problem.margins
     n, p = problem.design.n_samples, problem.design.n_features
     wanted = max(SUBSAMPLE_PER_FEATURE * p, int(SUBSAMPLE_FRACTION * n))
@@ -296,6 +295,6 @@ def _squares(problem: Problem) -> Array:
     """Weighted mean square of each centred feature."""
     shares = problem.loss.shares
     if problem.intercept.is_shift_invariant:
-        scale = standardized(problem.design, shares).scale  # computed with the centre already
+        scale = standardized(problem.design, shares).scale  # known from the centring
         return np.where(np.isfinite(scale), scale, 0.0) ** 2
     return problem.design.column_squares(shares, np.zeros(problem.design.n_features))

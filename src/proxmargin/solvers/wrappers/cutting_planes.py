@@ -30,18 +30,18 @@ from proxmargin.traits import Trait
 __all__ = ["Bracket", "CuttingPlanes"]
 
 Inner = Callable[[Problem, Stop, Point], Solution]
-"""How problems without a budget are solved: the problem, limits and a warm start."""
+"""Solves a problem without a budget, within limits and from a warm start."""
 
 # multipliers
-FIRST_MULTIPLIER = 3e-3  # of the price of the exact penalty
+FIRST_MULTIPLIER = 3e-3  # over the price of the exact penalty
 MULTIPLIER_GROWTH = 10.0  # factor until a solution meets the budget
-SECANT_MARGIN = 0.02  # safeguard: least distance of a secant from the ends, of the bracket's width
+SECANT_MARGIN = 0.02  # least distance of a secant to the ends, over the width of the bracket
 # relative tolerance of the problem at one multiplier
-TOL_FRACTION = 0.1  # of the current gap or, if larger, of the tolerance of the whole problem
+TOL_FRACTION = 0.1  # over the larger of the current gap and the tolerance of the whole problem
 LOOSEST_TOL = 1e-2
-TIGHTEST_TOL = 1e-13  # about what certificates can prove in float64
+TIGHTEST_TOL = 1e-13  # about the smallest that certificates can prove in float64
 # convergence, by the difference of upper and lower bound
-INTERVAL_REDUCTION = 0.9  # a smaller difference than this times the least one is progress
+INTERVAL_REDUCTION = 0.9  # ratio to the smallest difference so far, below which it is progress
 
 
 class Cut(NamedTuple):
@@ -63,9 +63,9 @@ class Bracket(State):
     Attributes
     ----------
     over : Cut
-        Of a solution above the budget; its line rises.
+        Line of a solution above the budget, which rises.
     under : Cut, optional
-        Of a solution within the budget; its line falls.
+        Line of a solution within the budget, which falls.
     proof : (n_samples, n_outputs), optional
         The dual point with the highest value so far.
     lower : float
@@ -73,9 +73,9 @@ class Bracket(State):
     wanted : float
         The relative tolerance of the next problem at one multiplier.
     turn, idle : int
-        Steps, and those since the last progress.
+        Steps, and steps since the last progress.
     open : float
-        The least difference of the bounds so far.
+        Smallest difference of the bounds so far.
     stop : Stop
     """
 
@@ -99,7 +99,7 @@ class CuttingPlanes(Solver[Bracket]):
     inner : callable
         ``inner(problem, stop, start)`` solves a problem without a budget.
     max_stalled : int >= 1
-        Inner problems without a smaller difference of the bounds after which it gives up.
+        Inner problems without a smaller difference of the bounds, after which the method ends.
     """
 
     inner: Inner
@@ -135,7 +135,8 @@ class CuttingPlanes(Solver[Bracket]):
         loss = problem.level_set
         multiplier = self._next(state, loss.price)
         solution = self.inner(*_without_budget(problem, multiplier, state))
-        # the gradient of the loss does not depend on the multiplier: it is a dual warm start
+        # the gradient of the loss does not depend on the multiplier, so that it is a dual warm
+        # start
         point = solution.point._replace(dual=solution.gap.dual_point)
         cut = _cut(problem, multiplier, point)
         state = _proved(problem, multiplier, solution, state)
@@ -150,7 +151,7 @@ class CuttingPlanes(Solver[Bracket]):
         return replace(state, finished=state.idle > self.max_stalled)
 
     def point(self, problem: Problem, state: Bracket) -> Point:
-        """The convex combination that meets the budget; without one, the nearest to it."""
+        """The convex combination that meets the budget; until there is one, the point above it."""
         over, under = state.over, state.under
         if under is None:
             return Point(*over.point[:2])
@@ -163,7 +164,7 @@ class CuttingPlanes(Solver[Bracket]):
         return state.proof
 
     def _next(self, state: Bracket, price: float) -> float:
-        """The intersection of the two lines, or, every other time, the secant of their slopes."""
+        """The intersection of the two lines, or in every second step the secant of their slopes."""
         over, under = state.over, state.under
         if under is None:
             return min(max(FIRST_MULTIPLIER * price, MULTIPLIER_GROWTH * over.multiplier), price)
@@ -198,7 +199,7 @@ def _without_budget(
 
 
 def _proved(problem: Problem, multiplier: float, solution: Solution, state: Bracket) -> Bracket:
-    """The state with the dual point of a solution, if its value is the highest so far."""
+    """The state with the dual point of a solution, if that has the highest value so far."""
     value = multiplier * (solution.gap.dual - problem.level_set.budget)
     if state.proof is not None and value <= state.lower:
         return state
@@ -206,17 +207,17 @@ def _proved(problem: Problem, multiplier: float, solution: Solution, state: Brac
 
 
 def _crossing(over: Cut, under: Cut) -> float:
-    """Where the two lines meet: the rising one is below the falling one up to there.
+    """The multiplier at which the two lines meet.
 
-    Not above zero where a solution within the budget has the smaller penalty too.
+    Zero if the solution within the budget also has the smaller penalty.
     """
     return max(under.penalty - over.penalty, 0.0) / (over.excess - under.excess)
 
 
 def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
-    """The state with the next inner tolerance, and whether progress has ended.
+    """The state with the next inner tolerance, and the count of steps without progress.
 
-    The upper bound is the value where the lines meet, or that of the only line at the price.
+    The upper bound is the value at the intersection, or that of the only line at the price.
     Progress ends when the inner problems cannot be solved more accurately.
     """
     over, under = state.over, state.under

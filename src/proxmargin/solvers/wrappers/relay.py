@@ -1,4 +1,4 @@
-"""A first-order method far from the solution, a second-order one where it promises to be faster."""
+"""A first-order method far from the solution, and a second-order one once it promises to win."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 
 __all__ = ["Leg", "Relay"]
 
-CLOSE_NEWTON_STEPS = 25  # that the second method is expected to take from close to the solution
-BLAS_SPEEDUP = 6.0  # of an operation of a factor over one of a product with the data
+CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
+BLAS_SPEEDUP = 6.0  # speed of an operation in a factorisation over one in a product with the data
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
-RATE_WINDOW = 0.5  # share of the latest certificates over which the rate is estimated
-MIN_SPENT = 1.0  # work of the first method, over the second's: bounds the cost of a wrong guess
-RETRY_GAP = 0.3  # relative gap, over the one at which the second failed, where it may try again
+RATE_WINDOW = 0.5  # share of the latest certificates from which the rate is estimated
+MIN_SPENT = 1.0  # work of the first method over the second's: bounds the cost of a wrong guess
+RETRY_GAP = 0.3  # gap over that at which the second method failed, below which it is retried
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Leg(State):
     Attributes
     ----------
     inner : State
-        Of the method that runs now.
+        State of the method that runs.
     leg : int
         Number of switches: the first method runs at even numbers.
     base : int
@@ -54,7 +54,7 @@ class Leg(State):
 
 
 def _quickly_growing() -> Solver[Any]:
-    """FAPG with faster backtracking: each trial from the small first constant costs a product."""
+    """FAPG with faster backtracking: the first constant is small, and a trial costs a product."""
     return FastProximalGradient(growth=2.0)
 
 
@@ -62,10 +62,10 @@ def _quickly_growing() -> Solver[Any]:
 class Relay(Solver[Leg]):
     """Accelerated steps, then Newton steps on the dual, warm-started.
 
-    After each certificate the iterations that the first method still needs are extrapolated from
-    its recent linear rate, and the work of the second is estimated from the active coefficients.
-    The solver switches when the second promises to converge first. If that gives up, the first
-    goes on from its point, until the second may try again.
+    After each certificate the remaining iterations of the first method are extrapolated from its
+    recent linear rate, and the work of the second is estimated from the active coefficients. The
+    solver switches when the second promises to converge first. If the second stalls, the first
+    continues from its point until a retry is due.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Relay(Solver[Leg]):
     near : float
         Relative gap up to which a start counts as close to the solution.
     far_steps : float
-        Newton steps expected from anywhere else; infinite: the second waits until it is close.
+        Newton steps expected from other starts; infinite: the second method waits for a close one.
     label : str
         The name to report.
     """
@@ -92,7 +92,7 @@ class Relay(Solver[Leg]):
         return self.label
 
     def polishing_of(self, problem: Problem) -> int:
-        """Steps of the second method, where they are those of small systems."""
+        """Steps of the second method, if its systems are small."""
         return self.polishing if _dual_size(problem) <= SMALL_SIDE else 0
 
     def objection(self, problem: Problem) -> str | None:
@@ -121,7 +121,7 @@ class Relay(Solver[Leg]):
         state = self._wrapped(state, self._runner(state).observe(problem, state.inner, gap))
         if self._runner(state) is self.second:
             return state
-        if state.leg and np.isinf(state.handed):  # the second ran first, and failed here
+        if state.leg and np.isinf(state.handed):  # the second method ran first and failed
             state = replace(state, handed=gap.relative_gap)
         seen = np.vstack([state.seen, [[state.n_iter, gap.relative_gap]]])
         state = replace(state, seen=seen)
@@ -147,7 +147,7 @@ class Relay(Solver[Leg]):
         return self.second if state.leg % 2 else self.first
 
     def _handed(self, problem: Problem, state: Leg, point: Point) -> Leg:
-        """The state after a switch at ``point``."""
+        """The state after switching to the other method at ``point``."""
         left = state.stop.max_iter
         stop = state.stop if left is None else replace(state.stop, max_iter=left - state.n_iter)
         after = replace(state, leg=state.leg + 1, base=state.n_iter)

@@ -1,4 +1,4 @@
-"""Gap-safe screening: features that are zero at every solution, by a certificate of any point.
+"""Gap-safe screening: features proved zero at every solution by the certificate of any point.
 
 Let q be the dual point of a certificate with gap g, and q* the optimal one. The terms of the gap
 are non-negative, also at a solution ``(w*, b*)`` with scores z*:
@@ -28,7 +28,7 @@ from proxmargin.problem import Problem
 __all__ = ["sensitivities", "surely_zero"]
 
 EPS = float(np.finfo(float).eps)
-GAP_ROUNDING = 16 * EPS  # of the objective, that the gap may lack
+GAP_ROUNDING = 16 * EPS  # relative to the objective, for rounding of the gap
 SUM_ROUNDING = 4 * EPS  # relative error of sums over the samples
 
 
@@ -38,8 +38,8 @@ def surely_zero(problem: Problem, gap: Gap) -> NDArray[np.bool_]:
     Parameters
     ----------
     problem : Problem
-        The certified one, or its restriction to some of the features (`Problem.on_columns`),
-        where the penalty treats features one by one.
+        The certified problem, or its restriction to some of the features (`Problem.on_columns`) if
+        the penalty is separable over features.
     gap : Gap
     """
     design, penalty = problem.design, problem.penalty
@@ -66,10 +66,10 @@ def sensitivities(problem: Problem) -> Array:
 
 
 def _ridge(problem: Problem) -> float:
-    """r; infinite where the column sums of the dual are not constrained.
+    """r; infinite if the column sums of the dual are not constrained.
 
     An intercept with zero sum over the classes leaves the common part of these sums free, which
-    matters unless coefficients sum to zero too, or the rows of dual points do.
+    matters unless coefficients, or the rows of dual points, sum to zero too.
     """
     intercept = problem.intercept
     common = intercept.sums_to_zero and not (

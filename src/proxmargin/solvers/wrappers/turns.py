@@ -1,4 +1,4 @@
-"""Two methods in turns, where it is not known beforehand which one is faster."""
+"""Two methods in turns, if it is not known beforehand which one is faster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Turn", "Turns"]
 
 FIRST_TURN = 500  # iterations of the first method's first turn
 SECOND_TURN = 250  # iterations of the second method's first turn
-TURN_GROWTH = 2  # factor from one turn of a method to its next: the total stays within a factor
+TURN_GROWTH = 2  # factor on the turns of a method, which bounds the total work
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,11 @@ class Turn(State):
     Attributes
     ----------
     inner, other : State
-        Of the method that runs, and of the one that waits; the latter has none before its turn.
+        State of the method that runs, and of the one that waits; None before its first turn.
     turn : int
-        Turns that have ended: the first method runs at even numbers.
+        Number of turns that have ended: the first method runs at even numbers.
     left : int
-        Iterations that are left of this turn.
+        Remaining iterations of this turn.
     """
 
     inner: State = field(default_factory=State)
@@ -46,10 +46,10 @@ class Turn(State):
 class Turns(Solver[Turn]):
     """Accelerated steps in the coefficients and on the dual, by turns that grow.
 
-    In a ball that is not Euclidean the dual problem is far better conditioned where the loss has
-    curvature at the scale of the scores, the primal one where it is flat, and which holds is not
-    known beforehand. The best point and the best dual point of both make the certificate, for
-    little more than twice the work of the faster one.
+    In a ball that is not Euclidean the dual problem is far better conditioned if the loss has
+    curvature at the scale of the scores, the primal one if it is flat there, which is not known
+    beforehand. The certificate combines the best point and the best dual point of both, for little
+    more than twice the work of the faster method.
 
     Parameters
     ----------

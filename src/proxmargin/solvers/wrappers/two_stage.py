@@ -25,7 +25,7 @@ __all__ = ["MulticlassTwoStage", "TwoStage"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Staged(State):
-    """Stage one while ``second`` is None; ``settled`` counts iterations that meet rule (20)."""
+    """Stage one until ``second`` is set; ``settled`` counts iterations that meet rule (20)."""
 
     first: Momentum
     second: Restricted | None = None

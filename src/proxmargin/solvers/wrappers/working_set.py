@@ -1,4 +1,4 @@
-"""Solve on few features, price all of them, take in those that violate optimality, repeat."""
+"""Solve on few features, price all of them, add those that violate optimality, repeat."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from proxmargin.traits import Trait
 
 __all__ = ["Restricted", "WorkingSet"]
 
-# tightening of the inner tolerance, when the inner solver returns its start but the gap is not met
+# tightening of the inner tolerance, if the inner solver returns its start but the gap is not met
 TOL_REDUCTION = 0.03  # factor each time
-MIN_TOL_FACTOR = 1e-5  # total factor at which the method gives up
+MIN_TOL_FACTOR = 1e-5  # total factor at which the method ends
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,13 +39,13 @@ class Restricted(State):
     members : (n_members,) integers
         Features of the working set, sorted.
     violations : (n_features,) or None
-        Of the point, on all features; None when not known.
+        Violations of the point for all features; None if not known.
     dual : (n_samples, n_outputs) or None
-        The best dual point of the restricted problem; a gradient of a kinked loss is a poor one.
+        The best dual point of the restricted problem; for a kinked loss better than a gradient.
     relative_gap : float
-        Of the point, on all features.
+        Gap of the point for the problem with all features.
     objective : float
-        Of the point.
+        Objective of the point.
     tighter : float
         Factor on the inner tolerance; it falls when the inner solver returns its start.
     """
@@ -74,9 +74,9 @@ class WorkingSet(Solver[Restricted]):
     ----------
     inner : Solver
     smallest : int
-        Least number of features added, if as many violate optimality.
+        Least number of features added at once, if as many violate optimality.
     forcing : float
-        Tolerance of the restricted problem, relative to the current relative gap.
+        Tolerance of the restricted problem over the current relative gap.
     label : str
         The name to report; by default that of ``inner`` with "-ws".
     screening : bool
@@ -178,14 +178,14 @@ class WorkingSet(Solver[Restricted]):
         )
 
     def _needed(self, problem: Problem, members: NDArray[np.intp], gap: Gap) -> NDArray[np.intp]:
-        """The members without those that are zero here and, provably, at every solution."""
+        """The members without those that are zero here and, by screening, at every solution."""
         if not self.screening or members.size in (0, gap.violations.size):
             return members
         live = gap.point.coef[members].any(axis=1)
         return members[live | ~surely_zero(problem.on_columns(members), gap)]
 
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
-        """The members so far, and the worst violators."""
+        """The working set with the features that violate most added to it."""
         assert state.violations is not None
         size = max(self.smallest, 2 * live_rows(state.coef).size)
         total = state.violations.size
@@ -196,7 +196,7 @@ class WorkingSet(Solver[Restricted]):
         worst = np.argpartition(outside, total - min(size, total))[total - min(size, total) :]
         worst = worst[outside[worst] > 0]
         if not (worst.size or state.members.size):
-            # a subgradient at a kink may violate nothing: any features give a better dual point
+            # at a kink a subgradient may violate nothing: any features lead to a better dual point
             return np.linspace(0, total - 1, size).astype(np.intp)
         return np.union1d(state.members, worst).astype(np.intp)
 
@@ -204,7 +204,7 @@ class WorkingSet(Solver[Restricted]):
         """The limits of the restricted problem; those of the run if it is the whole problem."""
         outer = state.stop
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
-        # certificates of a restricted problem are not reported to the callbacks
+        # certificates of restricted problems are not reported to callbacks
         told = outer.callbacks if alone else ()
         inner = replace(outer, max_iter=left, callbacks=told, polish=alone)
         if alone or outer.change is not None:
