@@ -31,9 +31,9 @@ Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
 def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
-    """What is found for each problem, for some strengths at a time; ends early if interrupted.
+    """Yield the solutions of every problem, some strengths at a time; end early if interrupted.
 
-    All problems for the same strengths.
+    A list has one entry a problem, all for the same strengths.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Ite
 
 
 def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
-    """Whether nothing was asked for that only single fits have: a solver, limits, callbacks."""
+    """Whether the model sets nothing that only single fits support: a solver, limits, callbacks."""
     asked = (
         template.max_iter is not None,
         template.time_limit is not None,
@@ -71,7 +71,7 @@ def _fitted(
     problems: Sequence[Problem],
     starts: Sequence[Point],
 ) -> list[Solution]:
-    """By single fits of problems of this model; empty if they were interrupted."""
+    """Single fits of the problems of this model; empty if one was interrupted."""
     solutions = model._solve(replace(assembly, problems=tuple(problems)), starts)
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
@@ -80,7 +80,7 @@ def _fitted(
 def _one_by_one(
     template: MarginEstimator, assembly: Assembly, grid: Array
 ) -> Iterator[list[Found]]:
-    """By single fits with warm starts."""
+    """The path as single fits with warm starts."""
     starts = [problem.null_point() for problem in assembly.problems]
     reach = 1.0 / np.maximum(grid, TINY) if strength_of(template).falls else grid
     before = starts
@@ -116,7 +116,7 @@ def _together(
 
 
 def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
-    """By the compiled engine; a strength that it cannot solve is a single fit."""
+    """The path of problem k by the compiled engine; where that fails, by a single fit."""
     first = problems_of(at_strength(template, grid[0]), assembly)[k]
     engine = Engine(first, template.tol)
     l1, l2 = (float(each.max()) / grid[0] * grid for each in (first.net.l1, first.net.l2))
@@ -136,7 +136,7 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
 
 
 def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
-    """By inner products of the samples; a strength that these do not solve is a single fit."""
+    """The path of problem k by inner products; where they do not solve it, by a single fit."""
     path = InnerProducts(assembly.problems[k], template.tol)
     point, at = assembly.problems[k].null_point(), 0
     while at < grid.size and not interrupts.pending:
@@ -159,7 +159,7 @@ def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int)
 def _with_weights(
     model: MarginEstimator, problems: Sequence[Problem], solutions: Sequence[Solution]
 ) -> list[Found]:
-    """What is found, with the weights of samples where the model has any."""
+    """The solutions as `Found`, with the weights of the samples where the model has any."""
     return [
         Found.of(solution, model._weights_of_samples(problem, solution))
         for problem, solution in zip(problems, solutions, strict=False)
@@ -167,6 +167,6 @@ def _with_weights(
 
 
 def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Solution:
-    """The solution with the certificate of the model as it is stated, as single fits have it."""
+    """The solution with its certificate scaled to the model's objective, as in single fits."""
     certificate = solution.certificate.scaled(model._objective_scale(problem))
     return replace(solution, certificate=certificate)

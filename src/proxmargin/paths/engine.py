@@ -1,8 +1,8 @@
 """Whole paths in compiled code: `proxmargin.compiled.paths` for problems of one column of scores.
 
-The kernel solves several strengths a call, so that an interruption finds all that are complete. It
-returns early where arrays are too small, which are then enlarged, and at a strength that it cannot
-solve to the tolerance, which is left to the caller.
+One call of the kernel solves several strengths, but not all, so that an interruption keeps those of
+complete calls. The kernel returns early where arrays are too small, which are then enlarged, and at
+a strength that it cannot solve to the tolerance, which the caller solves as a single fit.
 """
 
 from __future__ import annotations
@@ -38,31 +38,32 @@ Index = NDArray[np.int64]
 
 NAME = "chord-newton"
 BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
-REFERENCES = 16  # dual points whose products with all features are kept
-FEW_FEATURES = 2000  # of sparse data with few entries, up to which all are read at every strength
-FEW_ENTRIES = 6  # of a sample, on average: a pass costs less than references do
-SHELF = 256  # columns of data by rows that are copied, at most
-FIRST_SLOTS = 256  # features that may enter the model, at first
-FIRST_MEMBERS = 128  # of them in a quadratic model, at first
-MODEL_BYTES = 2**26  # that a quadratic model may take, or as much as the data
-COPY_BYTES = 2**26  # that a copy may take of dense data that kernels do not read as they are
-ENTRIES_PER_CALL = 20_000_000  # of the data, times strengths: a fraction of a second
-SELDOM = 10  # strengths for which spans of dual points need no pass over the data
-FIRST_ENTRIES = 64  # of coefficients, for each strength of a call
-WIDEST_RATIO = 1.1  # of neighbouring strengths, of wide dense data
-FARTHEST_RATIO = 1e6  # of strengths between which steps are taken; beyond it they rarely arrive
+REFERENCES = 16  # dual points q in a span, each kept with its products X'q
+# sparse data within both bounds are read at every strength: a pass costs less than references do
+FEW_FEATURES = 2000
+FEW_ENTRIES = 6  # mean number of nonzero entries of a sample
+SHELF = 256  # maximum number of copied columns of data that are stored by rows
+FIRST_SLOTS = 256  # initial capacity for features that may enter the model
+FIRST_MEMBERS = 128  # initial capacity for features in a quadratic model
+MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger
+COPY_BYTES = 2**26  # limit for a copy of dense data whose layout or type kernels cannot read
+ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a fraction of a second
+SELDOM = 10  # strengths per pass over the data when spans of dual points replace passes
+FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
+WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
+FARTHEST_RATIO = 1e6  # ratio of strengths beyond which none are inserted: such paths rarely arrive
 TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
 @dataclass(eq=False)
 class Engine:
-    """A path under way, from the null model.
+    """A path in progress, from the null model.
 
     Parameters
     ----------
     problem : Problem
-        With the penalty of any of the strengths; see `Engine.takes`.
+        At any of the strengths; see `Engine.takes`.
     tol : float
         Relative duality gap of every strength.
     """
@@ -76,7 +77,7 @@ class Engine:
         if NEEDED not in problem.traits:
             return False
         if not np.all(problem.net.l1 > 0):
-            return False  # what nothing shrinks is no part of these certificates
+            return False  # these certificates do not cover unpenalised features
         plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
         return plain and _is_readable(problem.design.stored.base.whole)
 
@@ -84,7 +85,7 @@ class Engine:
         problem = self.problem
         design, margins, net = problem.design, problem.margins, problem.net
         base, centre, scale = design.stored
-        # samples of others than these are read with zeros for weights
+        # samples of the stored data outside this subset get weight zero
         whole, inverse = base.whole, 1.0 / scale
         n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
         self.caches, shifted = dense and n < p, problem.loss.largest_offset > 0.0
@@ -136,7 +137,7 @@ class Engine:
 
     @property
     def _state(self) -> State:
-        """What the kernels take; arrays that are too small are replaced between calls."""
+        """The argument of the kernels; arrays that are too small are replaced between calls."""
         return State(
             store=self.store,
             phi=self.phi,
@@ -152,12 +153,12 @@ class Engine:
 
     @property
     def _effort(self) -> Array:
-        """Steps and passes so far."""
+        """The numbers of steps and passes so far."""
         return np.array([self.counts[state.STEPS], self.levels[state.READ]])
 
     @property
     def _width(self) -> int:
-        """Entries that are kept of a feature with a slot."""
+        """Number of cached entries of each feature with a slot."""
         return self.terms.signs.size if self.caches else 0
 
     def _make_slots(self, capacity: int) -> None:
@@ -178,7 +179,7 @@ class Engine:
         )
 
     def _make_model(self, members: int) -> None:
-        """Room for a quadratic model, which is formed anew."""
+        """Allocate a quadratic model of this capacity; the kernel forms it anew."""
         rows = np.empty((members, self._width))
         self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
         self.quadratic = Quadratic(
@@ -192,7 +193,7 @@ class Engine:
         self.buffers = self.buffers._replace(**_of_members(members))
 
     def _add_slots(self) -> None:
-        """Room for twice as many slots."""
+        """Double the capacity for slots."""
         old = self.slots
         self._make_slots(min(2 * old.feature.size, self.terms.norms.size))
         for name in set(Slots._fields) - {"every", "rows", "average"}:
@@ -201,7 +202,7 @@ class Engine:
         self.slots = self.slots._replace(rows=old.rows, average=old.average)
 
     def _add_members(self) -> bool:
-        """Room for twice as many members; whether so large a model may be."""
+        """Double the capacity of the quadratic model; False if it is at its limit."""
         members = min(2 * self.slots.average.size, self.most_members)
         if members == self.slots.average.size:
             return False
@@ -217,12 +218,12 @@ class Engine:
         return max(1, min(strengths, ENTRIES_PER_CALL // max(read, 1)))
 
     def solved(self, l1: Array, l2: Array) -> Found:
-        """Solutions of falling strengths; of fewer if one could not be solved.
+        """Solutions for falling strengths; fewer if one could not be solved.
 
         Parameters
         ----------
         l1, l2 : (n_strengths,)
-            Of the features with the largest factor.
+            Strengths for the features with the largest factor.
         """
         last = np.arange(l1.size)
         if self.caches:
@@ -233,7 +234,7 @@ class Engine:
         while first < l1.size:
             before, effort = first, self._effort
             first, code = driver.advance(self._state, found, first, l1.size, self.tol)
-            if first < l1.size:  # what this one took, before there is more room for it
+            if first < l1.size:  # effort on the strength that is tried again with more room
                 done = slice(before, first)
                 interrupted[:, first] += self._effort - effort
                 interrupted[:, first] -= found.steps[done].sum(), found.passes[done].sum()
@@ -260,7 +261,7 @@ class Engine:
         driver.restart(self._state, index, values, intercept, strength)
 
     def _solutions(self, found: Strengths, last: Index, seconds: float) -> Found:
-        """Of the strengths that were asked for, ``last`` of those that lead to them."""
+        """The solutions of the requested strengths, at the indices ``last`` of all strengths."""
         primal, gap = found.objectives[last], found.gaps[last]
         dual = lower_bound(primal, gap)
         relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), TINY)
@@ -281,10 +282,10 @@ class Engine:
 
 
 def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
-    """Strengths in small steps, and the places of those asked for.
+    """Strengths with intermediate ones inserted, and the indices of the requested ones.
 
-    Far below the last strength most of the features are above the strong rule, and dense models of
-    so many take longer than those of all strengths between. (Of sparse data they do not.)
+    Far below the last strength the strong rule keeps most of the features, and one dense model of
+    so many takes longer than the models of all strengths between. (With sparse data it does not.)
     """
     above = np.append(before, l1[:-1])
     if np.all(above <= WIDEST_RATIO * l1):
@@ -299,12 +300,12 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
 
 
 def _up_to(last: Index, effort: Array) -> Array:
-    """What was done for each of the strengths that were asked for, and on the way to it."""
+    """The effort of each requested strength, with that of the intermediate ones before it."""
     return np.diff(np.cumsum(effort)[last], prepend=0.0)
 
 
 def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
-    """Of a strength, from what `Engine._solutions` lists of it."""
+    """The certificate of one strength from its row of numbers in `Engine._solutions`."""
     primal, dual, gap, relative_gap, violation, steps, passes = numbers
     return Certificate(
         primal=primal,
@@ -323,7 +324,7 @@ def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
 
 
 def _buffers(n: int, p: int) -> Buffers:
-    """For n samples and p features, without members."""
+    """Buffers for n samples and p features, and an empty quadratic model."""
     flags = np.zeros(8 * -(-p // 8), np.uint8)
     return Buffers(
         scores=np.zeros(n),
@@ -341,7 +342,7 @@ def _buffers(n: int, p: int) -> Buffers:
 
 
 def _of_members(count: int) -> dict[str, Any]:
-    """The buffers of so many members of the quadratic model."""
+    """The buffers for ``count`` members of the quadratic model."""
     return {
         "members": np.zeros(count, np.int64),
         "lift": np.zeros(count),
@@ -353,13 +354,13 @@ def _of_members(count: int) -> dict[str, Any]:
 
 
 def _own(values: Array) -> Array:
-    """The array, or a copy where kernels would be compiled for its kind alone."""
+    """The array, or a contiguous, writeable copy, so that kernels compile for one type of array."""
     plain = values.flags.c_contiguous and values.flags.writeable
     return values if plain else values.copy()
 
 
 def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
-    """Nothing found yet, and room for so many coefficients."""
+    """Empty results with room for ``entries`` coefficients."""
     return Strengths(
         l1=l1,
         l2=l2,
@@ -383,7 +384,7 @@ def _enlarged(found: Strengths) -> Strengths:
 
 
 def _is_readable(base: Design) -> bool:
-    """Whether kernels can read the entries, in place or in a copy, which of dense data is small."""
+    """Whether kernels can read the entries in place, or in a copy, for dense data a small one."""
     if isinstance(base, SparseDesign):
         return True
     small = 8 * base.n_samples * base.n_features <= COPY_BYTES
@@ -406,7 +407,7 @@ def _store(base: Design, caches: bool) -> Dense | Compressed:
 
 
 def _copied_lines(design: Design) -> Array:
-    """Samples, or features if these are next to each other, in float64."""
+    """A float64 copy with samples as rows, or features as rows if these are contiguous."""
     if not isinstance(design, DenseDesign):
         raise TypeError(f"{design!r} is not dense")
     matrix = design.matrix if design.by_rows else design.matrix.T

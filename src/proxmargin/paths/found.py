@@ -1,4 +1,4 @@
-"""What a path found: solutions with the features that they have, and all of them in one matrix."""
+"""The solutions of a path in sparse form, and the coefficients of all models in a CSR matrix."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ Index = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Solutions of one problem at strengths that follow each other.
+    """Solutions of one problem at consecutive strengths.
 
     Attributes
     ----------
     features : (n_nonzero,) integers
-        Those with a coefficient, strength by strength.
+        Features with a nonzero coefficient, strength by strength.
     coef : (n_nonzero, n_outputs)
     starts : (n_strengths + 1,) integers
-        Where those of each strength begin, and where the last ones end.
+        Start of each strength in ``features`` and ``coef``, and the end of the last one.
     intercepts : (n_strengths, n_outputs)
     primal : (n_strengths,)
-        Objectives of the problem, which those of the certificates may be a multiple of.
+        Objectives of the problem; those in the certificates may be a multiple of them.
     met : (n_strengths,) bool
-        Whether what was asked for was reached, or nothing can be.
+        Whether the fit met its tolerance, or the relative change rule if that ends fits.
     certify : callable
-        Makes the certificate of the strength with a number: of the hundreds that a path has few
-        are read.
+        Makes the certificate of the strength with a number. A callable, because few of the
+        hundreds of certificates of a path are ever read.
     weights : (n_strengths, n_samples), optional
-        Of the samples in the coefficients, where the model publishes them.
+        Weights of the samples in the coefficients, where the model publishes them.
     """
 
     features: Index
@@ -59,7 +59,7 @@ class Found:
 
     @property
     def count(self) -> int:
-        """Of the strengths."""
+        """The number of strengths."""
         return self.primal.size
 
     @classmethod
@@ -80,7 +80,7 @@ class Found:
         )
 
     def part(self, first: int, last: int) -> Found:
-        """The solutions of the strengths from ``first`` up to, but without, ``last``."""
+        """The solutions of the strengths ``first`` to ``last - 1``."""
         if (first, last) == (0, self.count):
             return self
         inside, strengths = slice(self.starts[first], self.starts[last]), slice(first, last)
@@ -96,7 +96,7 @@ class Found:
         )
 
     def point(self, number: int, n_features: int) -> Point:
-        """The solution of a strength, with all of its coefficients; of the last one for -1."""
+        """The solution of one strength with dense coefficients; -1 is the last strength."""
         number = range(self.count)[number]
         own = slice(self.starts[number], self.starts[number + 1])
         coef = np.zeros((n_features, self.coef.shape[1]))
@@ -105,12 +105,12 @@ class Found:
 
 
 class Certificates(Sequence[Certificate | CertificateList]):
-    """Those of models, each made when it is read.
+    """The certificates of the models of a path, each made when it is first read.
 
     Parameters
     ----------
     parts : sequence of the solutions of each problem that makes up a model
-        For some strengths, all problems for the same ones.
+        Each entry covers some strengths, the same for all problems.
     """
 
     def __init__(self, parts: Sequence[Sequence[Found]]) -> None:
@@ -150,7 +150,7 @@ class Certificates(Sequence[Certificate | CertificateList]):
 
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
-        """Those with a solution that stopped before its tolerance was met."""
+        """Certificates of models with a solution that stopped before it met its tolerance."""
         met = [np.all([found.met for found in part], axis=0) for part in self._parts]
         return [self[k] for k in np.flatnonzero(~np.concatenate(met)).tolist()] if met else []
 
@@ -158,12 +158,12 @@ class Certificates(Sequence[Certificate | CertificateList]):
 def published(
     template: MarginEstimator, assembly: Assembly, parts: Sequence[Sequence[Found]]
 ) -> tuple[sparse.csr_array, Array]:
-    """Coefficients of all models below each other, and their intercepts, in the units of the data.
+    """Stacked coefficients of all models, and their intercepts, in the units of the data.
 
     Parameters
     ----------
     parts : sequence of the solutions of each problem that makes up a model
-        For some strengths, all problems for the same ones.
+        Each entry covers some strengths, the same for all problems.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def weights_of_samples(
 ) -> sparse.csr_array | None:
     """The weights of the given samples in all models, (n_models * n_rows, n_samples).
 
-    None of models that publish none.
+    None if the models publish no such weights.
     """
     known = [[found.weights for found in part if found.weights is not None] for part in parts]
     if not any(known):
@@ -199,7 +199,7 @@ def weights_of_samples(
 
 
 def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
-    """What is not zero of the values in these columns."""
+    """A CSR array of ``width`` columns from values in the given columns, without their zeros."""
     rows, places = np.nonzero(values)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(values)))])
     entries = values[rows, places], columns[places], starts
@@ -207,13 +207,13 @@ def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
 
 
 def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[Index, Array, Array]:
-    """The features that any solution has; coefficients of these; and the intercepts.
+    """The features used by any solution, the coefficients of these, and the intercepts.
 
     Returns
     -------
     used : (k,)
     coef : (n_solutions, k, n_outputs), intercepts : (n_solutions, n_outputs)
-        Of each strength in turn the solutions of all problems.
+        Ordered by strength, then by problem.
     """
     each = [found for part in parts for found in part]
     features = np.concatenate([found.features for found in each])

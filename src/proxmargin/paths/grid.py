@@ -1,4 +1,4 @@
-"""Where paths start, and the strengths that they take."""
+"""The strongest penalty of a path, and the default grid of strengths."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
-# a pure ridge penalty has no strength at which the coefficients vanish; its grid starts where
-# the grid of this share of l1 would, as is customary for elastic nets
+# share of l1 whose grid start a pure ridge penalty takes, as is customary for elastic nets: a ridge
+# has no strength at which the coefficients vanish
 RIDGE_L1_RATIO = 1e-3
 
 
@@ -128,12 +128,12 @@ def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> A
 
 
 def unfitted(estimator: Estimator) -> Estimator:
-    """A copy with the same parameters (callbacks are the caller's own), learned nothing yet.
+    """An unfitted copy with the same parameters; callbacks are shared, not copied.
 
     Raises
     ------
     TypeError
-        It has no strength, or its kernel is not linear.
+        The estimator has no strength, or its kernel is not linear.
     """
     names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
     parameters = {name: getattr(estimator, name) for name in names}
@@ -144,7 +144,7 @@ def unfitted(estimator: Estimator) -> Estimator:
         )
     if "eta" in parameters:
         parameters["eta"] = None
-    parameters[strength.name] = 1.0  # of no consequence, but with 0 nothing would have a penalty
+    parameters[strength.name] = 1.0  # any value but 0, which would leave no penalty
     return type(estimator)(**parameters)
 
 
@@ -159,14 +159,14 @@ def _with_alpha(estimator: Estimator) -> Estimator:
 
 
 def _critical_strength(template: Any, assembly: Assembly) -> float:
-    """The least strength of the norm without coefficients; it does not depend on the ridge part."""
+    """The least strength of the norm at which all coefficients are zero, for any ridge part."""
     design = assembly.problems[0].design
     norm = template._unit_penalty(assembly.targets, design)
     return max(critical_strength(p) for p in assembly.with_penalty(norm).problems)
 
 
 def _typical_strength(assembly: Assembly) -> float:
-    """That of an l1 norm with the logistic loss, class by class: one product with the data."""
+    """The critical strength of an l1 norm with the logistic loss, the largest over the classes."""
     (first, *_), targets = assembly.problems, assembly.targets
     bare = replace(first, penalty=ElasticNet(1.0, 0.0), intercept=Ridge(0.0))
     losses = margin_sums(Logistic(), targets, joint=False)

@@ -1,6 +1,6 @@
-"""Paths of models with a ridge of data with more features than samples.
+"""Paths of models with a ridge for data with more features than samples.
 
-Such a model knows the samples by their inner products K alone: with signed dual points v,
+Such a model depends on the inner products K of the samples only: with signed dual points v,
 ``w = X'v / l2``, and the scores are ``K v / l2 + b``. K is formed once; a strength then costs
 systems of the size of K, and the coefficients of all strengths one product with the data.
 """
@@ -36,15 +36,15 @@ BECAUSE = (
     "a ridge and fewer samples than features: on a path of strengths the inner products of the "
     "samples, formed once, replace the features"
 )
-# of a call, so that an interruption finds all strengths that are complete
-ENTRIES_PER_CALL = 2_000_000  # of the coefficients of its strengths: 16 MB
-WORK_PER_CALL = 10**10  # multiply-adds of factors of the inner products: about a second
+# limits of one call: an interruption keeps the strengths of complete calls
+ENTRIES_PER_CALL = 2_000_000  # entries of the coefficients of all its strengths: 16 MB
+WORK_PER_CALL = 10**10  # multiply-adds for factors of the inner products: about a second
 NEEDED = Trait.MARGINS | Trait.SINGLE_OUTPUT
 WAYS: tuple[InSamples[Any], ...] = (ActiveSet(), DualNewton())
 
 
 class _Model(NamedTuple):
-    """What a strength left: ``w = X'inner``, a dual point, and the steps that it took."""
+    """The result of one strength: ``w = X'inner``, a dual point, and the number of steps."""
 
     inner: Array
     dual: Array
@@ -53,12 +53,12 @@ class _Model(NamedTuple):
 
 @dataclass(eq=False)
 class InnerProducts:
-    """A path under way, from the strongest ridge.
+    """A path in progress, from the strongest ridge.
 
     Parameters
     ----------
     problem : Problem
-        With any of the strengths; see `InnerProducts.takes`.
+        At any of the strengths; see `InnerProducts.takes`.
     tol : float
         Relative duality gap of every strength.
     """
@@ -79,8 +79,8 @@ class InnerProducts:
         way = _way(self.problem)
         assert way is not None
         self.way, self.design = way, self.problem.centred.design
-        self.state: Any = None  # of the last strength
-        self.at_once = np.inf  # strengths that are tried together: few after one that was not met
+        self.state: Any = None  # solver state at the last strength
+        self.at_once = np.inf  # strengths per call: few after one that missed its tolerance
 
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
@@ -91,7 +91,7 @@ class InnerProducts:
     def solved(self, problems: Sequence[Problem], *, afresh: bool = False) -> list[Solution]:
         """Solutions for falling ridges; fewer if one could not be solved.
 
-        ``afresh``: none starts from the one before, as for other labels of the same samples.
+        With ``afresh`` no strength starts from the previous one, as for other labels.
         """
         started, passes = clock(), self.design.ledger.passes
         # overflow and NaN are detected by checks, not by warnings
@@ -110,7 +110,7 @@ class InnerProducts:
         ]
 
     def _models(self, problems: Sequence[Problem], afresh: bool) -> Iterator[_Model]:
-        """Those of the strengths up to one that could not be solved."""
+        """Yield the models of the strengths up to one that could not be solved."""
         for problem in problems:
             if afresh or self.state is None:
                 state = self.way.init(problem, problem.origin(), Stop(self.tol))
@@ -125,7 +125,7 @@ class InnerProducts:
             yield _Model(inner, dual, state.n_iter)
 
     def _certified(self, problems: Sequence[Problem], models: Sequence[_Model]) -> list[Gap]:
-        """The gaps of these coefficients, on the data themselves."""
+        """The duality gaps of the models, computed on the data rather than the inner products."""
         inner = np.column_stack([model.inner for model in models])
         coef = np.asfortranarray(self.design.adjoint(inner))
         points = [Point(column, np.zeros(1)) for column in np.hsplit(coef, len(models))]

@@ -48,8 +48,8 @@ class Path:
     Attributes
     ----------
     strengths : (n_strengths,)
-        In the order in which they were asked for; by default from the strongest penalty. They are
-        ``alphas``, or ``Cs`` of a model with ``C``.
+        In the order given; by default from the strongest penalty. They are ``alphas``, or ``Cs``
+        for a model with ``C``.
     stacked : (n_strengths * n_rows, n_features) CSR array
         ``coef_`` of every model, in the units of the data, below each other.
     coefs_sparse : list of (n_rows, n_features) CSR arrays
@@ -60,19 +60,19 @@ class Path:
     n_nonzero : (n_strengths,) integers
         Features with a nonzero coefficient for any class.
     certificates : sequence of Certificate or CertificateList
-        What each model proves about its distance from the optimum. Strengths that are solved
+        The proven distance of each model from the optimum. Strengths that are solved
         together (``solver`` is 'chord-newton', 'dual-newton' or 'active-set') share their time:
         ``seconds`` is the mean over those of one call of the solver.
     classes : (n_classes,)
     scale : (n_features,)
         Standard deviations of the features where they are standardised, else ones.
     template : estimator
-        With the parameters that all models share; `model` fills it in.
+        Has the parameters that all models share; `model` copies it and adds the solution.
     ended : str
         Why there are no further strengths: 'complete', 'interrupted', or, where ``stop_at`` was
         given, 'explained' or 'flat'.
     weights : (n_strengths * n_rows, n_samples) CSR array, optional
-        Of the samples in the coefficients of every model, where it has ``dual_coef_``.
+        Weights of the samples in the coefficients of every model, if models have ``dual_coef_``.
     """
 
     strengths: Array
@@ -131,7 +131,7 @@ class Path:
 
     @property
     def _rows(self) -> int:
-        """Of the coefficients of one model."""
+        """Number of rows of the coefficients of one model."""
         return int(self.intercepts.shape[1])
 
     def _coef_sparse(self, index: int) -> sparse.csr_array:
@@ -182,7 +182,7 @@ class Path:
         return scores if offset is None else scores + offset
 
     def scores_of(self, X: Any) -> Array:
-        """The same for samples that are validated, without offset."""
+        """`scores` of validated samples, without offset."""
         design, stacked = as_design(X), self.stacked
         used = np.flatnonzero(np.bincount(stacked.indices, minlength=design.n_features))
         owner = np.repeat(np.arange(stacked.shape[0]), np.diff(stacked.indptr))
@@ -375,14 +375,14 @@ def warn_of_unmet(
 def unmet_of(
     certificates: Sequence[Certificate | CertificateList],
 ) -> list[Certificate | CertificateList]:
-    """Those of models with a fit that was to meet a gap and did not."""
+    """The certificates of models with a fit that should have met its gap ``tol`` but did not."""
     if isinstance(certificates, Certificates):
         return certificates.unmet
     return [certificate for certificate in certificates if _unmet_gaps(certificate)]
 
 
 def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
-    """Relative gaps of the problems that were to meet a gap and did not."""
+    """Relative gaps of the problems that should have met the gap ``tol`` but did not."""
     each = certificate if isinstance(certificate, CertificateList) else [certificate]
     settled = Status.SETTLED.value
     return [one.relative_gap for one in each if not one.converged and one.stop_reason != settled]
@@ -398,12 +398,12 @@ def _note_interruption(path: Path, grid: Array) -> None:
 
 
 def _given(strength: Strength, grids: Mapping[str, ArrayLike | None]) -> Array | None:
-    """The values that were asked for; None for a grid by default.
+    """The strengths that the caller gave; None if it asks for the default grid.
 
     Raises
     ------
     TypeError
-        There are values of a parameter that the estimator does not have.
+        Values are given for a parameter that the estimator does not have.
     """
     foreign = [name for name, grid in grids.items() if name != strength.name and grid is not None]
     if foreign:

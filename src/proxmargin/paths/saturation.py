@@ -1,4 +1,4 @@
-"""Where a path ends early: the loss is explained, or no longer falls."""
+"""The early end of a path: the loss is explained, or no longer falls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ending(StrEnum):
 
 
 class Saturation:
-    """Whether weaker penalties would change little, asked at each strength of a path.
+    """The test for the early end of a path, evaluated at each strength.
 
     The explained fraction is ``1 - loss / loss of the null model``; for a likelihood, glmnet's
     fraction of the null deviance. The loss is the objective less the penalties, which takes no
@@ -59,9 +59,9 @@ class Saturation:
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
 
     def ending(self, strengths: Array, found: Sequence[Found]) -> tuple[int, Ending | None]:
-        """How many of the strengths the path goes on for, and why it ends there; None if not.
+        """The number of strengths up to the end of the path, and the reason; all and None if none.
 
-        To be asked of all strengths in turn.
+        Must be called for all strengths in order.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class Saturation:
         return strengths.size, None
 
     def _ending(self, strength: float, model: Sequence[Found], stop_at: float) -> Ending | None:
-        """Why the path ends with this model, if it does."""
+        """The reason to end the path with this model, or None."""
         explained = 1.0 - self._loss(strength, model) / self.null
         self.count += 1
         if explained >= stop_at:
@@ -86,10 +86,10 @@ class Saturation:
         return Ending.FLAT if self._is_flat(strength, explained, resolved) else None
 
     def _is_flat(self, strength: float, explained: float, resolved: float) -> bool:
-        """Whether the explained fraction ``f`` has stopped to rise.
+        """Whether the explained fraction ``f`` has stopped rising.
 
-        ``f`` is compared with its value ``f_0`` at a marked strength, once the penalty has become
-        weaker by `WEAKER` since that: flat is ``f - f_0 < LEAST_RISE f``. Then the mark moves to
+        ``f`` is compared with its value ``f_0`` at a marked strength, once the penalty is
+        weaker by the factor `WEAKER`: flat is ``f - f_0 < LEAST_RISE f``. Then the mark moves to
         this strength. A fraction within ``resolved``, the sum of the duality gaps over the null
         loss, may be all error: it is neither compared nor marked.
         """

@@ -1,4 +1,4 @@
-"""Fits of other settings to the same data."""
+"""Fits of one model with several settings to the same data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["OF_THE_PROBLEM", "fitted_grid", "refitted"]
 
-# models that differ in parameters of the loss and the penalty alone share their data
+# parameters of the loss, the penalty and the tolerance: models that differ in these share data
 OF_THE_PROBLEM = {"tol", *(name for model in MODELS.values() for name in model.parameters)}
 
 
@@ -30,9 +30,9 @@ def fitted_grid(
     """A fitted copy of the estimator for each of the settings, in their order.
 
     For a linear model whose settings are those of the loss and the penalty the data are checked
-    and standardised once, and what solvers compute of them alone (inner products of the samples,
-    their factors) serves all fits; each starts from the solution before. Others are fitted on
-    their own.
+    and standardised once, and what solvers compute from the data alone (inner products of the
+    samples, their factors) serves all fits; each fit starts from the previous solution. Other
+    models are fitted independently.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def fitted_grid(
 def refitted(model: MarginEstimator, assembly: Assembly) -> Assembly:
     """Fit a fitted model again with its present parameters, from its own solution.
 
-    Returns the problems that it was fitted to: those of ``assembly``, for these parameters.
+    Returns the data and problems of that fit: ``assembly`` for the present parameters.
     """
     assembly = model._reassembled(assembly)
     starts = copy(model).set_params(warm_start=True)._starts(assembly)
@@ -74,5 +74,5 @@ def refitted(model: MarginEstimator, assembly: Assembly) -> Assembly:
 def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:
     """Whether a fit with this setting can use the data as they were assembled for another one."""
     linear = isinstance(model, MarginEstimator) and getattr(model, "kernel", "linear") == "linear"
-    # what 'auto' stands for is found by fits
+    # the number for nu='auto' comes from fits of its own
     return linear and OF_THE_PROBLEM.issuperset(setting) and getattr(model, "nu", 0) != "auto"

@@ -29,7 +29,7 @@ class Strength:
     ----------
     name : {'alpha', 'C'}
     falls : bool
-        A path descends in it: the largest value is the strongest penalty.
+        The penalty grows with the parameter, so that a path takes falling values.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Strength:
         return alphas if self.falls else 1.0 / (total * alphas)
 
     def checked(self, values: ArrayLike) -> Array:
-        """The values as an array; raises ValueError where a model could not have them."""
+        """The values as an array; raises ValueError for values outside the parameter's range."""
         least = ">= 0" if self.falls else "> 0"
         try:
             grid = np.array(values, dtype=np.float64)
@@ -69,12 +69,12 @@ WEIGHT = Strength("C", falls=False)
 
 
 def strength_of(estimator: Any) -> Strength:
-    """That of an estimator.
+    """The strength parameter of an estimator.
 
     Raises
     ------
     TypeError
-        It has none: neither ``alpha`` with ``l1_ratio`` nor ``C``.
+        The estimator has neither ``alpha`` with ``l1_ratio`` nor ``C``.
     """
     strength = _of_kind(type(estimator))  # type: ignore[arg-type]  # classes are hashable
     if strength is None:
@@ -87,13 +87,13 @@ def strength_of(estimator: Any) -> Strength:
 
 @cache
 def parameters_of(kind: type[MarginEstimator]) -> tuple[str, ...]:
-    """The parameters of all estimators of a class; signatures take long to read."""
+    """The parameter names of a class of estimators, cached because reading signatures is slow."""
     return tuple(kind._get_param_names())
 
 
 @cache
 def _of_kind(kind: type) -> Strength | None:
-    """That of all estimators of a class; signatures take long to read."""
+    """The strength parameter of a class, or None; cached because reading signatures is slow."""
     parameters = set(signature(kind).parameters)
     if {"alpha", "l1_ratio"} <= parameters:
         return ALPHA
