@@ -143,13 +143,13 @@ def combine(
 def gram(
     store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any
 ) -> Any:
-    """Inner products of the members by curvature, the intercept eliminated; their means as well."""
+    """Curvature-weighted Gram matrix of the members, intercept eliminated; and their means."""
 
 
 def cross(
     store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any
 ) -> Any:
-    """The last row and column of what `gram` computes, for a member appended."""
+    """The last row and column of the matrix of `gram`, for an appended member."""
 
 
 @overload(pull_all)
@@ -481,7 +481,7 @@ def _dense_cross(store, slots, members, m, bends, total, inverse, out):  # type:
     mean = mean / total if total > 0.0 else 0.0
     slots.average[last] = mean * inverse[j]
     for i in range(bends.size):
-        weighted[i] -= bends[i] * mean  # so that its sum is zero: the other columns need no centre
+        weighted[i] -= bends[i] * mean  # sum zero: the other columns need no centring
     sums = np.empty(inverse.size)
     _dense_pull_all(store, weighted, inverse, sums)
     for x in range(m):

@@ -68,8 +68,8 @@ def gram_of(columns: Any, support: Any) -> Any:
 
 
 _FAST: Any = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
-# Of compressed columns a sum in any order would be vectorised by gathers, which are slower than
-# one entry after the other; unsigned positions spare the test for negative ones.
+# Sums over compressed columns keep their order: reordered ones would be vectorised by gathers,
+# which are slower. Unsigned positions spare the test for negative ones.
 _EXACT: Any = {"nogil": True, "fastmath": {"contract"}}
 
 
@@ -239,16 +239,16 @@ def forward(columns, coef, out):  # type: ignore[no-untyped-def]
 def scale_lines(lines, weights, centres, constant, mean, unit):  # type: ignore[no-untyped-def]
     """Give each line unit weighted mean square, in place; less its mean first, if ``centres``.
 
-    Lines that are their mean up to the share ``constant`` of its square become zero.
+    Lines whose variance is at most ``constant`` times their squared mean become zero.
 
     Parameters
     ----------
     lines : (k, n_samples)
     weights : (n_samples,) >= 0, summing to one
     mean : (k,)
-        What was subtracted before; overwritten if ``centres``.
+        Means that were subtracted before; overwritten if ``centres``.
     unit : (k,)
-        Written: what the lines were divided by.
+        Output: the divisors of the lines.
     """
     for j in range(lines.shape[0]):
         line = lines[j]

@@ -1,7 +1,7 @@
 """Norms of groups within classes whose coefficients sum to zero over the classes, group by group.
 
-Of one group V is the block (d, K) of its d features in the K classes. With a multiplier m_j for
-each sum the problem falls apart into the classes: columns ``u_k = prox(v_k - t m)``, and the m for
+For one group V is the block (d, K) of its d features in the K classes. With a multiplier m_j of
+each row sum the problem separates over classes: columns ``u_k = prox(v_k - t m)``, and the m for
 which ``sum_k u_k = 0`` is a minimiser of the convex, once differentiable
 
     h(m) = sum_k min {|v_k / t - m - p|_t^2 / 2 : |p|_* <= radius} = sum_jk u_jk^2 / (2 t_j),
@@ -24,15 +24,15 @@ __all__ = ["balanced_group_centres", "balanced_group_prox"]
 EPS = float(np.finfo(np.float64).eps)
 # Newton's method on h
 NEWTON_STEPS = 500  # at most
-MIN_CURVATURE = 1e-10  # of rows without curvature, or the largest row sum if that is more
-ARMIJO_FRACTION = 1e-4  # of the slope, that h has to fall by
-OBJECTIVE_ROUNDING = 1e-12  # relative: a smaller decrease of h cannot be seen
-HALVINGS = 40  # of a step
-SHORT_STEP = 0.1  # length below which a step without progress means rounding
+MIN_CURVATURE = 1e-10  # curvature of rows without any; the largest row sum if that is more
+ARMIJO_FRACTION = 1e-4  # share of the slope by which h has to fall
+OBJECTIVE_ROUNDING = 1e-12  # relative decrease of h that rounding hides
+HALVINGS = 40  # maximum number per step
+SHORT_STEP = 0.1  # step length below which no progress means rounding
 # Newton's method on the radius of a group
-MAX_RADII = 60  # steps, at most
-ROUNDING_ULPS = 4.0  # to which bounds of the radius have to agree
-SUM_ROUNDING = 1e-13  # row sums, of points of norm one, that count as zero
+MAX_RADII = 60  # maximum number of steps
+ROUNDING_ULPS = 4.0  # agreement of the bounds of the radius, in ulps
+SUM_ROUNDING = 1e-13  # row sums that count as zero, for points of norm one
 SMALL_GROUP = 1e-6  # norm over that of the data, below which the dual norm decides if it is zero
 
 
@@ -187,7 +187,7 @@ def _reach(x, sup):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _norm(u, sup):  # type: ignore[no-untyped-def]
-    """The norms of the classes in sum."""
+    """The sum of the norms of the classes."""
     total = 0.0
     for k in range(u.shape[1]):
         column = np.abs(u[:, k])
@@ -212,11 +212,11 @@ def _evened(u, sup, sizes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
-    """Move ``at`` to where the largest dual norm of ``v_k - m`` is least, and return that.
+    """Move ``at`` to the m with the least largest dual norm of ``v_k - m``; return that norm.
 
     Any u whose rows sum to zero bounds the least from below, by ``<V, u> / sum_k |u_k|``. That of
-    the prox at a radius below the least is the next radius: Newton's method on the distance of V
-    to what the radius makes zero, which is convex in the radius, from the left. The u with the
+    the prox at a radius below the least is the next radius: Newton's method, from the left, on
+    the distance of V to the set whose prox is zero, which is convex in the radius. The u with the
     largest bound is written into ``best_u``, at the norm one.
     """
     d, classes = block.shape
@@ -299,7 +299,7 @@ def balanced_group_prox(values, steps, order, starts, radii, sup):  # type: igno
     -------
     u : (n_rows, n_classes)
     shifts : (n_rows, 1)
-        For which ``v - shift`` has the same prox without the condition.
+        The unconstrained prox of ``v - shift`` is the same u.
     """
     out, shifts = np.zeros_like(values), np.empty((values.shape[0], 1))
     for g in range(radii.size):

@@ -97,8 +97,9 @@ def _threshold(sizes, shares, total):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _cap(values, steps, members, column, radius):  # type: ignore[no-untyped-def]
-    """The largest entry of the prox of ``radius |.|_inf``: what ``sum_j (|v_j| - cap)_+ / t_j =
-    radius`` asks for, or zero. What is cut off is, for steps 1, the projection on the l1 ball."""
+    """The largest entry of the prox of ``radius |.|_inf``: the root of
+    ``sum_j (|v_j| - cap)_+ / t_j = radius``, or zero. For steps 1 the part above the cap is the
+    projection on the l1 ball."""
     sizes, shares = np.empty(members.size), np.empty(members.size)
     shortest = math.inf
     for j in members:
@@ -128,7 +129,7 @@ def group_linf_prox(values, steps, order, starts, radii):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True)
 def group_linf_residual(values, dual, largest, order, starts, radii):  # type: ignore[no-untyped-def]
-    """What takes ``dual`` to the subdifferential of ``sum_g radius_g |.|_inf``, column by column.
+    """The vector from ``dual`` to the subdifferential of ``sum_g radius_g |.|_inf``, by column.
 
     The subdifferential is the l1 ball where the group is zero; elsewhere it is ``s sign(value)``
     with s >= 0 of sum ``radius`` on the largest entries, and zero on the others.

@@ -22,10 +22,10 @@ from proxmargin.compiled.products.sums import add, times
 __all__ = ["EPS", "Knapsack", "clip", "entry", "settle"]
 
 EPS = float(np.finfo(np.float64).eps)
-ENTRY_ROUNDING = 2.0 * EPS  # bound on that of point - theta normal, over |point| + |theta normal|
+ENTRY_ROUNDING = 2.0 * EPS  # rounding of point - theta normal, relative to |point| + |theta normal|
 TINY = float(np.finfo(np.float64).tiny)
-NEWTON_STEPS = 10  # at most; a good start needs two or three
-RESIDUAL_SWEEPS = 2  # over which the residual is distributed: the second one is for its rounding
+NEWTON_STEPS = 10  # maximum number; a good start needs two or three
+RESIDUAL_SWEEPS = 2  # sweeps that distribute the residual; the second one is for rounding
 MAX_MISSES = 1000  # successive entries whose ulp is too large to absorb part of the residual
 
 

@@ -9,7 +9,7 @@ from proxmargin.compiled.cache import njit
 __all__ = ["balanced_linf_prox", "sum_to_zero_rows", "sum_to_zero_shifts"]
 
 SUM_ROUNDING = 4.0 * 2.0**-52  # 4 ulp of the terms of a sum: a smaller sum is zero
-ZERO_SLOPE = 1e-12  # of `_off_middle`: a smaller slope is rounding
+ZERO_SLOPE = 1e-12  # slope of `_off_middle` that counts as zero
 
 
 @njit(cache=True, nogil=True)
@@ -100,7 +100,7 @@ def sum_to_zero_shifts(rows, threshold):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _water(ordered, amount):  # type: ignore[no-untyped-def]
-    """The level above which a descending row has ``amount``, and how many entries are above."""
+    """The level with ``sum (row - level)_+ = amount`` for a descending row; the count above it."""
     total, count = 0.0, 0
     level = ordered[0]
     for k in range(ordered.size):
@@ -180,7 +180,7 @@ def balanced_linf_prox(rows, radii):  # type: ignore[no-untyped-def]
     w : (n_rows, n_classes)
         Entries at the largest absolute value of a row have exactly that value.
     shifts : (n_rows, 1)
-        For which ``z - shift`` has the same prox without the condition; a median where w = 0.
+        The unconstrained prox of ``z - shift`` is the same w; a median where w = 0.
     """
     out, shifts = np.zeros_like(rows), np.empty((rows.shape[0], 1))
     for i in range(rows.shape[0]):

@@ -13,18 +13,18 @@ from proxmargin.compiled.cache import njit
 __all__ = ["Columns", "column_newton", "project_row", "project_rows"]
 
 # semismooth Newton method for the shifts of columns
-NEWTON_STEPS = 60  # at most
-SUM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # residual, of the total, that is rounding
-STALL_FACTOR = 1e3  # times that, below which a residual that does not fall is rounding too
-MIN_DAMPING = 1e-12  # of the Jacobian, relative to its mean diagonal
-DAMPING = 0.1  # the same, at a relative residual of one: it falls with the residual
-LINE_SEARCH_STEPS = 60  # trials of a step length, at most
-SLOPE_REDUCTION = 0.5  # of the slope along a step, at which that is accepted
+NEWTON_STEPS = 60  # maximum number
+SUM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # relative residual that counts as rounding
+STALL_FACTOR = 1e3  # multiple of it at which a residual that has stopped falling is rounding
+MIN_DAMPING = 1e-12  # damping of the Jacobian, relative to its mean diagonal
+DAMPING = 0.1  # the same per unit of relative residual
+LINE_SEARCH_STEPS = 60  # maximum number of trial steps
+SLOPE_REDUCTION = 0.5  # ratio of slopes at which a step is accepted
 TINY = float(np.finfo(np.float64).tiny)
 
 
 class Columns(NamedTuple):
-    """Rows whose projections onto simplices are to have given column sums.
+    """Rows, and the column sums that their projections onto simplices must have.
 
     Attributes
     ----------
@@ -173,8 +173,8 @@ def _solve(matrix, right):  # type: ignore[no-untyped-def]
 def column_newton(problem, shift):  # type: ignore[no-untyped-def]
     """Newton steps for the shift at which the projected rows have the wanted column sums.
 
-    Columns that no row is about to change would go far: the Jacobian, which is singular along
-    equal shifts at least, is damped in proportion to the residual. A step is good when the
+    The Jacobian is singular along equal shifts, and nearly so in columns where no row has support;
+    damping in proportion to the residual keeps steps there short. A step is good when the
     (increasing) slope along it has at least halved; it is found by doubling, then bisection.
 
     Parameters

@@ -8,7 +8,7 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["pairwise"]
 
-LEAST_CURVATURE = 1e-12  # of the largest diagonal entry, in place of one that is not positive
+LEAST_CURVATURE = 1e-12  # relative to the largest diagonal entry; replaces a curvature <= 0
 FAR = 1e300  # excludes a coordinate from a minimum: with infinities it would not vectorise
 # all values are finite: minima and maxima vectorise
 FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
@@ -45,7 +45,7 @@ def _gains(gradient, falls, at, row, diagonal, own, floor, out):  # type: ignore
 
 @njit(cache=True, nogil=True)
 def _first(numbers, wanted):  # type: ignore[no-untyped-def]
-    """Where ``wanted`` is first met."""
+    """The first index of ``wanted``, or -1."""
     for k in range(numbers.size):
         if numbers[k] == wanted:
             return k
@@ -54,7 +54,7 @@ def _first(numbers, wanted):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _lowest(gradient, grows, wanted):  # type: ignore[no-untyped-def]
-    """Where a coordinate that may grow has the gradient ``wanted``."""
+    """The first coordinate that may grow and has the gradient ``wanted``, or -1."""
     for k in range(gradient.size):
         if gradient[k] == wanted and grows[k] == 0.0:
             return k
@@ -88,7 +88,7 @@ def pairwise(  # type: ignore[no-untyped-def]
     Returns
     -------
     pairs : int
-        How many were moved.
+        Number of pairs that were moved.
     violation : float
         The largest ``g_j - g_i`` there was before the last of them.
     """

@@ -1,4 +1,4 @@
-"""An elastic net coordinate by coordinate: what the kernels of its solvers share."""
+"""An elastic net coordinate by coordinate, shared by the kernels of its solvers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def minimiser(reach, curvature, threshold, lower, upper):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True)
 def violation(slope, coef, curvature, threshold, lower, upper):  # type: ignore[no-untyped-def]
-    """How far a coordinate is from optimal, in units of the slope: what its prox step moves it.
+    """Violation of optimality of a coordinate: its prox step, in units of the slope.
 
     Next to zero the slope alone would not tell: a coefficient that has just crossed it is up to
     twice the threshold off, however little is to be gained there. Negative at zero where the
@@ -62,7 +62,7 @@ def violation(slope, coef, curvature, threshold, lower, upper):  # type: ignore[
 
 @njit(cache=True, nogil=True)
 def is_unshrunk(l1, l2, lower, upper):  # type: ignore[no-untyped-def]
-    """Whether a coordinate can grow without end at no price."""
+    """Whether a coordinate is neither penalised nor bounded on both sides."""
     return l1 == 0.0 and l2 == 0.0 and (lower == -math.inf or upper == math.inf)
 
 

@@ -8,8 +8,8 @@ from proxmargin.compiled.cache import njit
 
 __all__ = ["curvature_weights", "exact_step", "sparse_gram"]
 
-ZERO_COEFFICIENT = 1e-12  # coefficient, of its move in a step, that is rounding of zero
-LEVEL_SLOPE = 0.01  # of the first slope: one so small cannot raise the objective by much
+ZERO_COEFFICIENT = 1e-12  # coefficient over its move in a step that counts as zero
+LEVEL_SLOPE = 0.01  # share of the first slope too small to raise the objective by much
 
 
 @njit(cache=True, nogil=True)
@@ -33,10 +33,10 @@ def exact_step(  # type: ignore[no-untyped-def]
 ):
     """A step at which the slope along the ray has fallen to ``share`` of its first value.
 
-    One with a slope above zero is not taken where it has led up. The slope of loss and elastic net
-    increases with the step, and jumps where a coefficient crosses zero. Doubling until it is
-    positive; then the zero of what it would be if all but the jumps were linear between the ends
-    of the bracket, guarded by bisection. A jump across zero is therefore met exactly.
+    A step with a positive slope is rejected if it raises the objective. The slope of loss and
+    elastic net increases with the step, and jumps where a coefficient crosses zero. The step is
+    doubled until the slope is positive; then the slope is interpolated in the bracket, linear but
+    for its jumps, guarded by bisection. A jump across zero is therefore met exactly.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def exact_step(  # type: ignore[no-untyped-def]
         The coefficients are ``coef + step * direction``.
     l1, l2 : (n_features,)
     slope, curvature : float
-        ``slope + step * curvature`` is added, for what else is quadratic along the ray.
+        ``slope + step * curvature`` is added, for other quadratic terms along the ray.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[
             places[j] = -coef[j] / direction[j]
     slope = at_low + _l1_slopes(coef, direction, l1, low)[1] - rate * low  # at a step of zero
     for _ in range(places.size):
-        j = int(np.argmin(places))  # few are asked for, and a sort compiles for seconds
+        j = int(np.argmin(places))  # few are needed, and a sort compiles for seconds
         at = places[j]
         if at == np.inf or slope + rate * at >= 0.0:
             break

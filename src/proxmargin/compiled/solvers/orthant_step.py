@@ -161,7 +161,7 @@ def _over_features(rows, curvatures, diagonal, intercept_l2):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped-def]
-    """What a step adds to the slopes."""
+    """The change of the slopes by a step."""
     rows, curvatures, diagonal, intercept_l2 = parts
     matrix, cross, pivot = system
     tilt = 0.0
@@ -182,7 +182,7 @@ def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _solved(parts, system, over_samples, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
-    """The step of the features that stay, zero for others; and of the intercept."""
+    """The step of the features that may move, zero for others; and of the intercept."""
     if over_samples:
         return _solved_over_samples(parts, system, jitters, stays, slope, lean)
     matrix, cross, pivot = system

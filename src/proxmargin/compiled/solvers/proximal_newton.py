@@ -28,18 +28,18 @@ __all__ = ["landed", "newton_steps", "pricing"]
 
 # forcing terms: residual of the quadratic model over the violation of optimality
 FORCING = 0.3
-TIGHT_FORCING = 0.01  # where the active set has settled and Newton's method is quadratic
-NEAR_SOLUTION = 0.01  # violation, of the l1 strength, below which the tight one is used
+TIGHT_FORCING = 0.01  # once the active set is stable and Newton's method converges quadratically
+NEAR_SOLUTION = 0.01  # violation over the l1 strength below which `TIGHT_FORCING` is used
 # homotopy in the weight theta of the majoriser
 SMALLEST_THETA = 1e-3  # below it the weight is zero
 THETA_DECREASE = 0.3  # factor after a good step
 # convergence, by the largest violation of the optimality conditions
-PATIENCE_STEPS = 25  # without a smaller violation: it has reached rounding
-ROUNDING_VIOLATION = 1e-9  # of the l1 strength, at which one such step is enough
-LANDED = 1e-9  # of its move: as near as that to zero or a bound, a coefficient is there
+PATIENCE_STEPS = 25  # steps without a smaller violation: it has reached rounding
+ROUNDING_VIOLATION = 1e-9  # violation over the l1 strength at which one such step is enough
+LANDED = 1e-9  # distance from zero or a bound, relative to the move, that counts as zero
 # exact line search
-LINE_SEARCH_TOLERANCE = 0.3  # of the first slope
-LINE_SEARCH_STEPS = 60  # at most: more bisections than a step has bits
+LINE_SEARCH_TOLERANCE = 0.3  # relative to the first slope
+LINE_SEARCH_STEPS = 60  # maximum number: more bisections than a step has bits
 
 
 @njit(cache=True, nogil=True)
@@ -61,8 +61,8 @@ def pricing(  # type: ignore[no-untyped-def]
         A bound on that of the loss, where coefficients are not zero.
     net : Net
     settles : bool
-        Certificates find the best coefficients of features that nothing shrinks: what is missing
-        is a parabola's. Otherwise the gap is finite only where their slopes are exactly zero.
+        Certificates optimise the unpenalised coefficients: their missing decrease is estimated by
+        a parabola. Otherwise the gap is finite only where their slopes are exactly zero.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
     net : Net
         Of the k features, in the units of the data.
     level : float
-        What violations are small in comparison to: a typical l1 strength, or zero.
+        Scale of violations: a typical l1 strength, or zero.
     coef : (k,)
         Of the columns as they are here.
     scores : (n_samples,), intercept included
@@ -213,7 +213,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def landed(coef, direction, step, net):  # type: ignore[no-untyped-def]
-    """The step, or as much of it as the bounds allow, and where it ends.
+    """The step length, cut at the bounds, and the coefficients at its end.
 
     A coefficient that only rounding keeps from zero, or from a bound, is put there.
     """
@@ -232,7 +232,7 @@ def landed(coef, direction, step, net):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _room(coef, direction, net):  # type: ignore[no-untyped-def]
-    """How often the direction can be taken between the bounds."""
+    """The largest step length within the bounds."""
     room = math.inf
     for j in range(coef.size):
         bound = net.upper[j] if direction[j] > 0.0 else net.lower[j]

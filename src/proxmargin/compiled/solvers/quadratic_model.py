@@ -16,17 +16,17 @@ from proxmargin.compiled.solvers.nets import minimiser, violation
 __all__ = ["model_minimum", "quadratic_minimum"]
 
 # regularisation of the Hessian's diagonal, relative to the curvature that a coordinate can have
-MIN_DAMPING = 1e-6  # always: some ulp of the single precision of the model
-DAMPING = 1e-3  # at the start; it falls with the violation
-FLAT_CURVATURE = 1e-4  # a coordinate with less has hardly a sample in the curved zone
-FLAT_SHIFT = 1e-3  # what such a coordinate gets in addition
+MIN_DAMPING = 1e-6  # minimum: some ulps of the model's single precision
+DAMPING = 1e-3  # initial value; it falls with the violation
+FLAT_CURVATURE = 1e-4  # below it a coordinate has hardly a sample in the curved zone
+FLAT_SHIFT = 1e-3  # additional shift of such a coordinate
 # solution of the model: cycles of sweeps over the columns, then a Newton step on the support
-FULL_SWEEP_EVERY = 5  # sweeps, of which the others visit the support only
+FULL_SWEEP_EVERY = 5  # the other sweeps visit the support only
 MIN_SUPPORT_SWEEPS = 4  # in a cycle, growing with the support: then a factor is worth its work
 MAX_SUPPORT_SWEEPS = 30  # in a cycle
 MAX_SWEEPS = 400  # in all cycles
 MAX_CYCLES = 40
-SINGLE_PRECISION_REDUCTION = 0.5  # of the model's violation, that rounding in float32 allows
+SINGLE_PRECISION_REDUCTION = 0.5  # reduction of the model's violation that float32 rounding allows
 
 
 @njit(cache=True, nogil=True)
@@ -222,7 +222,7 @@ def _step_on_support(inner, q, support, value, net):  # type: ignore[no-untyped-
     # the slope at t is first (1 - t) and the jumps so far
     slope_jump, step, stopper = 0.0, 1.0, -1
     for _ in range(size):
-        a = int(np.argmin(crossings))  # few are asked for, and a sort compiles for seconds
+        a = int(np.argmin(crossings))  # few are needed, and a sort compiles for seconds
         at = crossings[a]
         before = first * (1.0 - at) + slope_jump
         if at == np.inf or before >= 0.0:
