@@ -71,7 +71,7 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
-    if 0.0 <= gap.primal <= gap.rounding and dual is None:  # zero may be optimal: q = 0 proves it
+    if 0.0 <= gap.primal < problem.negligible and dual is None:  # q = 0 may prove it optimal
         gap = _least(gap, certify(problem, gap.point, dual=np.zeros_like(gap.dual_point)))
     return _proved(problem, gap, found.scores, dual, tol)
 

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _names(models: list[str] | None) -> Any:
-    """Names may be separated by spaces or commas; 'all' is all."""
+    """The names, which may be separated by spaces or commas; 'all' if that is the only one."""
     names = [name for word in models or ["all"] for name in word.split(",") if name]
     return "all" if names == ["all"] else names
 

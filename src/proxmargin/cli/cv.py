@@ -152,7 +152,7 @@ def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> 
 
 
 def _rows(model: Any) -> list[dict[str, Any]]:
-    """What there is of each strength, in the order of ``cv_results_``."""
+    """The results of each strength, in the order of ``cv_results_``."""
     frame = model.cv_results_
     names = ["l1_ratio", model.strength.name, "mean_test_score", "standard_error"]
     shown = frame[[name for name in names if name in frame]]

@@ -1,4 +1,4 @@
-"""From exceptions to one sentence and an exit status."""
+"""Exceptions as one sentence on standard error and an exit status."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _give_up_output() -> None:
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
-    """The first kind that the error is of decides."""
+    """Exit status and sentence for an error, by the first kind in `_KINDS` that it is of."""
     if isinstance(error, KeyboardInterrupt):
         return interrupted(), f"interrupted: {_one_line(error) or 'nothing was finished'}"
     for kind, status, start in _KINDS:

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_model(name: str) -> bool:
-    """By suffix, or by content where it has another name."""
+    """Whether a file is a model: by its suffix, or else by its content."""
     from proxmargin.files.models.archive import holds
     from proxmargin.files.models.manifest import MANIFEST
 

@@ -1,4 +1,4 @@
-"""From options to an estimator."""
+"""The estimator that command-line options describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands put out: tables for people, JSON for machines, files."""
+"""Output of the commands: tables for people, JSON for machines, files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_output(name: str | None) -> None:
     path, folder = Path(name), folder_of(name)
     if path.is_dir():
         raise ValueError(f"cannot write to {name}: it is a folder")
-    # a new file takes the place of the old one: both are asked
+    # the new file replaces the old one: folder and file must be writable
     for place in ([path] if path.exists() else []) + ([] if folder is None else [folder]):
         if not os.access(place, os.W_OK):
             why = "may not be written to" if place.exists() else "does not exist"

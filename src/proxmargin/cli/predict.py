@@ -71,7 +71,7 @@ def _save(columns: dict[str, Any], name: str) -> None:
 
 
 def _columns(model: Any, scores: Any) -> dict[str, Any]:
-    """One score for two classes (positive: the second one), else one a class."""
+    """Scores as named columns: one for two classes (positive: the second one), else one a class."""
     if scores.ndim == 1:
         return {"score": scores}
     return {f"score_{label}": scores[:, k] for k, label in enumerate(model.classes_)}
@@ -88,7 +88,7 @@ def _rows(columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _quality(truth: Any, labels: Any) -> dict[str, float]:
-    """How good the labels are, where the file knows the truth; labels are compared as text."""
+    """Scores of the predicted labels, if the file has the true ones; compared as text."""
     if truth is None:
         return {}
     from sklearn.metrics import accuracy_score, balanced_accuracy_score

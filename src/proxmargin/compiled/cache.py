@@ -106,7 +106,7 @@ class KernelCache(FunctionCache):
                 if known == key:
                     folders.used(path.parent)
                     return _rebuilt(target_context, *result)
-            except Exception:  # whole, and yet not what this Numba can use
+            except Exception:  # undamaged, but this Numba cannot use it
                 _remove(path)
         return None
 
@@ -159,7 +159,7 @@ def _contents(file: str) -> Iterator[tuple[Path, bytes]]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Under another name first: a reader sees all of the file or none of it."""
+    """Write under another name and rename: a reader sees all of the file or none of it."""
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{uuid4().hex}.tmp")
     try:

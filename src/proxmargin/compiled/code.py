@@ -19,9 +19,8 @@ LIBRARIES = ("builtins", "math", "numba", "numpy", "scipy")  # that do not chang
 
 
 def digest(kind: type) -> str:
-    """Of the methods of a named tuple, and of all functions and numbers that they refer to.
-
-    By name, in their own module or as an attribute of another.
+    """The digest of a named tuple's methods and of all functions and numbers that they refer to,
+    by name in their own module or as an attribute of another.
     """
     parts = [part for method in _methods(kind) for part in _parts(method, set())]
     return sha256(repr(parts).encode()).hexdigest()
@@ -41,7 +40,7 @@ def _methods(kind: type) -> Iterator[FunctionType]:
 
 
 def _parts(function: FunctionType, seen: set[int]) -> Iterator[object]:
-    """Byte code and constants, and those of what it calls."""
+    """Byte code and constants of a function, and of all functions that it calls."""
     if id(function) in seen:
         return
     seen.add(id(function))
@@ -59,7 +58,7 @@ def _parts(function: FunctionType, seen: set[int]) -> Iterator[object]:
 
 
 def _globals(function: FunctionType, names: set[str]) -> Iterator[object]:
-    """Globals that the code names, and what it names of those that are modules."""
+    """Values of the globals that the code names, and of the attributes of modules that it names."""
     for name in sorted(names & function.__globals__.keys()):
         value = function.__globals__[name]
         yield value

@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 DAY = 86_400.0  # seconds
 UNUSED = 30 * DAY  # seconds without use after which a folder is removed
 MOST = 10  # folders of other sources that are kept: each edit of a kernel leaves one
-DIGITS = 16  # of the digest, 64 bits: collisions do not happen
+DIGITS = 16  # hexadecimal digits of the digest, 64 bits: collisions do not happen
 USERS_CACHES = {"darwin": "Library/Caches", "win32": "AppData/Local"}
 
 

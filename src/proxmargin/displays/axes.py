@@ -1,4 +1,4 @@
-"""What the displays share: axes of strengths, and matplotlib where it is needed."""
+"""Shared parts of the displays: axes of strengths, and the import of matplotlib."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["axes_for", "count_features", "drawable", "figure", "show_strengths"]
 
 Array = NDArray[np.float64]
 
-COUNTS = 9  # numbers of features written above a picture, at most
+COUNTS = 9  # maximum number of feature counts above a picture
 
 
 def _matplotlib(module: str) -> Any:
@@ -40,7 +40,7 @@ def drawable(strengths: Array) -> NDArray[np.bool_]:
     Raises
     ------
     ValueError
-        None has.
+        All strengths are zero.
     """
     shown = strengths > 0
     if not shown.any():

@@ -17,8 +17,8 @@ __all__ = ["PathDisplay"]
 
 Array = NDArray[np.float64]
 
-LETTERS = 24  # of the name of a feature
-APART = 0.045  # least distance of two names, in heights of the picture
+LETTERS = 24  # maximum length of the name of a feature
+APART = 0.045  # least distance of two names, relative to the height of the picture
 
 
 class PathDisplay:
@@ -65,14 +65,14 @@ class PathDisplay:
         Parameters
         ----------
         estimator : a cross-validated classifier that is fitted, or one that has a path
-            Of the first its ``path_`` is drawn, of the other that of `margin_path`.
+            The path is the ``path_`` of the first, or computed by `margin_path` for the other.
         X, y : data, for `margin_path`
             Not read, as ``options``, where the estimator is cross-validated: its path is that of
             the data that it was fitted to.
         ax, label, n_names
             As in `plot`.
         **options
-            Others of `margin_path`.
+            Further arguments of `margin_path`.
         """
         searched = isinstance(estimator, CrossValidated)
         path = _path_of(estimator) if searched else margin_path(estimator, X, y, **options)
@@ -88,7 +88,7 @@ class PathDisplay:
             The one whose coefficients are drawn. By default of two classes the second (those of
             the first are their negatives), of more the Euclidean norm of those of all.
         n_names : int
-            Of the features with the largest coefficients, which are drawn in colour.
+            Number of features, those with the largest coefficients, drawn in colour with names.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class PathDisplay:
         return self
 
     def _values(self, path: Path, label: Any) -> Array:
-        """What is drawn, (n_strengths, n_features)."""
+        """The drawn values, (n_strengths, n_features)."""
         coefs = path.coefs * np.where(np.isfinite(path.scale), path.scale, 0.0)
         if coefs.shape[1] == 1:
             coefs = np.concatenate([-coefs, coefs], axis=1)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 __all__ = ["free_bytes", "in_words", "shortage"]
 
-# assumed where no system call tells, bytes: a small machine of today
+# bytes assumed where no system call reports any: a small machine of today
 UNKNOWN = 4 * 2**30
 _CONTROL = Path("/sys/fs/cgroup")
-# files of a control group: the limit, the use, and in version 1 the folder of its own
+# files of a control group: limit and use, in version 1 in a folder of their own
 _CONTROL_FILES = (
     ("memory.max", "memory.current"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -47,7 +47,7 @@ def _machine() -> Iterator[int]:
     if available is not None:
         yield 1024 * available
         return
-    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):  # the second where the first is unknown
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):  # the total where the free part is unknown
         if pages in getattr(os, "sysconf_names", ()):
             yield os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
             return

@@ -24,12 +24,12 @@ _KIND_NAMES = {"O": "Python objects", "V": "records", "c": "complex numbers", "S
 
 @dataclass(frozen=True)
 class Header:
-    """What the first bytes of an ``.npy`` file say of an array.
+    """The header of an ``.npy`` file.
 
     Attributes
     ----------
     begin : int
-        Where the entries begin.
+        Offset of the first entry.
     """
 
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ def header_of(stream: IO[bytes], kinds: Collection[str], size: int) -> Header:
     Raises
     ------
     ValueError
-        The bytes are no such file, hold another kind of data, or not as much as they declare.
+        The bytes are no such file, hold another kind of data, or less than they declare.
     """
     # NumPy's parser meets damage with errors of many kinds, some of them of the tokenizer
     try:

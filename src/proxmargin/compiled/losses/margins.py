@@ -24,7 +24,7 @@ __all__ = [
     "value_sum",
 ]
 
-SLOPE_ROUNDING = 1e-14  # of the sums of positive and negative terms: a smaller slope is zero
+SLOPE_ROUNDING = 1e-14  # relative to the sums of positive and negative terms: slope that is zero
 
 
 @njit(cache=True, nogil=True)

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 # Newton's method for the scalar equations, which takes a handful of steps
-NEWTON_STEPS = 100  # at most
+NEWTON_STEPS = 100  # maximum number
 LAST_STEP = 1e-15  # relative length of the last one: 5 ulp
 SMALLEST_EXPONENT = -700.0  # exp underflows below
 
@@ -173,7 +173,7 @@ def _omega(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):  # type: ignore[no-untyped-def]
-    """Fill ``nearest`` with the prox of the conjugate, ``slopes`` with what its Jacobian is of.
+    """Fill ``nearest`` with the prox of the conjugate, ``slopes`` with the g of its Jacobian.
 
     With ``c = share / step`` and ``v = (dual + share e_y) / step + r``, the shares of the classes
     are the solution of ``p_k = omega(v_k - lambda + log c) / c`` that sums to one. The sum is

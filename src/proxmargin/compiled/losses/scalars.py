@@ -1,4 +1,4 @@
-"""What a loss of a margin brings to the kernels: a named tuple whose methods are compiled.
+"""The interface of margin losses in kernels: a named tuple whose methods are compiled.
 
 The tuple holds the parameters of the loss, and its methods are scalar functions of a margin t. A
 kernel is given the tuple and calls ``phi.value(t)``; Numba compiles the kernel for its type, with
@@ -44,7 +44,7 @@ class Defaults:
     """Methods that follow from the required ones."""
 
     def descent_and_curvature(self: Any, t: float) -> Any:
-        """Both at one margin, where they have a subexpression in common."""
+        """`descent` and `curvature`; losses with a common subexpression replace this method."""
         return self.descent(t), self.curvature(t)
 
     def value_and_shrunk_gap(self: Any, t: float, share: float, near_share: float) -> Any:
@@ -103,7 +103,7 @@ def scalars(kind: type[T]) -> type[T]:
 
 
 def _tell_numba(name: str, arguments: str) -> None:
-    """That the method ``name`` of a named tuple is in the class of the tuple."""
+    """Register with Numba that the method ``name`` of a named tuple is in the tuple's class."""
 
     def method(phi: Any, *_: Any) -> Any:
         kind = phi.instance_class

@@ -1,4 +1,4 @@
-"""The duality gap of a point on a path, with all rounding, from what the path knows anyway."""
+"""The duality gap of a point on a path, rounding included, from quantities that the path keeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNIT = 2.0**-53
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
-    """The scale of the dual point, less if the feature's constraint ``|v| <= l1`` asks for it."""
+    """The scale of the dual point, reduced if this feature would violate ``|v| <= l1``."""
     reach = abs(slope) + error
     if l2 > 0.0 or reach <= l1:
         return scale
@@ -29,11 +29,11 @@ def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignor
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
-    """The largest Fenchel-Young term for inner products in ``slope +- error``: it is convex."""
+    """The largest Fenchel-Young term over ``slope +- error``: at an end, because it is convex."""
     if coef == 0.0 and abs(slope) + error <= l1:
         return 0.0
     low, high = slope - error, slope + error
-    if l2 == 0.0:  # the scale sees to the domain
+    if l2 == 0.0:  # `_scale` has made the dual point feasible
         low = max(low, -l1) if lower == -math.inf else low
         high = min(high, l1) if upper == math.inf else high
         low, high = min(low, high), max(low, high)
@@ -55,7 +55,7 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
     terms, buffers, levels = state.terms, state.buffers, state.levels
     k, n = state.counts[SLOTS], buffers.theta.size
     shift = abs(levels[INTERCEPT]) + terms.largest_offset
-    # of inner products with the dual point, in norms of features
+    # error of inner products with the dual point, in norms of features
     relative = rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
     scale = _scale(state, goal, count, relative)
     gap, penalty, sizes, live = _of_slots(state, goal, scale, relative)
@@ -76,7 +76,7 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
-    """What brings the dual point into the domain of the penalty's conjugate."""
+    """The largest factor <= 1 that scales the dual point into the domain of the conjugate."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     scale = 1.0
     for x in range(-state.counts[SLOTS], count):
@@ -95,7 +95,7 @@ def _scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _of_slots(state, goal, scale, relative):  # type: ignore[no-untyped-def]
-    """Terms of the gap, the penalty, scores at most in absolute value, and how many are nonzero."""
+    """Sums over slots: gap terms, penalty, bound of the scores, number of nonzero coefficients."""
     terms, slots = state.terms, state.slots
     gap, penalty, sizes, live = 0.0, 0.0, 0.0, 0
     for s in range(state.counts[SLOTS]):

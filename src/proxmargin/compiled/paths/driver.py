@@ -1,7 +1,7 @@
 """A path of strengths in one compiled call: Newton steps on frozen quadratic models.
 
-From one strength to the next little changes: the solution, the curvatures of the samples and so
-the Hessian of the model (`proxmargin.compiled.paths.newton`). Features enter by the sequential
+From one strength to the next the solution, the curvatures of the samples and so the Hessian of the
+model change little (`proxmargin.compiled.paths.newton`). Features enter by the sequential
 strong rule (Tibshirani et al. 2012); what it leaves out is proven inactive by the span of former
 dual points (`proxmargin.compiled.paths.span`), or entered. The first step at a strength, the
 predictor, is corrected by its error at the one before (`proxmargin.compiled.paths.foresight`).
@@ -42,14 +42,14 @@ from proxmargin.compiled.paths.vectors import dot
 
 __all__ = ["advance", "begin", "restart"]
 
-MAX_ROUNDS = 12  # of Newton's method and a certificate, for one strength
-TIGHTER = 0.3  # factor on the gap asked for where the certificate was not enough
-LEAST_RULE = 0.5  # strong rule, in units of the l1 strength
+MAX_ROUNDS = 12  # rounds of Newton's method and a certificate, for one strength
+TIGHTER = 0.3  # factor on the gap tolerance of Newton's method after a certificate that failed
+LEAST_RULE = 0.5  # lowest threshold of the strong rule, in units of the l1 strength
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def begin(state):  # type: ignore[no-untyped-def]
-    """The null model and the inner products of all features there."""
+    """Set the null model, and compute the inner products of all features with its dual point."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     buffers.scores[:] = 0.0
     add_offset(state)
@@ -73,7 +73,7 @@ def begin(state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def restart(state, index, values, intercept, strength):  # type: ignore[no-untyped-def]
-    """Continue from a solution: of the features in ``index`` the coefficients are ``values``."""
+    """Continue from a solution with coefficients ``values`` of the features ``index``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     counts, levels = state.counts, state.levels
     for s in range(counts[SLOTS]):
@@ -102,7 +102,7 @@ def restart(state, index, values, intercept, strength):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True, allocates=False)
 def advance(state, strengths, first, last, tol):  # type: ignore[no-untyped-def]
-    """Solve the strengths from ``first`` on; the first that is not, and why not."""
+    """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
         code = _solved(state, strengths, at, tol)
         if code != DONE:
@@ -145,13 +145,13 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _strong_rule(l1, before):  # type: ignore[no-untyped-def]
-    """The slope, over its factor, from which features enter, after the strength ``before``."""
+    """The threshold of slope over factor at which features enter, after the strength ``before``."""
     return max(2.0 * l1 - before, LEAST_RULE * l1) if l1 < before else l1
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _entering(state, rule):  # type: ignore[no-untyped-def]
-    """Features without a slot whose estimated slope is above the rule, into ``unsure``."""
+    """Write features without a slot whose estimated slope is above the rule into ``unsure``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     known = rule >= state.levels[LOW]
     count = 0
@@ -179,7 +179,7 @@ def _enter(state, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _written(state, strengths, at):  # type: ignore[no-untyped-def]
-    """Keep what was found, in the coordinates of the problem."""
+    """Store the solution of a strength, in the coordinates of the problem."""
     terms, slots = state.terms, state.slots
     place, intercept = strengths.indptr[at], state.levels[INTERCEPT]
     for s in range(state.counts[SLOTS]):

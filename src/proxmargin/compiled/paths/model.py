@@ -18,20 +18,20 @@ from proxmargin.compiled.paths.state import (
 
 __all__ = ["append", "form", "newcomers"]
 
-KEPT_SLOPE = 0.95  # of the rule: slots below it are left out of a new model
-FEW = 512  # features up to which models hold more
+KEPT_SLOPE = 0.95  # share of the rule below which a new model leaves a slot out
+FEW = 512  # number of features up to which this share is `KEPT_OF_FEW`
 KEPT_OF_FEW = 0.6
-LEAST_SHARE = 1e-3  # of the majoriser where the loss is flat: below it none
+LEAST_SHARE = 1e-3  # weight of the majoriser, where the loss is flat, below which it is dropped
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def form(state, rule, far):  # type: ignore[no-untyped-def]
-    """A new model of the slots that count; whether there is room for them.
+    """Form a new model of the slots that the rule admits; False if there is no room for them.
 
     Parameters
     ----------
     far : float
-        Relative violation of optimality: the most that the majoriser counts where the loss is flat.
+        Relative violation of optimality: largest weight of the majoriser where the loss is flat.
     """
     slots, quadratic, buffers = state.slots, state.quadratic, state.buffers
     counts, levels = state.counts, state.levels
@@ -61,7 +61,7 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _chosen(state, rule):  # type: ignore[no-untyped-def]
-    """Choose the members; their number, -1 if there is no room for them."""
+    """Choose the members; return their number, or -1 if there is no room for them."""
     terms, slots, members, counts = state.terms, state.slots, state.buffers.members, state.counts
     for x in range(counts[MEMBERS]):
         slots.place[members[x]] = -1
@@ -81,7 +81,7 @@ def _chosen(state, rule):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _bent(state, far):  # type: ignore[no-untyped-def]
-    """The curvatures of the samples in the model, and their sum."""
+    """Set the curvatures of the samples in the model; return their sum."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
     share = min(levels[SHARE], far)
     if not terms.jumps or share < LEAST_SHARE:
@@ -99,7 +99,7 @@ def _bent(state, far):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _has_come(slots, s, factor, rule):  # type: ignore[no-untyped-def]
-    """Whether a slot outside of the model has come to count."""
+    """Whether a slot outside the model now is nonzero or satisfies the rule."""
     if slots.place[s] >= 0:
         return False
     return slots.coef[s] != 0.0 or abs(slots.slope[s]) >= rule * factor[slots.feature[s]]
@@ -107,7 +107,7 @@ def _has_come(slots, s, factor, rule):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def newcomers(state, rule):  # type: ignore[no-untyped-def]
-    """How many slots outside of the model have come to count."""
+    """The number of slots outside the model that now are nonzero or satisfy the rule."""
     slots, factor, count = state.slots, state.terms.factor, 0
     for s in range(state.counts[SLOTS]):
         if _has_come(slots, s, factor, rule):
@@ -117,7 +117,7 @@ def newcomers(state, rule):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def append(state, rule):  # type: ignore[no-untyped-def]
-    """Newcomers as further members of the model."""
+    """Append the `newcomers` to the model."""
     slots, buffers, counts = state.slots, state.buffers, state.counts
     for s in range(counts[SLOTS]):
         if _has_come(slots, s, state.terms.factor, rule):

@@ -1,6 +1,6 @@
 """Newton's method on the features with a slot, by chord steps.
 
-A step with an old Hessian (a chord step) costs a product with the columns in play and two
+A step with an old Hessian (a chord step) costs a product with the columns of the model and two
 triangular solves; the Hessian is formed anew where such steps converge slowly.
 """
 
@@ -18,24 +18,24 @@ __all__ = ["descend"]
 
 MAX_STEPS = 60
 MAX_HALVINGS = 30
-RISE = 1e-12  # relative increase of the objective that is rounding
-LARGEST_RISE = 2.0  # factor on the objective of a step cut short: beyond it the model is rounding
-CLAIM = 0.9  # share of the tolerance that Newton's method is to meet
-SLOW = 0.25  # reduction of the violation by a step, above which the Hessian is formed anew
-ADDED = 8  # newcomers that are appended to a model, and a quarter of its size
+RISE = 1e-12  # relative increase of the objective that counts as rounding
+LARGEST_RISE = 2.0  # factor on the objective, after all halvings, beyond which the method gives up
+CLAIM = 0.9  # share of the tolerance at which Newton's method ends
+SLOW = 0.25  # reduction factor of the violation above which the Hessian is formed anew
+ADDED = 8  # number of newcomers, besides a quarter of the members, up to which they are appended
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def descend(state, goal):  # type: ignore[no-untyped-def]
     """Newton steps on the slots until their gap meets the tolerance.
 
-    At first the dual point and the slopes of the slots are those of the strength before, so that
-    the first step follows the path without an evaluation.
+    The dual point and the slopes of the slots are still those of the previous strength, so that
+    the first step, the predictor, takes no evaluation.
     """
     counts, buffers = state.counts, state.buffers
     last, before, turn, fresh, halved = math.inf, math.inf, 0.0, False, 0
     for trial in range(MAX_STEPS + MAX_HALVINGS):
-        if trial > 0:  # at first the dual point is known
+        if trial > 0:  # the predictor uses the dual point of the previous strength
             evaluate(state, min(last / goal.l1, 1.0), goal.tol)
         worst, gap, objective = standing(state, goal, CLAIM)
         if trial > 0 and not objective <= before * (1.0 + RISE):  # it may not be a number
@@ -49,7 +49,7 @@ def descend(state, goal):  # type: ignore[no-untyped-def]
         if gap <= CLAIM * goal.tol * objective and gap < math.inf:
             return DONE
         if trial >= MAX_STEPS or (fresh and worst >= last and trial > MAX_STEPS // 2):
-            return DONE  # the certificate tells
+            return DONE  # the certificate decides
         added, m = model.newcomers(state, goal.rule), counts[MEMBERS]
         slow = trial > 0 and worst > SLOW * last and not fresh
         fresh = m == 0 or state.terms.jumps or slow

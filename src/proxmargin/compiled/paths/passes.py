@@ -10,20 +10,20 @@ from proxmargin.compiled.paths.state import DOWN, INTERCEPT, LOSS, SLOPE, UP
 
 __all__ = ["lost", "settle"]
 
-SETTLED = 1e-2  # slope in the intercept, of the dual's sum, over the relative violation
-FURTHEST = 0.05  # relative violation beyond which that is as loose as it gets
-FINE = 1e-3  # of the tolerance: a slope that counts as zero
-LONGEST_SHIFT = 2.0  # of the intercept in one Newton step, in units of the margin
-MAX_SHIFTS = 4  # then the safeguarded method
-SHARE_ROUNDING = 2.0**-49  # of dual coordinates, relative: 16 ulps
+SETTLED = 1e-2  # slope in the intercept relative to the dual's sum, per unit of relative violation
+FURTHEST = 0.05  # relative violation beyond which this tolerance grows no further
+FINE = 1e-3  # share of the tolerance at which a slope counts as zero
+LONGEST_SHIFT = 2.0  # longest Newton step of the intercept, in units of the margin
+MAX_SHIFTS = 4  # maximum number of Newton steps; then the safeguarded method
+SHARE_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def settle(state, far, tol):  # type: ignore[no-untyped-def]
-    """Evaluate at an intercept that is as good as the violation of the coefficients asks for.
+    """Minimise over the intercept, to a tolerance in proportion to the violation ``far``.
 
-    Then the dual point is balanced: its heavier class is shrunk until the sum is zero. What is
-    found is in the buffers and levels of ``state``.
+    Then the dual point is balanced: its heavier class is shrunk until the sum is zero. The results
+    are written into the buffers and levels of ``state``.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def _safeguarded(phi, scores, intercept, signs, weights, theta):  # type: ignore
 def lost(state, scale, enough, far):  # type: ignore[no-untyped-def]
     """Fenchel-Young sum of the scores against ``scale`` times the dual point.
 
-    Or a bound of it, where that is not above ``enough``, or more than ``far`` times that.
+    Or an upper bound, where that is at most ``enough`` or more than ``far`` times ``enough``: the
+    exact sum would change no decision.
     """
     levels = state.levels
     up, down = scale * levels[UP], scale * levels[DOWN]
@@ -81,7 +82,7 @@ def lost(state, scale, enough, far):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _bound(state, up, down):  # type: ignore[no-untyped-def]
-    """The bound by the curvature of the conjugate, which `shrunk_bound` of the loss states."""
+    """The bound from the curvature of the conjugate, by `shrunk_bound` of the loss."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
     above, below = 0.0, 0.0
     for i in range(buffers.theta.size):

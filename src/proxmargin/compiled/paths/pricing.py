@@ -1,4 +1,4 @@
-"""The certificate of a strength with all features, and which of them have to enter."""
+"""The certificate of a strength over all features, and the features that have to enter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from proxmargin.compiled.solvers.nets import violation
 
 __all__ = ["price"]
 
-# a pass over the data for a new reference, rather than further inner products of single features,
-# when there were so many of them since the last one
+# a pass over the data for a new reference replaces inner products of single features once their
+# number since the last reference exceeds
 MANY_UNSURE = 4  # number of features over this
 
 
@@ -24,7 +24,7 @@ MANY_UNSURE = 4  # number of features over this
 def price(state, goal):  # type: ignore[no-untyped-def]
     """The certified gap, the objective, the violation, and how many features have to enter.
 
-    These are the first ones in ``state.buffers.unsure``.
+    The features to enter come first in ``state.buffers.unsure``.
     """
     slots, buffers = state.slots, state.buffers
     if state.terms.jumps:  # the scores are sums of steps
@@ -44,7 +44,7 @@ def price(state, goal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _violators(state, goal, count):  # type: ignore[no-untyped-def]
-    """The largest violation; those of the unsure features that have one come first, counted."""
+    """The largest violation, and the number of violating unsure features, which are moved first."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     worst, wanted = 0.0, 0
     for s in range(state.counts[SLOTS]):
@@ -64,7 +64,7 @@ def _violators(state, goal, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
-    """Features without a slot that are not proven inactive; their inner products are computed."""
+    """List features without a slot not proven inactive, and compute their inner products."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     p = buffers.estimate.size
     if not terms.spans:
@@ -96,7 +96,7 @@ def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _referred(state):  # type: ignore[no-untyped-def]
-    """The rest of the dual point as a further reference; the radius that remains."""
+    """Make the rest of the dual point a further reference; return the remaining radius."""
     span, theta, counts = state.span, state.buffers.theta, state.counts
     if counts[REFERENCES] == span.points.shape[0]:
         counts[REFERENCES] = spans.compress(span, counts[REFERENCES])
@@ -113,10 +113,10 @@ def _referred(state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _beyond(state, goal, radius):  # type: ignore[no-untyped-def]
-    """Features without a slot whose inner product may be above its strength, into ``unsure``.
+    """Write features without a slot whose inner product may exceed its l1 strength to ``unsure``.
 
-    Those that the next strength may let in go into ``near``: all whose product may be above
-    ``goal.low``. Of most eights of features there are none of either.
+    Those whose product may exceed ``goal.low``, and so may enter at the next strength, go to
+    ``near``. Flags are tested eight features at a time, because most groups of eight have none.
     """
     terms, slots, buffers = state.terms, state.slots, state.buffers
     estimate, near, unsure = buffers.estimate, buffers.near, buffers.unsure

@@ -18,11 +18,11 @@ from proxmargin.compiled.solvers.nets import minimiser
 
 __all__ = ["Quadratic", "quadratic_minimum"]
 
-MAX_CYCLES = 80  # of sweeps and a Newton step
-FIRST_SWEEPS = 3  # in each of the first two cycles
-SWEEPS = 8  # in each later one
-PIVOT = 1e-13  # of a diagonal entry: a smaller pivot of the factor is rounding
-DIAGONAL_SHIFT = 1e-12  # relative, of pivots
+MAX_CYCLES = 80  # maximum number of cycles, each sweeps and a Newton step
+FIRST_SWEEPS = 3  # sweeps in each of the first two cycles
+SWEEPS = 8  # sweeps in each later cycle
+PIVOT = 1e-13  # pivot of the factor, relative to the diagonal entry, that is rounding
+DIAGONAL_SHIFT = 1e-12  # relative increase of the diagonal against singular pivots
 
 
 class Quadratic(NamedTuple):
@@ -55,9 +55,9 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
     quadratic : Quadratic
     lift : (k,)
     slope, value : (k,)
-        The gradient, and where it is taken; overwritten with those at the minimum.
+        The gradient and the point at which it is taken; overwritten with those at the minimum.
     net : Net
-        Of the k features; its ridge is in ``lift``.
+        Penalty of the k features; its ridge is included in ``lift``.
     target : float
         Change of a coordinate, times its curvature, at which sweeps stop.
     kept : int
@@ -66,7 +66,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
     Returns
     -------
     int
-        The same for the next call, if Hessian and lift do not change.
+        ``kept`` for the next call, if Hessian and lift do not change.
     """
     for cycle in range(MAX_CYCLES):
         if cycle > 0 or kept == 0:
@@ -82,7 +82,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _swept(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no-untyped-def]
-    """Coordinate descent until the support stays; whether no change exceeded the target."""
+    """Coordinate descent until the support is stable; return whether all changes met the target."""
     k = value.size
     for _ in range(sweeps):
         worst, moved = 0.0, False
@@ -116,7 +116,7 @@ def _is_inside(value, lower, upper):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
-    """Factor the Hessian of the support; its size, not positive if it is singular."""
+    """Factor the Hessian of the support; return its size, not positive if it is singular."""
     hessian, factor, order, placed = (
         quadratic.hessian,
         quadratic.factor,
@@ -158,7 +158,7 @@ def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _sort(order, size, value):  # type: ignore[no-untyped-def]
-    """The largest first: those near zero leave soon, and only rows after theirs are lost."""
+    """Sort by falling absolute value: small entries leave first, and only later rows are lost."""
     for a in range(1, size):
         j, b = order[a], a
         while b > 0 and abs(value[order[b - 1]]) < abs(value[j]):

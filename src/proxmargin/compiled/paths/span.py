@@ -30,12 +30,12 @@ from proxmargin.compiled.paths.vectors import add, dot
 __all__ = ["Span", "bounded", "compress", "estimate", "put"]
 
 UNIT = 2.0**-53
-FURTHER_TERMS = 16  # operations besides the terms of a sum: scales, centres, norms
+FURTHER_TERMS = 16  # rounding errors besides those of a sum's terms: scales, centres, norms
 DEPENDENT = 1e-3  # norm of a reference less its projection on others, below which it is dropped
 
 
 class Span(NamedTuple):
-    """References and what features make of them.
+    """References Q and their products with all features, ``G = Q X``.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Span(NamedTuple):
     shares : (capacity,)
         Coordinates of the last dual point.
     rest : (n_samples,)
-        What is left of it.
+        The dual point less its projection on the references.
     """
 
     points: Any
@@ -58,10 +58,10 @@ class Span(NamedTuple):
 
 @njit(cache=True, nogil=True, allocates=False)
 def rounding(terms):  # type: ignore[no-untyped-def]
-    """gamma_n, twice, with a few operations more.
+    """``gamma_m`` for ``m = 2 n + FURTHER_TERMS``.
 
-    Once for an inner product itself; and columns are read from other points than the features are
-    measured from, whose distance is multiplied by the sum of a dual point, zero but for as much.
+    One n is for the inner product itself. The other one is for the shift between the stored columns
+    and the centred features: it multiplies the sum of a dual point, which is zero up to gamma_n.
     """
     operations = 2.0 * terms + FURTHER_TERMS
     return operations * UNIT / (1.0 - operations * UNIT)
@@ -69,13 +69,13 @@ def rounding(terms):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def bounded(span, count, theta, rounds):  # type: ignore[no-untyped-def]
-    """Decompose a dual point; ``(norm of the rest, the same with all rounding)``.
+    """Decompose a dual point; return the norm of the rest, and a bound of it with all rounding.
 
     Parameters
     ----------
     rounds : int
-        Of Gram-Schmidt: 1 for a bound, which holds for any shares; 2 for a rest that is to be a
-        reference, orthogonal to the others up to rounding.
+        Rounds of Gram-Schmidt: 1 for a bound, which holds for any shares; 2 for a rest that becomes
+        a reference, orthogonal to the others up to rounding.
     """
     n, size = theta.size, math.sqrt(dot(theta, theta))
     for i in range(n):
@@ -105,7 +105,7 @@ def estimate(span, count, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def put(span, place, point, size):  # type: ignore[no-untyped-def]
-    """``point / size`` as a reference; its products are still to be computed."""
+    """Store ``point / size`` as a reference; the caller computes its products."""
     for i in range(point.size):
         span.points[place, i] = point[i] / size
     span.slack[place] = rounding(point.size)
@@ -113,9 +113,9 @@ def put(span, place, point, size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def compress(span, count):  # type: ignore[no-untyped-def]
-    """Make room: the projection of the last dual point and the newer half of the references.
+    """Reduce the span to the projection of the last dual point and the newer half of references.
 
-    They are combinations of what is known, so that no product is needed. Returns their number.
+    These are combinations of references, so that no product is needed. Returns their number.
     """
     size = math.sqrt(dot(span.shares[:count], span.shares[:count]))
     half = count // 2
@@ -158,6 +158,6 @@ def compress(span, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _put(vector, length, out):  # type: ignore[no-untyped-def]
-    """The vector over ``length``; assignments of slices compile for seconds."""
+    """Write ``vector / length`` into ``out``; a loop, as slice assignments compile for seconds."""
     for i in range(vector.size):
         out[i] = vector[i] / length

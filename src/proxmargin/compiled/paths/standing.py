@@ -1,4 +1,4 @@
-"""Where a path stands: scores, the dual point, and what they say about the features with a slot."""
+"""The current point of a path: scores, dual point, slopes, violation and gap of the slots."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from proxmargin.compiled.solvers.nets import violation
 
 __all__ = ["add_offset", "evaluate", "rescored", "standing"]
 
-HOPELESS = 4.0  # times the gap asked for: bounds beyond it need not be sharp
+HOPELESS = 4.0  # factor on the gap tolerance beyond which bounds need not be sharp
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def rescored(state):  # type: ignore[no-untyped-def]
-    """The scores, afresh from the coefficients."""
+    """Recompute the scores from the coefficients."""
     slots, k = state.slots, state.counts[SLOTS]
     stores.combine(
         state.store,
@@ -41,7 +41,7 @@ def add_offset(state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def evaluate(state, far, tol):  # type: ignore[no-untyped-def]
-    """The intercept, the dual point and the slopes of the slots at the scores."""
+    """Compute the intercept, the dual point and the slopes of the slots from the scores."""
     slots, k = state.slots, state.counts[SLOTS]
     settle(state, far, tol)
     stores.pull(state.store, slots, k, state.buffers.theta, state.terms.inverse)
@@ -50,12 +50,12 @@ def evaluate(state, far, tol):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def standing(state, goal, claim):  # type: ignore[no-untyped-def]
-    """The largest violation, and gap and objective as far as the slots tell.
+    """The largest violation, the gap and the objective, all over the slots only.
 
     Parameters
     ----------
     claim : float
-        Share of the tolerance: of a gap within it only a bound may be known.
+        Share of the tolerance within which an upper bound of the gap is enough.
     """
     terms, slots = state.terms, state.slots
     worst, scale, objective = _measured(state, goal)

@@ -1,4 +1,4 @@
-"""What a path under way consists of: the problem, the working arrays, the solutions so far."""
+"""The state of a path in progress: the problem, the working arrays, the solutions so far."""
 
 from __future__ import annotations
 
@@ -6,63 +6,63 @@ from typing import Any, NamedTuple
 
 __all__ = ["Buffers", "Goal", "State", "Strengths", "Terms"]
 
-# how a call ends
+# return codes of a call
 DONE = 0
-NO_SLOT = 1  # for a feature that enters
-NO_MEMBER = 2  # a place in the quadratic model, for a slot
-NO_ENTRY = 3  # a place for a coefficient that was found
+NO_SLOT = 1  # no room for a feature that enters
+NO_MEMBER = 2  # no room in the quadratic model
+NO_ENTRY = 3  # no room for the coefficients of a solution
 GAVE_UP = 4  # the tolerance was not met
-# places in the array of integers that is kept between calls
-SLOTS = 0  # features that have one
-MEMBERS = 1  # of the quadratic model
-KEPT = 2  # rows of its factor
-REFERENCES = 3  # of the span
-PASSES = 4  # over all of the data
-STEPS = 5  # of Newton's method
+# indices into `State.counts`, integers that persist between calls
+SLOTS = 0  # number of features with a slot
+MEMBERS = 1  # number of members of the quadratic model
+KEPT = 2  # valid rows of its factor
+REFERENCES = 3  # number of references of the span
+PASSES = 4  # passes over all of the data
+STEPS = 5  # steps of Newton's method
 MODELS = 6  # quadratic models formed
 NEAR = 7  # features whose inner product may be above the level LOW
 LOOKED = 8  # inner products of single features since the last reference
 SHELVED = 9  # columns that have been put on the shelf
 FIRST = 10  # 1 until the predictor step at a strength
 COUNTS = 11
-# places in the same of numbers
-INTERCEPT = 0  # of the centred columns
-BEFORE = 1  # the l1 strength before this one
+# indices into `State.levels`, numbers that persist between calls
+INTERCEPT = 0  # intercept for the centred columns
+BEFORE = 1  # previous l1 strength
 TOTAL = 2  # sum of the curvatures in the quadratic model; 0 without intercept
 SHARE = 3  # weight of the majoriser where the loss is flat
-LARGEST = 4  # diagonal entry of the Hessian
-READ = 5  # passes, those over columns in shares
-LOSS = 6  # at the scores
-SLOPE = 7  # of minus the loss there, in the intercept
+LARGEST = 4  # largest diagonal entry of the Hessian
+READ = 5  # passes over the data, with passes over some columns as fractions
+LOSS = 6  # loss at the scores
+SLOPE = 7  # derivative of minus the loss there in the intercept
 UP = 8  # factor that balanced the dual coordinates of positive signs
-DOWN = 9  # the same of negative ones
-LOW = 10  # in units of the factors
-RIDGE = 11  # strength in the factor of the Hessian
-DAMPED = 12  # the same
+DOWN = 9  # the same for negative signs
+LOW = 10  # slope, over its factor, above which features are in ``near``
+RIDGE = 11  # ridge strength in the factor of the Hessian
+DAMPED = 12  # damping in the factor of the Hessian
 GUESS = 13  # the intercept after the predictor step at a strength
-LAG = 14  # the error of that: what the correctors added
+LAG = 14  # error of GUESS: the sum of the corrector steps
 STRIDE = 15  # relative step length: fall of the l1 strength over the strength before
 LEVELS = 16
 
 
 class Terms(NamedTuple):
-    """What a problem is made of, besides its features.
+    """The terms of a problem: loss, penalty and scaling, without the entries of the data.
 
     Attributes
     ----------
     signs, weights : (n_samples,)
     offset : (n_samples,), or empty
-        What is added to the scores.
+        Constant added to the scores.
     largest_offset : float
     centre, inverse : (n_features,)
-        Of the features as the problem has them: ``(x_j - centre_j) inverse_j``.
+        The features of the problem are ``(x_j - centre_j) inverse_j``.
     norms, bounds : (n_features,)
-        Of the columns times ``inverse``, not centred: their Euclidean norms, rounded up; and the
-        largest entries of the features as the problem has them.
+        Euclidean norms of the uncentred columns times ``inverse``, rounded up; and the largest
+        absolute entries of the features of the problem.
     factor, lower, upper : (n_features,)
-        Of the penalty.
+        Factors and bounds of the penalty.
     free : bool
-        The intercept is.
+        The intercept is not penalised.
     jumps : bool
         The curvature of the loss is not continuous.
     spans : bool
@@ -97,17 +97,17 @@ class Buffers(NamedTuple):
     moved : (n_samples,)
         The change of the scores by the last step.
     estimate : (n_features,)
-        Inner products with the dual point, as far as they are known.
+        Estimated inner products with the dual point, from the span.
     unsure, near : (n_features,) integers
-        Features that are to be looked at, now and at the next strength.
+        Features whose inner products are needed at this strength, and perhaps at the next one.
     flags : (8 k,) bytes, words : (k,) integers of 64 bits
-        Whether features are near, 0 or 1; and the same memory by eights.
+        Whether features are near, 0 or 1; and the same memory, eight flags a word.
     members : (members,) integers
         The slots in the quadratic model.
     lift, slope, start, move : (members,)
-        What is added to the diagonal of the Hessian; the gradient; where the step starts; the step.
+        Addition to the diagonal of the Hessian; gradient; start of the step; the step.
     net : Net
-        Of the members.
+        Penalty of the members.
     """
 
     scores: Any
@@ -129,7 +129,7 @@ class Buffers(NamedTuple):
 
 
 class Strengths(NamedTuple):
-    """Strengths, and what was found for each.
+    """Strengths, and the solution of each.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Strengths(NamedTuple):
 
 
 class State(NamedTuple):
-    """A path under way.
+    """A path in progress.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class State(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """What a strength asks for.
+    """The thresholds and the tolerance of one strength.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Goal(NamedTuple):
     rule : float
         The slope, over its factor, from which a feature belongs to the model.
     low : float
-        At most the strength, and what the rule will be at the next one.
+        The expected rule of the next strength, at most this strength.
     tol : float
         Relative duality gap.
     """

@@ -1,4 +1,4 @@
-"""A step to the minimum of the quadratic model, and how much of it is taken."""
+"""A step towards the minimum of the quadratic model, and its length."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from proxmargin.compiled.solvers.newton import exact_step
 
 __all__ = ["halve", "step"]
 
-FORCING = 0.05  # of the violation: accuracy of the model's minimum
-FINE_FORCING = 1e-3  # of the tolerance, in units of the l1 strength
-DAMPING = 1e-10  # of the largest diagonal entry
-STRONGER = 1.1  # at most, times the ridge: that of a factor which is kept
-FACTOR_COST = 6.0  # times the samples, squared members: above it factors take longer than steps
-NEAR_ZERO = 1e-9  # of its move: a coefficient so near to zero is zero
+FORCING = 0.05  # accuracy of the model's minimum, relative to the violation
+FINE_FORCING = 1e-3  # the same relative to the tolerance, in units of the l1 strength
+DAMPING = 1e-10  # relative to the largest diagonal entry
+STRONGER = 1.1  # largest ratio of a kept factor's ridge to the present ridge
+FACTOR_COST = 6.0  # members^2 over samples above which factors cost more than steps
+NEAR_ZERO = 1e-9  # coefficient over its move that counts as zero
 # losses whose curvature jumps
-FAR_DAMPING = 1e-4  # times the relative violation
-LONG_STEP = 0.5  # a step after which the weight of the majoriser falls
-SHORT_STEP = 0.1  # and one after which it rises
+FAR_DAMPING = 1e-4  # damping per unit of relative violation
+LONG_STEP = 0.5  # step length above which the weight of the majoriser falls
+SHORT_STEP = 0.1  # step length below which it rises
 SEARCH_TOLERANCE = 0.3
 SEARCH_STEPS = 60
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def step(state, goal, worst):  # type: ignore[no-untyped-def]
-    """Step to the minimum of the model; the change of the intercept.
+    """Step to the minimum of the model; return the change of the intercept.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def step(state, goal, worst):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _lift(state, goal, worst):  # type: ignore[no-untyped-def]
-    """Ridge and damping of the model's Hessian; new ones make its factor void.
+    """Set ridge and damping of the model's Hessian; a change invalidates its factor.
 
-    Where a factor takes longer than a step does otherwise, that of a slightly stronger ridge
-    serves: another chord.
+    Where a factor costs more than the rest of a step, one with a slightly stronger ridge is kept:
+    the step is a chord step in the ridge, too.
     """
     counts, levels, m = state.counts, state.levels, state.counts[MEMBERS]
     damping = DAMPING
@@ -94,7 +94,7 @@ def _lift(state, goal, worst):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _pose(state, goal):  # type: ignore[no-untyped-def]
-    """The model's slope and penalties at the coefficients."""
+    """Set the model's gradient and penalties at the present coefficients."""
     terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
     net = buffers.net
     for x in range(state.counts[MEMBERS]):
@@ -110,7 +110,7 @@ def _pose(state, goal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _taken(state, goal, length, turn):  # type: ignore[no-untyped-def]
-    """Move coefficients, scores and intercept; the move of the latter."""
+    """Move coefficients, scores and intercept; return the move of the intercept."""
     slots, buffers, levels = state.slots, state.buffers, state.levels
     for x in range(state.counts[MEMBERS]):
         if buffers.move[x] != 0.0:
@@ -133,7 +133,7 @@ def _taken(state, goal, length, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def halve(state, turn):  # type: ignore[no-untyped-def]
-    """Take back half of the last step; what is left of the intercept's."""
+    """Take back half of the last step; return the remaining move of the intercept."""
     buffers = state.buffers
     for x in range(state.counts[MEMBERS]):
         buffers.move[x] *= 0.5
@@ -147,7 +147,7 @@ def halve(state, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _searched(state, turn):  # type: ignore[no-untyped-def]
-    """An exact line search, and the weight of the majoriser that its result suggests."""
+    """The step length of an exact line search; it also sets the weight of the majoriser."""
     terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
     stores.combine(
         state.store, state.slots, buffers.members, m, buffers.move, terms.inverse, buffers.moved
@@ -177,7 +177,7 @@ def _searched(state, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, allocates=False)
 def _room(buffers, m):  # type: ignore[no-untyped-def]
-    """How often the step can be taken between the bounds."""
+    """The largest step length within the bounds."""
     room = math.inf
     for x in range(m):
         move = buffers.move[x]

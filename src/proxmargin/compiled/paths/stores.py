@@ -1,4 +1,4 @@
-"""The data as paths read them: single columns, and now and then all of them.
+"""Access to the data for paths: single columns, and occasionally all of them.
 
 Of dense data with more features than samples the columns that may enter the model are cached, by
 columns and centred; others are read in place. Kernels are compiled once for `Dense` and once for
@@ -31,7 +31,7 @@ __all__ = [
     "some",
 ]
 
-BLOCK = 1 << 14  # entries of weighted rows in a Gram matrix held at a time
+BLOCK = 1 << 14  # entries of weighted rows held at a time for a Gram matrix
 LEAST_ROWS = 64
 
 
@@ -52,15 +52,15 @@ class Dense(NamedTuple):
 
 
 class Shelf(NamedTuple):
-    """Copies of single columns of data by rows, where a column is scattered; the latest few.
+    """Contiguous copies of the most recently used columns of data that are stored by rows.
 
     Attributes
     ----------
     columns : (capacity, n_samples)
     owner : (capacity,) integers
-        Their features, -1 where there is none.
+        Feature of each copy, -1 where there is none.
     place : (n_features,) integers
-        -1 where a feature has none.
+        Index of the copy of each feature, -1 where it has none.
     """
 
     columns: Any
@@ -69,7 +69,7 @@ class Shelf(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Features that may enter the model, in the order in which they came.
+    """Features that may enter the model, in order of entry.
 
     Attributes
     ----------
@@ -77,15 +77,15 @@ class Slots(NamedTuple):
     every : (capacity,) integers
         0, 1, 2, ...: all slots.
     slot_of : (n_features,) integers
-        -1 where it has none.
+        Slot of each feature, -1 where it has none.
     gate : (n_features,)
         The factors of the penalty, infinite where a feature has a slot.
     coef, slope : (capacity,)
-        Of the scaled features; the slope is the inner product with the dual point.
+        Coefficients of the scaled features, and their inner products with the dual point.
     mean : (capacity,)
-        What was subtracted from the columns as they are in the data.
+        Mean that was subtracted from the stored columns.
     place : (capacity,) integers
-        In the quadratic model, -1 outside.
+        Index in the quadratic model, -1 outside.
     guess, lag : (capacity,)
         The coefficients after the predictor step at a strength, and its error: what the correctors
         added (`proxmargin.compiled.paths.foresight`).
@@ -94,7 +94,7 @@ class Slots(NamedTuple):
     rows : (members, n_samples), or empty
         Columns in the quadratic model, less their means by curvature, times its roots.
     average : (members,)
-        Those means.
+        The means by curvature in ``rows``.
     """
 
     feature: Any

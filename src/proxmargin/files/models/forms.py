@@ -1,7 +1,7 @@
-"""Which attributes a fitted model has, by its kind, and how they must fit together.
+"""The attributes of fitted models by kind, and their consistency checks.
 
-Linear models have coefficients; models of the kernel family the weights of their support vectors
-too. With a nonlinear kernel there are no coefficients: predictions need the support vectors.
+Linear models have coefficients; models of the kernel family also weights of support vectors. With a
+nonlinear kernel there are no coefficients: predictions need the support vectors.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Form:
 
 
 def form_of(estimator: Any) -> Form:
-    """The form of what an estimator has learned, or would learn, by its parameters."""
+    """The form of the learned attributes of an estimator with these parameters."""
     kernel = getattr(estimator, "kernel", None)
     if kernel is None:
         return LINEAR

@@ -43,7 +43,7 @@ Verify: TypeAlias = Callable[[bytes, bytes], bool]
 
 
 def document_of(content: Mapping[str, Any], members: Mapping[str, bytes]) -> bytes:
-    """The document of a model with these other members."""
+    """The JSON document of a model, with the checksums of the other members."""
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -84,7 +84,7 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
 
 
 def read_member(archive: Archive, name: str, digests: Mapping[str, str]) -> bytes:
-    """The content of a member that is what was written."""
+    """The content of a member whose checksum is verified."""
     if name not in digests:
         raise ModelFileError(f"it lacks the member {name!r}")
     content = archive.read(name)

@@ -26,7 +26,7 @@ from proxmargin.files.wording import listed
 _ARRAYS = frozenset("biufU")
 # their types as they are written, with the length of strings
 _ARRAY_TYPE = re.compile(r"[<>|=]?(?:[biuf][1248]|U(\d{1,4}))")
-# the most bytes of all strings in arrays, each of which takes as much room as the longest
+# limit for the bytes of all strings in arrays, each as long as the longest of its array
 _MAX_TEXT_BYTES = 2**28
 
 
@@ -181,7 +181,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a plain value is of the type of a field; parts within parts see to themselves."""
+    """Whether a plain value is of the type of a field; nested parts check their own fields."""
     kinds = get_args(hint) or (hint,)
     if not all(kind in _PLAIN_TYPES for kind in kinds):
         return True
@@ -225,7 +225,7 @@ def complete_settings(plain: Any, names: Collection[str], what: str) -> dict[str
 
 
 def _text_bytes(plain: Any) -> int:
-    """Bytes of the strings in arrays, by what their types declare."""
+    """Bytes of the strings in arrays, as their types declare them."""
     if isinstance(plain, list):
         return sum(map(_text_bytes, plain))
     if not isinstance(plain, dict):

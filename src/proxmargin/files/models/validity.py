@@ -1,4 +1,4 @@
-"""Whether the settings of an estimator are such that it could have been fitted with them."""
+"""Check that an estimator could have been fitted with its settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GAMMA_RULES = ("scale", "auto")
 
 
 def refuse_invalid(estimator: Any) -> None:
-    """Refuse an estimator whose parameters its own checks refuse.
+    """Refuse an estimator whose parameters do not pass the checks of its `fit`.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from proxmargin.files.wording import listed
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
 
 
-# How far down a text of the first line is looked for: labels come again soon.
+# Rows in which a text of the first line is searched for: a label soon occurs again.
 LOOKED_AT = 1000
 # and in how many cells
 CELLS_LOOKED_AT = 1_000_000
@@ -81,7 +81,7 @@ def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
 
 
 def _sign_of_data(first: Sequence[str], below: Sequence[Sequence[str]], decimal: str) -> str:
-    """What shows that a line is data and no header; empty where nothing does."""
+    """The evidence that a line is data and not a header; empty if there is none."""
     words = {j: cell for j, cell in enumerate(first) if not _is_number(cell, decimal)}
     if not words:
         # data frames without names are written with 0, 1, 2, ... as their header

@@ -154,13 +154,13 @@ def warn_of_stray_text(columns: Sequence[Column], source: str) -> None:
 
 
 def _share_of_numbers(column: Column) -> float:
-    """Of the cells that are there; zero where none are."""
+    """The share of numbers among the cells that are not missing; zero if all are."""
     numbers = _numbers_among(column)[1]
     return float(numbers.mean()) if numbers.size else 0.0
 
 
 def _numbers_among(column: Column) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The rows of cells that are there, and whether each is a number."""
+    """The rows of cells that are not missing, and whether each is a number."""
     present = np.flatnonzero(~column.missing)
     return present, np.fromiter(map(_is_number, column.values[present].tolist()), dtype=bool)
 
@@ -175,7 +175,7 @@ def _example(column: Column) -> str:
 
 
 def _is_number(cell: Any) -> bool:
-    """With a point or a comma before the fraction: how the file writes it is not known here."""
+    """Whether a cell is a number, with a decimal point or comma: the dialect is not known here."""
     try:
         float(str(cell).replace(",", "."))
     except ValueError:

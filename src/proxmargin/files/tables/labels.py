@@ -21,7 +21,7 @@ _EXACT_INTEGERS = 2.0**53
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE)
-# digits that a number would lose: leading zeros, and those beyond 18
+# digits that a conversion to a number would lose: leading zeros, and those beyond 18
 _CODE = re.compile(r"[+-]?(0\d+|\d{19,})")
 _TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
@@ -43,7 +43,7 @@ def written_labels(column: Column, source: str) -> Column:
 
 
 def _meant(words: list[str]) -> NDArray[Any] | None:
-    """What different words say, or None where they are words."""
+    """The numbers or booleans that distinct words denote, or None if they are just words."""
     if any(_CODE.fullmatch(word) for word in words):
         return None
     if all(word in _TRUTH for word in words):
