@@ -284,6 +284,14 @@ def test_strengths_that_are_far_apart_or_tiny(alphas: list[float]) -> None:
     assert not any(np.isnan(one.gap) for one in path.certificates)
 
 
+def test_a_strength_far_below_the_last_one_is_left_to_a_single_fit() -> None:
+    (problem,) = SparseLogisticRegression(l1_ratio=1.0)._assemble(*wide(), None).problems
+    path, top = Engine(problem, 1e-6), problem.critical_strength()
+    strengths = top * np.array([0.5, 0.25, 1e-7])
+    assert path.solved(strengths, np.zeros(3)).count == 2
+    assert path.solved(strengths[2:], np.zeros(1)).count == 0
+
+
 def test_models_of_a_path_do_not_share_its_arrays() -> None:
     path = margin_path(SparseLogisticRegression(), *wide(), n_alphas=2)
     before = path.intercepts.copy()

@@ -25,6 +25,9 @@ __all__ = ["Run"]
 # a solver stalls if its best gap has not made progress in the last half of its iterations
 STALL_FACTOR = 0.99  # ratio of gaps that counts as progress
 STALL_ITERATIONS = 10_000  # fewest iterations without progress
+# fewer where much of the gap is rounding, which no step reduces
+ROUNDED_SHARE = 0.02  # of the gap
+ROUNDED_ITERATIONS = 1_000
 # earlier if the gap is explained by the rounding of the dual point to float64
 IDLE_ITERATIONS = 100
 DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps improve it by chance
@@ -146,8 +149,10 @@ class Run:
         return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
 
     def is_stalled(self, state: State) -> bool:
-        idle = state.n_iter - self.last_progress
-        return state.finished or idle > max(STALL_ITERATIONS, state.n_iter // 2)
+        idle, best = state.n_iter - self.last_progress, self.incumbent.best
+        rounded = best is not None and best.rounding >= ROUNDED_SHARE * best.gap
+        patience = ROUNDED_ITERATIONS if rounded else max(STALL_ITERATIONS, state.n_iter // 2)
+        return state.finished or idle > patience
 
     def is_unbalanced(self, state: State, gap: Gap) -> bool:
         """Whether the gap has stopped falling and is explained by rounding of the dual point."""

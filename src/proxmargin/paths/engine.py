@@ -51,7 +51,7 @@ ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a f
 SELDOM = 10  # strengths per pass over the data when spans of dual points replace passes
 FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
-FARTHEST_RATIO = 1e6  # ratio of strengths beyond which none are inserted: such paths rarely arrive
+FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
 TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
@@ -227,7 +227,8 @@ class Engine:
         """
         last = np.arange(l1.size)
         if self.caches:
-            l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1, l2)
+            near = _reach(float(self.levels[state.BEFORE]), l1)
+            l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1[:near], l2[:near])
         entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
         first, started, interrupted = 0, clock(), np.zeros((2, l1.size))
@@ -281,6 +282,12 @@ class Engine:
         )
 
 
+def _reach(before: float, l1: Array) -> int:
+    """The number of strengths down to the first that is too far from the one before it."""
+    far = np.append(before, l1[:-1]) > FARTHEST_RATIO * l1
+    return int(np.argmax(far)) if far.any() else l1.size
+
+
 def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
     """Strengths with intermediate ones inserted, and the indices of the requested ones.
 
@@ -291,7 +298,6 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
     if np.all(above <= WIDEST_RATIO * l1):
         return l1, l2, np.arange(l1.size)
     fall = np.maximum(np.log(np.maximum(above, TINY)) - np.log(l1), 0.0)
-    fall[fall > np.log(FARTHEST_RATIO)] = 0.0
     count = np.maximum(np.ceil(fall / np.log(WIDEST_RATIO)), 1.0).astype(np.int64)
     last = np.cumsum(count) - 1
     owner = np.repeat(np.arange(l1.size), count)

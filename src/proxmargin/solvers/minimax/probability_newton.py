@@ -52,6 +52,7 @@ LARGEST_LEVEL_RATIO = 10.0
 LEVEL_MOVED = 0.5  # relative change of a level that counts as progress whatever the gap
 LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
 LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Cholesky factor
+ROUNDED_COEFFICIENT = 1e-8  # over |w|, below which a coefficient does not set the unit of levels
 LIMIT_NEWTON_STEPS = 3  # for the level of one class if that of the other is zero
 
 
@@ -423,7 +424,10 @@ class _Spread:
     def variance(self) -> float:
         """The mean variance of the features, weighted by w^2, times their number."""
         assert self.covariances is not None
-        variances, squares = np.einsum("oii->i", self.covariances), self.coef**2
+        # rounding of w in features that it is orthogonal to would be the unit of a class without
+        # variance along w
+        floor = ROUNDED_COEFFICIENT**2 * float(self.coef @ self.coef)
+        variances, squares = np.einsum("oii->i", self.covariances), self.coef**2 + floor
         return self.coef.size * float(variances @ squares) / float(squares.sum())
 
     def at_levels(self, levels: Array) -> Array:
@@ -487,5 +491,8 @@ def _next_levels(levels: Array, slope: Array, bend: Array, low: float) -> Array:
     part = bend[np.ix_(rest, rest)]
     if rest.size and np.linalg.eigvalsh(part)[0] > 0:
         wanted[rest] = levels[rest] - np.linalg.solve(part, slope[rest])
+    else:  # rounding of the curvature in one level is no reason to give up that in the other
+        own = rest[np.diagonal(part) > 0]
+        wanted[own] = levels[own] - slope[own] / bend[own, own]
     moved: Array = np.clip(wanted, SMALLEST_LEVEL_RATIO * levels, LARGEST_LEVEL_RATIO * levels)
     return moved
