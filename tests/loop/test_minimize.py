@@ -247,17 +247,11 @@ def test_the_last_certificate_is_within_the_time_limit(
     assert 0.0 < seconds <= 10.0
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1])
-def test_a_gap_of_which_much_is_rounding_is_not_waited_for(share: float, rng) -> None:
+def test_a_gap_of_which_much_is_rounding_is_not_waited_for(rng) -> None:
     def no_less(*arguments, **options):
-        gap = certify(*arguments, **options)
-        return replace(gap, gap=1e-3, rounding=share * 1e-3)
+        return replace(certify(*arguments, **options), gap=1e-3, rounding=1e-4)
 
     stop = Stop(tol=1e-8, max_iter=5_000)
     solution = minimize(binary_problem(rng), SOLVERS["fapg"](), stop=stop, certify=no_less)
-    waited = solution.certificate.n_iter
-    if share:
-        assert solution.status is Status.STALLED
-        assert 1_000 < waited < 2_000
-    else:
-        assert waited == 5_000
+    assert solution.status is Status.STALLED
+    assert 1_000 < solution.certificate.n_iter < 2_000
