@@ -11,12 +11,12 @@ __all__ = ["documented"]
 Class = TypeVar("Class", bound=type[CrossValidated])
 
 _OF_ALPHA = """alphas : int or (n_alphas,), default 100
-        How many, as `proxmargin.margin_path` takes them for all rows; or the values. The same for
-        all folds.
+        The strengths, or their number: the default grid of `proxmargin.margin_path` for all rows
+        then. All folds use the same grid.
     """
 _OF_C = """Cs : int or (n_Cs,), default 20
-        How many, as `proxmargin.margin_path` takes them for all rows (with a nonlinear kernel from
-        0.01 to 1000); or the values. The same for all folds.
+        The strengths, or their number: the default grid of `proxmargin.margin_path` for all rows
+        then (with a nonlinear kernel, from 0.01 to 1000). All folds use the same grid.
     """
 _RATIOS = """l1_ratios : sequence of float in [0, 1], default (1.0,)
     """
@@ -24,14 +24,15 @@ _PARAMETERS = """
     Parameters
     ----------
     {strengths}{ratios}eps : float in (0, 1], default 1e-3
-        How far a count of strengths goes, as in `proxmargin.margin_path`.
+        Ratio of the weakest to the strongest penalty of a default grid, as in
+        `proxmargin.margin_path`.
     cv : int, splitter or iterable of splits, default 5
-        A number means stratified folds, as everywhere in scikit-learn.
+        A number of stratified folds, or a splitter, as in scikit-learn.
     scoring : str or callable, optional
         By default the mean loss of the model over the held-out rows, weighted as in the fit,
         negated.
         'neg_log_loss' and 'deviance' (its double) of logistic models are computed from the scores;
-        any other scorer of scikit-learn's is asked for each model.
+        any other scorer of scikit-learn is called for each model.
     selection : {{'best', '1se'}}
         The highest mean score, or the strongest penalty within one standard error of it.
     n_jobs : int, optional
@@ -39,10 +40,10 @@ _PARAMETERS = """
     keep_scores : bool, default False
         Keep the scores of held-out rows in ``oof_scores_``.
     refit : bool, default True
-        Fit all rows with what was chosen; without it there is nothing to predict with.
+        Fit all rows with the chosen parameters; without it the model cannot predict.
     others
-        Those of `{plain}`. Callbacks see the fits to all rows. ``warm_start`` does nothing: each
-        fit of a path starts from the one before.
+        Those of `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
+        fit of a path starts from the previous one.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ _PARAMETERS = """
     path_ : Path
         Of all rows, for the chosen l1_ratio; of linear models.
     oof_scores_ : (n_l1_ratios, n_{name}s, n_samples) if binary, else with n_classes as well
-        With ``keep_scores``: scores of each row where it was held out.
+        With ``keep_scores``: scores of each row by the models of the fold that held it out.
     best_estimator_ : {plain}
         Of all rows. This classifier has all its attributes (``coef_``, ``intercept_``,
         ``certificate_``, ``n_features_in_``, ``feature_names_in_`` and others), and
