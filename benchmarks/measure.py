@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import math
 import multiprocessing
 import os
 import time
@@ -103,12 +104,18 @@ class Trouble:
 
 @dataclass
 class Bench:
-    """The solver with the problem in hand."""
+    """The solver with the problem in hand.
+
+    Memory is measured in the first fit at each setting. It needs free pages to be given back to the
+    system, which the next fit would have to ask for again: a millisecond, and not for packages in
+    other processes.
+    """
 
     peer: Peer
     data: str = ""
     design: Any = None
     labels: Any = None
+    measured: set[tuple[Any, float]] = field(default_factory=set)
 
     def problem(self, spec: Spec) -> Problem:
         if spec.data != self.data:
@@ -129,12 +136,13 @@ class Bench:
     def clocked(self, spec: Spec, setting: float) -> Clocked:
         problem = self.problem(spec)
         gc.collect()
-        before = resident_now()
+        first = (spec, setting) not in self.measured
+        before = resident_now() if first else math.nan
+        self.measured.add((spec, setting))
         wall, cpu = time.perf_counter(), time.process_time()
         fitted = self.peer.fit(problem, setting)
         times = time.perf_counter() - wall, time.process_time() - cpu
-        memory = resident_at_most() - before
-        return Clocked(fitted, *(fitted.clocked or times), memory)
+        return Clocked(fitted, *(fitted.clocked or times), resident_at_most() - before)
 
 
 def _toy(sparse: bool) -> dict[str, Any]:
@@ -369,15 +377,10 @@ def _sharpened(
 
 
 def repeated(worker: Worker, spec: Any, first: Trial) -> Trial:
-    """The same fit again if it was short; the fastest counts, for every solver alike.
-
-    So does the largest memory, which is that of a fit whose pages were not there before.
-    """
+    """The same fit again if it was short; the fastest counts, for every solver alike."""
     best, limits = first, worker.limits
     for _ in range(min(limits.repeats, int(limits.repeating / max(first.seconds, 1e-6)))):
         again = worker.clocked(spec, first.setting)
-        if isinstance(again, Clocked):
-            best = replace(best, memory=max(best.memory, again.memory))
-            if again.seconds(limits) < best.seconds:
-                best = replace(best, seconds=again.seconds(limits), busy=again.busy)
+        if isinstance(again, Clocked) and again.seconds(limits) < best.seconds:
+            best = replace(best, seconds=again.seconds(limits), busy=again.busy)
     return best
