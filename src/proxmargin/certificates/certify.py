@@ -42,7 +42,7 @@ def certify(
     *,
     scores: Array | None = None,
     dual: Array | None = None,
-    tol: float = 0.0,
+    tol: float | None = None,
 ) -> Gap:
     """Certify the coefficients of ``point`` together with their best intercept.
 
@@ -65,14 +65,14 @@ def certify(
     dual : (n_samples, n_outputs), optional
         A dual point to use instead of a gradient of the loss, which is a poor one if the loss has
         kinks.
-    tol : float >= 0
+    tol : float >= 0, optional
         The relative gap to be proved. By default products are not compensated.
     """
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
-    if 0.0 <= gap.primal < problem.negligible and dual is None:  # q = 0 may prove it optimal
-        gap = _least(gap, certify(problem, gap.point, dual=np.zeros_like(gap.dual_point)))
+    if 0.0 <= gap.primal < max(gap.gap, problem.negligible):
+        gap = _least(gap, _gap_to_zero(problem, found, gap))
     return _proved(problem, gap, found.scores, dual, tol)
 
 
@@ -106,9 +106,23 @@ def certify_together(
     ]
 
 
-def _proved(problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, tol: float) -> Gap:
+def _gap_to_zero(problem: Problem, found: _Certifiable, gap: Gap) -> Gap:
+    """The gap with the dual point zero, where that is feasible: losses and penalties are >= 0."""
+    face = _loss_face(problem, found.scores, np.zeros_like(gap.dual_point))
+    if face.dual.any():
+        return gap
+
+    def nothing(design: Design, dual: Array) -> _Pulled:
+        return _pulled_to(design, dual, np.zeros_like(found.point.coef))
+
+    return _gap(problem, found.point, found.scores, face, nothing)
+
+
+def _proved(
+    problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, tol: float | None
+) -> Gap:
     """The gap, recomputed by compensated products if those may prove a relative gap of ``tol``."""
-    if tol == 0 or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores, tol):
+    if tol is None or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores, tol):
         return gap
     return _least(_refined(problem, gap, dual), gap)
 

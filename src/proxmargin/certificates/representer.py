@@ -79,7 +79,7 @@ def certify_represented(
     *,
     scores: Array | None = None,
     dual: Array | None = None,
-    tol: float = 0.0,
+    tol: float | None = None,
 ) -> ScoredGap:
     """Certify weights of samples on a `KernelDesign`, as `certificate.certify` does coefficients.
 
@@ -110,7 +110,7 @@ def represented(
     *,
     cut: float = 0.0,
     product: Array | None = None,
-    tol: float = 0.0,
+    tol: float | None = None,
 ) -> Representer:
     """The model of a dual point, with the best intercept.
 
@@ -145,7 +145,11 @@ def represented(
 
 
 def represented_together(
-    problems: Sequence[Problem], kernel: KernelMatrix, duals: Sequence[Array], *, tol: float = 0.0
+    problems: Sequence[Problem],
+    kernel: KernelMatrix,
+    duals: Sequence[Array],
+    *,
+    tol: float | None = None,
 ) -> list[Representer]:
     """`represented` for problems on the same samples, with one product for all of them.
 
@@ -273,12 +277,12 @@ class Product(NamedTuple):
 
 
 def _of_product(
-    problem: Problem, kernel: KernelMatrix, product: Product, tol: float
+    problem: Problem, kernel: KernelMatrix, product: Product, tol: float | None
 ) -> Representer:
     """The model of a dual point with this product, refined if rounding dominates its gap."""
     found = _best(problem, kernel, product)
     gap = found.gap
-    if tol == 0 or gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
+    if tol is None or gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = kernel.precise_matvec(-product.parts)
     precise = product._replace(values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)

@@ -20,7 +20,8 @@ class Status(Enum):
     STALLED = "the certified gap had stopped improving"
     ROUNDED = "rounding of the products with the data dominates the gap, which cannot be reduced"
     UNBALANCED = (
-        "no dual point of double precision balances features of so large entries, and proves more"
+        "rounding of dual points to double precision is too large for a penalty that is so weak "
+        "against the entries of the features"
     )
     UNPROVED = (
         "the loss is stationary up to rounding, but without a penalty no dual point proves it"

@@ -25,7 +25,7 @@ __all__ = ["Run"]
 # a solver stalls if its best gap has not made progress in the last half of its iterations
 STALL_FACTOR = 0.99  # ratio of gaps that counts as progress
 STALL_ITERATIONS = 10_000  # fewest iterations without progress
-# fewer where much of the gap is rounding, which no step reduces
+# fewer where rounding, which no step reduces, is within two orders of magnitude of the gap
 ROUNDED_SHARE = 0.02  # of the gap
 ROUNDED_ITERATIONS = 1_000
 # earlier if the gap is explained by the rounding of the dual point to float64

@@ -215,12 +215,17 @@ def _noted(solution: Solution, remark: str) -> Solution:
 
 
 def _joined(first: Solution, second: Solution) -> Solution:
-    """The better of two results, with the work of both and the stop reason of the second."""
+    """The better of two results, with the work of both.
+
+    It ends as the second run did, unless that met the tolerance at a point that is not the better
+    one: relative gaps of objectives below zero are not monotone in the gap.
+    """
     better = second if second.gap.gap <= first.gap.gap else first
+    last = first if second.status is Status.CONVERGED and better is first else second
     one, two = first.certificate, second.certificate
     certificate = replace(
         better.certificate,
-        stop_reason=two.stop_reason,
+        stop_reason=last.certificate.stop_reason,
         n_iter=one.n_iter + two.n_iter,
         n_passes=one.n_passes + two.n_passes,
         seconds=one.seconds + two.seconds,
@@ -229,4 +234,4 @@ def _joined(first: Solution, second: Solution) -> Solution:
             f"and {two.solver!r} went on: {two.because}"
         ),
     )
-    return replace(better, status=second.status, certificate=certificate)
+    return replace(better, status=last.status, certificate=certificate)
