@@ -71,7 +71,7 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
-    if 0.0 <= gap.primal < max(gap.gap, problem.negligible):
+    if 0.0 <= gap.primal < problem.negligible and dual is None:
         gap = _least(gap, _gap_to_zero(problem, found, gap))
     return _proved(problem, gap, found.scores, dual, tol)
 

@@ -108,7 +108,7 @@ def alpha_grid(
 def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> Array:
     """Strengths in geometric progression, from the strongest penalty; as `margin_path` says."""
     strength = strength_of(template)
-    check_number("the number of strengths", count, low=1, integer=True)
+    check_number("n_alphas, the number of strengths,", count, low=1, integer=True)
     check_number("eps", eps, low=0.0, low_open=True, high=1.0)
     share, total = template.norm_share, assembly.targets.total
     exact = share > 0 or strength is ALPHA
