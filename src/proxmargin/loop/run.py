@@ -31,7 +31,7 @@ ROUNDED_ITERATIONS = 1_000
 # earlier if the gap is explained by the rounding of the dual point to float64
 IDLE_ITERATIONS = 100
 DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps improve it by chance
-RESERVED = 1.5  # time kept for the last certificate, over the latest one: sums may be compensated
+RESERVED = 2.0  # time kept for the last certificate, over the latest one: sums may be compensated
 
 
 class Run:
