@@ -73,18 +73,20 @@ def minimised(
     limit : int
         Limit of Newton steps.
     deadline : float
-        On the clock of `proxmargin.compiled.clock`.
+        On the clock of `proxmargin.compiled.clock`. No step begins that would end later if it took
+        as long as the previous one.
     excess : float
         Residual over the target that counts as solved if the line search fails.
     """
-    steps, slopes = 0, problem.slopes(here)
+    steps, slopes, ended, took = 0, problem.slopes(here), clock(), 0.0
     while True:
         if slopes.residual <= max(target, slopes.least):
             return here, slopes, End(steps, solved=True, stuck=False)
-        if steps >= limit or clock() >= deadline:
+        if steps >= limit or ended + took >= deadline:  # the next step would end too late
             return here, slopes, End(steps, solved=False, stuck=False)
         stepped = problem.stepped(here, slopes, deadline)
-        steps += 1
+        began, ended = ended, clock()
+        steps, took = steps + 1, ended - began
         if stepped is None:
             solved = slopes.residual <= excess * target
             return here, slopes, End(steps, solved, stuck=True)
