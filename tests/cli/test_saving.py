@@ -78,9 +78,8 @@ def start(*arguments: str, **options) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
 
 
-@pytest.mark.parametrize(
-    "command", [pytest.param((*FIT, "-o"), marks=pytest.mark.slow), (*COMPARE, "--model")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [(*FIT, "-o"), (*COMPARE, "--model")])
 def test_a_model_is_saved_where_nobody_reads_the_results(command, tmp_path) -> None:
     path = tmp_path / "m.pmz"
     reading, writing = os.pipe()
@@ -93,6 +92,7 @@ def test_a_model_is_saved_where_nobody_reads_the_results(command, tmp_path) -> N
     assert load_model(path).certificate_.converged
 
 
+@pytest.mark.slow
 def test_results_on_a_full_disk_are_one_failure(tmp_path) -> None:
     path = tmp_path / "m.pmz"
     with open("/dev/full", "w") as full:

@@ -31,6 +31,7 @@ def test_importing_the_package_loads_nothing_heavy():
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_runs_and_prints_without_pandas_and_only_its_tables_ask_for_it():
     # scikit-learn imports pandas where it can, so that only its absence shows who needs it
     _run(
