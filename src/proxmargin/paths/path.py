@@ -330,8 +330,10 @@ def walked(
         Called with the number of strengths that are complete since the last time.
     """
     saturation = Saturation(template, assembly, stop_at)
-    quiet = copy(template)
-    quiet.verbose = 0
+    quiet = template
+    if template.verbose:
+        quiet = copy(template)
+        quiet.verbose = 0
     parts: list[Sequence[Found]] = []
     count = 0
     for found in descended(quiet, assembly, grid):

@@ -277,10 +277,12 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
         _stop_if_interrupted(progress)
-        best = path.model(column)
-        with _of_all_together():
-            refitted(best, assembly)
-        return best, len(path) + 1, unmet_of(path.certificates) + unmet_of([best.certificate_])
+        best, fits, short = path.model(column), len(path), unmet_of(path.certificates)
+        if self.callbacks or unmet_of([best.certificate_]):  # else the model of the path will do
+            with _of_all_together():
+                refitted(best, assembly)
+            fits, short = fits + 1, short + unmet_of([best.certificate_])
+        return best, fits, short
 
     # -- what is fitted ---------------------------------------------------------------------
 
@@ -301,7 +303,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parameters = parameters_of(self.plain)  # type: ignore[arg-type]  # classes are hashable
         names = [n for n in parameters if n not in self._dropped]
         settings = {name: getattr(self, name) for name in names}
-        return self.plain(**{**settings, "callbacks": (), "verbose": 0})
+        unit = {self.strength.name: 1.0}  # what paths scale
+        return self.plain(**{**settings, **unit, "callbacks": (), "verbose": 0})
 
     def _templates(self, template: MarginEstimator) -> list[MarginEstimator]:
         """One template for each l1_ratio, with checked parameters."""

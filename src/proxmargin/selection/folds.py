@@ -170,9 +170,10 @@ def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Mode
     Held-out rows have weight zero, so that neither standardisation nor any bound depends on them.
     Removing them would copy the data.
     """
-    targets = data.training(fold, plan.templates[0].class_weight)
-    assembly = plan.templates[0]._assembled(data.design, targets)
-    for template, grid in zip(plan.templates, plan.grids, strict=True):
+    first, *others = plan.templates
+    assembly = first._assembled(data.design, data.training(fold, first.class_weight))
+    yield walked(first, assembly, plan.grids[0], tell=tell)
+    for template, grid in zip(others, plan.grids[1:], strict=True):
         yield walked(template, template._reassembled(assembly), grid, tell=tell)
 
 
