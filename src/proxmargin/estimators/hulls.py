@@ -147,7 +147,7 @@ class NuSVC(_NuMachine):
 
     _most_decomposed = np.inf
     # by the signs of a problem: the nu that replaces 'auto', if 'auto' leaves no margin
-    _instead: Mapping[bytes, float] = MappingProxyType({})
+    _forced_nus: Mapping[bytes, float] = MappingProxyType({})
 
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         try:
@@ -156,9 +156,9 @@ class NuSVC(_NuMachine):
                     super()._fit_recorded(X, targets, journal, stop)
                     return
                 except _MarginlessError as error:
-                    self._instead = {**self._instead, error.signs: error.nu}
+                    self._forced_nus = {**self._forced_nus, error.signs: error.nu}
         finally:
-            self.__dict__.pop("_instead", None)
+            self.__dict__.pop("_forced_nus", None)
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -173,7 +173,7 @@ class NuSVC(_NuMachine):
             signs = targets.signs(positive)[:, 0]
             most = largest_nu(signs, shares) if self.fit_intercept else 1.0
             chosen = nu.of(most) if isinstance(nu, OfMax) else nu
-            chosen = self._instead.get(signs.tobytes(), chosen)
+            chosen = self._forced_nus.get(signs.tobytes(), chosen)
             if chosen > most * (1 + 1e-12):
                 raise ValueError(
                     f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
@@ -213,8 +213,8 @@ class NuSVC(_NuMachine):
             return None
         loss = problem.loss
         assert isinstance(loss, TailMean)
-        bounds, signs = _nu_bounds(problem, loss, self._until), loss.signs.tobytes()
-        if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
+        bounds, signs = _nu_bounds(problem, loss, self._deadline), loss.signs.tobytes()
+        if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._forced_nus:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
         return no_margin(self, "nu", gap, isinstance(self.nu, str), least)
 

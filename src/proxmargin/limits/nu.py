@@ -96,7 +96,7 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
     if met is not None:
         return met if met > FEASIBILITY_TOLERANCE else 0.0
     _check_time(deadline)
-    equalities = _balance(design, shares)
+    equalities = _balance_rows(design, shares)
     low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
     found: Any = linprog(  # type: ignore[call-overload]
         -signs,
@@ -142,7 +142,7 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
     return False
 
 
-def _balance(design: Design, shares: Array) -> Any:
+def _balance_rows(design: Design, shares: Array) -> Any:
     """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
     design = design.stored.base
     ones = np.ones((1, design.n_samples))

@@ -70,7 +70,7 @@ class BoxProgram(NamedTuple):
         """``X coef``, (n_samples,)."""
         return self.design.scores(coef[:, None])[:, 0]
 
-    def pulled(self, dual: Array) -> Array:
+    def adjoint(self, dual: Array) -> Array:
         """``X' dual``, (n_features,)."""
         return self.design.adjoint(dual[:, None])[:, 0]
 
@@ -125,7 +125,7 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
 
     def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
         dual = theta * r
-        right = np.append(program.pulled(dual) - rp, borders.T @ dual - rf)
+        right = np.append(program.adjoint(dual) - rp, borders.T @ dual - rf)
         both = factor.solve(right)
         coef, free = both[:p], both[p:]
         scores = program.scores(coef) + borders @ free
@@ -156,7 +156,7 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
         free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
         dual = np.zeros_like(theta)
         dual[live] = alone - across @ free
-        coef = (program.pulled(dual) - rp) / l2
+        coef = (program.adjoint(dual) - rp) / l2
         return coef, free, program.scores(coef) + program.borders @ free, dual
 
     return solve

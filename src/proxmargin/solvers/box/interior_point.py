@@ -30,7 +30,7 @@ from proxmargin.solvers.box.crossover import (
     MAX_FACES,
     ExactSolution,
     Face,
-    crossed,
+    cross_over,
     work_of,
 )
 from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
@@ -180,7 +180,7 @@ class InteriorPoint(Solver[Central]):
     def step(self, problem: Problem, state: Central) -> Central:
         program = program_of(problem)
         signed = program.signs * state.dual
-        rp = program.l2 * state.coef - program.pulled(signed)
+        rp = program.l2 * state.coef - program.adjoint(signed)
         rf = program.pull + program.ridge * state.free - program.borders.T @ signed
         stiffness = state.below / state.dual + state.above / state.room + program.bends
         solve = program.factorised(program, 1.0 / stiffness)
@@ -224,7 +224,7 @@ def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Centra
     sides = _nearest_sides(before, after)
     work = work_of(program, sides)
     rounds = min(MAX_FACES, math.ceil(CROSSOVER_PORTION * (CROSSOVER_BUDGET - after.spent) / work))
-    found = crossed(program, Face(sides, after.dual, after.free), rounds)
+    found = cross_over(program, Face(sides, after.dual, after.free), rounds)
     vertex = found.vertex if found.vertex and found.vertex.gap <= total else None
     spent = after.spent + work * found.rounds
     exact = vertex is not None
