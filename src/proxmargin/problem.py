@@ -154,6 +154,11 @@ class Problem(Remembers):
     def fits_intercept(self) -> bool:
         return not self.intercept.is_pinned
 
+    @property
+    def has_unpenalised_intercept(self) -> bool:
+        """Whether the intercept is free, or pinned at zero."""
+        return self.intercept.is_shift_invariant or self.intercept.is_pinned
+
     @cached_property
     def centred(self) -> Centred:
         """The design, centred if the intercept is free: the problem is invariant to that shift.

@@ -70,7 +70,7 @@ def critical_strength(problem: Problem) -> float:
     """
     problem = replace(problem, penalty=problem.penalty.near_zero())
     program = hinge_program(problem)
-    if program is None or program.level is not None or not _has_exact_null(problem):
+    if program is None or program.level is not None or not problem.has_unpenalised_intercept:
         return problem.critical_strength()
     gauge = gauge_columns(_unit_norm(problem.penalty))
     assert gauge is not None
@@ -81,10 +81,6 @@ def critical_strength(problem: Problem) -> float:
     if np.count_nonzero(descent.tied) > most:
         return _by_ratios(problem)
     return units.unit * _least_dual_norm(descent)
-
-
-def _has_exact_null(problem: Problem) -> bool:
-    return problem.intercept.is_shift_invariant or not problem.fits_intercept
 
 
 @dataclass(frozen=True, eq=False)

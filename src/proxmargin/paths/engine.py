@@ -79,8 +79,7 @@ class Engine:
             return False
         if not np.all(problem.net.l1 > 0):
             return False  # these certificates do not cover unpenalised features
-        plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
-        return plain and _is_readable(problem.design.stored.base.whole)
+        return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         problem = self.problem

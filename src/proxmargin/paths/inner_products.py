@@ -69,11 +69,11 @@ class InnerProducts:
     @staticmethod
     def takes(problem: Problem) -> bool:
         """Whether all strengths like this one can be solved here."""
-        design, intercept = problem.design, problem.intercept
+        design = problem.design
         if not (design.n_samples < design.n_features and NEEDED in problem.traits):
             return False
-        plain = intercept.is_shift_invariant or intercept.is_pinned
-        return plain and problem.loss.largest_offset == 0 and _way_for(problem) is not None
+        unshifted = problem.loss.largest_offset == 0
+        return problem.has_unpenalised_intercept and unshifted and _way_for(problem) is not None
 
     def __post_init__(self) -> None:
         way = _way_for(self.problem)
