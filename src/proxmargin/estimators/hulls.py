@@ -17,7 +17,7 @@ from proxmargin.estimators.assembly import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.no_margin import no_margin
+from proxmargin.estimators.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.binary_data import KERNEL_RANK
@@ -38,6 +38,7 @@ MARRON_SHARE = 0.1  # threshold over the median distance between the classes (Ma
 DISTANCE_SAMPLES = 1000  # samples of each class for that median
 MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
 HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
+NU_ACCURACY = 1e-6  # relative, of the least nu
 MAX_PROGRAM_ENTRIES = 2_000_000  # n_samples n_features up to which an error names the least nu
 
 
@@ -203,20 +204,30 @@ class NuSVC(_NuMachine):
         return float(problem.loss.nu)
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
-        def least() -> str:
-            if not bounds:
-                return "the reduced hulls of the classes meet"
-            between = "choose nu between" if bounds[0] < bounds[1] else "no nu is between"
-            return f"{between} nu_min={bounds[0]:.6g} and nu_max={bounds[1]:.6g}"
-
         if gap.is_negative:
             return None
         loss = problem.loss
         assert isinstance(loss, TailMean)
         bounds, signs = _nu_bounds(problem, loss, self._until), loss.signs.tobytes()
-        if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
+        leaves_margin = loss.nu > bounds[0] * (1.0 + NU_ACCURACY) if bounds else None
+        replaceable = self.nu == "auto" and not leaves_margin and signs not in self._instead
+        if replaceable and bounds and bounds[0] < bounds[1]:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
-        return no_margin(self, "nu", gap, isinstance(self.nu, str), least)
+
+        def admissible() -> Admissible:
+            return Admissible(leaves_margin, _told(bounds, leaves_margin))
+
+        return no_margin(self, "nu", gap, isinstance(self.nu, str), admissible)
+
+
+def _told(bounds: tuple[float, float] | None, leaves_margin: bool | None) -> str:
+    """The range of nu, for messages."""
+    if bounds is None:
+        return "the reduced hulls of the classes meet"
+    if leaves_margin:
+        return f"it is above nu_min={bounds[0]:.6g}"
+    between = "choose nu between" if bounds[0] < bounds[1] else "no nu is between"
+    return f"{between} nu_min={bounds[0]:.6g} and nu_max={bounds[1]:.6g}"
 
 
 class _MarginlessError(Exception):
