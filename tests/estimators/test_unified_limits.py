@@ -26,6 +26,7 @@ from proxmargin import (
     nu_range,
 )
 from proxmargin.designs.kernel_checks import IndefiniteKernelError
+from proxmargin.estimators import hulls
 from proxmargin.limits import kappa as limits
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.penalties import Ball
@@ -94,6 +95,20 @@ def test_a_share_of_the_largest_nu_is_that_number_and_warns_where_no_margin_is_l
         flat = NuSVC(nu="0.1max").fit(X, y)
     assert not flat.coef_.any()
     assert np.ptp(flat.decision_function(X)) == 0
+
+
+def test_auto_leaves_a_margin_where_the_data_are_too_large_for_the_simplex_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hulls, "MAX_PROGRAM_ENTRIES", 0)
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((6_000, 10))
+    y = X[:, 0] + 3.0 * rng.standard_normal(6_000) > 0
+    least, most = nu_range(X, y)
+    assert 0.5 * most < least
+    model = NuSVC().fit(X, y)
+    assert model.nu_ == pytest.approx(0.5 * (least + most), rel=1e-6)
+    assert model.certificate_.primal < 0
 
 
 @pytest.mark.parametrize("make", [NuSVC, MarginMPM, MarginFDA])

@@ -39,7 +39,9 @@ DISTANCE_SAMPLES = 1000  # samples of each class for that median
 MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
 HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
 NU_ACCURACY = 1e-6  # relative, of the least nu
-MAX_PROGRAM_ENTRIES = 2_000_000  # n_samples n_features up to which an error names the least nu
+# n_samples n_features up to which the least nu is computed, where the given one leaves no margin
+MAX_PROGRAM_ENTRIES = 2_000_000  # by the simplex method
+MAX_TALL_ENTRIES = 100_000_000  # by interior points, which need more samples than features
 
 
 class _NuMachine(KernelMachine):
@@ -239,14 +241,20 @@ class _MarginlessError(Exception):
 
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
-    """The least and the largest nu; None if the linear program is too large or takes too long."""
+    """The least and the largest nu; None if their program is too large or takes too long."""
     design = problem.design
-    most = KERNEL_RANK**2 if design.kernel_matrix is not None else MAX_PROGRAM_ENTRIES
-    if design.n_samples * design.n_features > most:
+    entries, most = design.n_samples * design.n_features, MAX_TALL_ENTRIES
+    if design.kernel_matrix is not None:
+        most = KERNEL_RANK**2
+    elif design.n_samples < design.n_features:
+        most = MAX_PROGRAM_ENTRIES
+    if entries > most:
         return None
     try:
-        least = smallest_nu(design, loss.signs, loss.shares, until)
-    except (TimeoutError, RuntimeError):  # past the deadline, or HiGHS failed
+        least = smallest_nu(
+            design, loss.signs, loss.shares, until, max_entries=MAX_PROGRAM_ENTRIES
+        )
+    except (TimeoutError, RuntimeError):  # past the deadline, too large, or HiGHS failed
         return None
     return least, largest_nu(loss.signs, loss.shares)
 
