@@ -251,9 +251,7 @@ def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, f
     if entries > most:
         return None
     try:
-        least = smallest_nu(
-            design, loss.signs, loss.shares, until, max_entries=MAX_PROGRAM_ENTRIES
-        )
+        least = smallest_nu(design, loss.signs, loss.shares, until, max_entries=MAX_PROGRAM_ENTRIES)
     except (TimeoutError, RuntimeError):  # past the deadline, too large, or HiGHS failed
         return None
     return least, largest_nu(loss.signs, loss.shares)
