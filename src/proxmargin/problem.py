@@ -24,7 +24,7 @@ from proxmargin.unshrunk import are_determined, settled
 __all__ = ["Centred", "Point", "Problem"]
 
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
-SMALLEST_MARGIN = 3e-4  # that counts as one, over the RMS distance of the samples from their mean
+SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)
 
 
 class Point(NamedTuple):

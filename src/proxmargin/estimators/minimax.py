@@ -21,7 +21,7 @@ from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.no_margin import no_margin
+from proxmargin.estimators.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import with_features
@@ -37,6 +37,7 @@ __all__ = ["MarginFDA", "MarginMPM"]
 
 Array = NDArray[np.float64]
 
+KAPPA_ACCURACY = 1e-6  # relative, of kappa_max
 UNCERTAIN_KAPPA = 100.0  # beyond it rounding decides whether kappa_max is finite
 # shares of the time limit of a fit
 KAPPA_TIME = 0.4  # of the computation of kappa_max
@@ -165,17 +166,20 @@ class _MinimaxMachine(KernelMachine):
         self.kappa_ = per_class(kappas)
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
-        def least() -> str:
+        def admissible() -> Admissible:
             loss = problem.loss
             assert isinstance(loss, self._loss_class)
             most = largest_kappa(
                 problem.design, loss.signs, loss.shares, self._model, deadline=self._deadline
             )
+            leaves_margin = loss.kappa < most.lower * (1.0 - KAPPA_ACCURACY)
+            if leaves_margin:
+                return Admissible(True, f"it is below kappa_max={most}")
             if most.is_known:
-                return f"it is not below kappa_max={most}"
-            return f"kappa_max, which the time limit left unsettled, is {most}"
+                return Admissible(False, f"it is not below kappa_max={most}")
+            return Admissible(None, f"kappa_max, which the time limit left unsettled, is {most}")
 
-        return no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
+        return no_margin(self, "kappa", gap, isinstance(self.kappa, str), admissible)
 
     def _note_run(self, solutions: list[Solution]) -> None:
         """State in certificates and one warning if kappa is a share of a bound of kappa_max."""

@@ -142,11 +142,17 @@ class Run:
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a certificate, or None to continue (`Phase`)."""
-        if self.stop.change is None and gap.relative_gap <= self.stop.tol:
+        met = gap.relative_gap <= self.stop.tol and not self._lost_margin(gap)
+        if self.stop.change is None and met:
             self.phase = Phase.POLISHING
         if self.phase is Phase.POLISHING:
             return None if self._polishes(state, gap) else Status.CONVERGED
         return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
+
+    def _lost_margin(self, gap: Gap) -> bool:
+        """Whether this point has no margin although a better one has."""
+        best = self.incumbent.best
+        return best is not None and best.is_negative and not gap.is_negative
 
     def is_stalled(self, state: State) -> bool:
         idle, best = state.n_iter - self.last_progress, self.incumbent.best
