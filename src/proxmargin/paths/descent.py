@@ -21,7 +21,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
 
-__all__ = ["descended"]
+__all__ = ["solve_grid"]
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ TINY = float(np.finfo(np.float64).tiny)
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
-def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
+def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
     """Yield the solutions of every problem, some strengths at a time; end early if interrupted.
 
     A list has one entry a problem, all for the same strengths.

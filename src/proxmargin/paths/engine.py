@@ -79,8 +79,7 @@ class Engine:
             return False
         if not float(problem.net.l1.min()) * weakest > 0:
             return False  # these certificates do not cover unpenalised features
-        plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
-        return plain and _is_readable(problem.design.stored.base.whole)
+        return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -96,13 +95,13 @@ class Engine:
             weights=base.spread_out(margins.weights[:, 0]).copy(),
             offset=base.spread_out(problem.offset).copy() if shifted else np.zeros(0),
             largest_offset=problem.loss.largest_offset,
-            centre=_own(centre),
+            centre=_kernel_array(centre),
             inverse=inverse,
             norms=base.column_norms() * inverse,
-            bounds=_own(design.column_bounds()),
+            bounds=_kernel_array(design.column_bounds()),
             factor=net.l1 / net.l1.max(),
-            lower=_own(net.lower),
-            upper=_own(net.upper),
+            lower=_kernel_array(net.lower),
+            upper=_kernel_array(net.upper),
             free=problem.fits_intercept,
             jumps=not margins.phi.is_strictly_convex,
             spans=self.caches or _has_many_entries(whole),
@@ -243,7 +242,7 @@ class Engine:
             if code == state.NO_SLOT:
                 self._add_slots()
             elif code == state.NO_ENTRY:
-                found = _enlarged(found)
+                found = _with_more_room(found)
             elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
                 break
         for told, more in zip((found.steps, found.passes), interrupted, strict=True):
@@ -361,7 +360,7 @@ def _of_members(count: int) -> dict[str, Any]:
     }
 
 
-def _own(values: Array) -> Array:
+def _kernel_array(values: Array) -> Array:
     """The array, or a contiguous, writeable copy, so that kernels compile for one type of array."""
     plain = values.flags.c_contiguous and values.flags.writeable
     return values if plain else values.copy()
@@ -384,7 +383,7 @@ def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
     )
 
 
-def _enlarged(found: Strengths) -> Strengths:
+def _with_more_room(found: Strengths) -> Strengths:
     indices, values = np.empty((2, 2 * found.values.size))
     indices = indices.view(np.int64)
     indices[: found.indices.size], values[: found.values.size] = found.indices, found.values
