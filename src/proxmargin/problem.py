@@ -24,7 +24,7 @@ from proxmargin.unshrunk import are_determined, settled
 __all__ = ["Centred", "Point", "Problem"]
 
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
-SMALLEST_MARGIN = 3e-4  # that counts as one, over the RMS distance of the samples from their mean
+SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)
 
 
 class Point(NamedTuple):
@@ -153,6 +153,11 @@ class Problem(Remembers):
     @property
     def fits_intercept(self) -> bool:
         return not self.intercept.is_pinned
+
+    @property
+    def has_unpenalised_intercept(self) -> bool:
+        """Whether the intercept is free, or pinned at zero."""
+        return self.intercept.is_shift_invariant or self.intercept.is_pinned
 
     @cached_property
     def centred(self) -> Centred:

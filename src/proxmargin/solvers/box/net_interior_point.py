@@ -122,7 +122,7 @@ class _Boxes(NamedTuple):
     def margins(self, at: Array) -> Array:
         return np.concatenate([self.rows @ at, self.sign * at[self.owner]])
 
-    def pulled(self, dual: Array) -> Array:
+    def adjoint(self, dual: Array) -> Array:
         """The transpose of `margins`, applied to duals of the boxes."""
         n, size = self.rows.shape
         alone = np.bincount(self.owner, self.sign * dual[n:], size)
@@ -316,7 +316,7 @@ def _equations(boxes: _Boxes, state: NetCentral) -> tuple[Array, Array]:
     """The two sides of the optimality conditions, less the slacks: of the boxes, ``above - below``
     at a solution; of the variables, zero."""
     missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
-    return missing, boxes.ridge * state.at + boxes.pull - boxes.pulled(state.dual)
+    return missing, boxes.ridge * state.at + boxes.pull - boxes.adjoint(state.dual)
 
 
 def _gap_of(boxes: _Boxes, state: NetCentral) -> float:
@@ -342,7 +342,7 @@ def _is_net(problem: Problem) -> bool:
 Solve = Callable[[Array, Array], tuple[Array, Array]]
 """Maps ``(aim, slope)`` to the changes of the variables t and of the duals a of all boxes.
 
-    a / theta + margins(t) = aim,    ridge t - pulled(a) = -slope
+    a / theta + margins(t) = aim,    ridge t - adjoint(a) = -slope
 """
 
 
@@ -362,7 +362,7 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
         at, dual = solve(aim, slope)
         # one step of iterative refinement: very different theta make the system ill-conditioned
         left = aim - dual / theta - boxes.margins(at)
-        again, more = solve(left, slope + boxes.ridge * at - boxes.pulled(dual))
+        again, more = solve(left, slope + boxes.ridge * at - boxes.adjoint(dual))
         at, dual = at + again, dual + more
         below = pushed - state.below - steep * dual
         return _Direction(at, dual, below, pressed - state.above + flat * dual)
@@ -376,7 +376,7 @@ def _over_variables(boxes: _Boxes, theta: Array) -> Solve:
 
     def solve(aim: Array, slope: Array) -> tuple[Array, Array]:
         wanted = theta * aim
-        at = inverse(boxes.pulled(wanted) - slope)
+        at = inverse(boxes.adjoint(wanted) - slope)
         return at, wanted - theta * boxes.margins(at)
 
     return solve

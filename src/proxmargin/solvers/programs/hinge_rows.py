@@ -197,10 +197,10 @@ def _rows_of(loss: Loss, offset: Array) -> HingeRows | None:
 
 
 @_rows_of.register
-def _of_classes(loss: CrammerSinger, offset: Array) -> HingeRows | None:
+def _rows_of_classes(loss: CrammerSinger, offset: Array) -> HingeRows | None:
     return None if offset.any() else _WorstClass(loss)
 
 
 @_rows_of.register
-def _of_margins(loss: MarginSum, offset: Array) -> HingeRows | None:
+def _rows_of_margins(loss: MarginSum, offset: Array) -> HingeRows | None:
     return _EveryMargin(loss, offset) if loss.phi.is_hinge else None
