@@ -256,7 +256,8 @@ def _gap(
     released = _released(problem, point, scores, pulled, back.error)
     b = point.intercept[None, :]
     parts = _in_blocks(penalty, coef, pulled)
-    violations = np.concatenate([part.violations(w, v) for part, w, v in parts])
+    found = [part.violations(w, v) for part, w, v in parts]
+    violations = found[0] if len(found) == 1 else np.concatenate(found)
     primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
     if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
@@ -322,11 +323,11 @@ def _rounding_of_sums(
     c : (n_outputs,)
         Minus these sums.
     """
-    reach = np.abs(intercept) + np.max(np.atleast_2d(scores.sizes), axis=0)
+    reach = np.abs(intercept) + np.atleast_2d(scores.sizes).max(axis=0)
     reach += problem.loss.largest_offset
-    # intercepts with zero sum: scores are invariant to a constant common to all classes
-    off = c - c.mean() * problem.intercept.sums_to_zero
-    return float(reach @ (error + np.abs(off)))
+    if problem.intercept.sums_to_zero:  # scores are invariant to a constant common to all classes
+        c = c - c.mean()
+    return float(reach @ (error + np.abs(c)))
 
 
 def _released(

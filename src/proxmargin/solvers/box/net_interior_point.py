@@ -160,11 +160,11 @@ class NetInteriorPoint(Solver[NetCentral]):
         at_least_one(self, "max_entries", "max_features", "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.loss.box is None or problem.loss.is_homogeneous:
-            return "it needs a hinge loss (plain, huberized or squared), binary"
         net = Trait.NET in problem.penalty.traits and problem.penalty.l2 > 0
         if not (net and problem.has_plain_intercept):
             return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
+        if problem.loss.box is None or problem.loss.is_homogeneous:
+            return "it needs a hinge loss (plain, huberized or squared), binary"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > self.max_entries or p > self.max_features:
             return (
