@@ -256,8 +256,7 @@ def _gap(
     released = _released(problem, point, scores, pulled, back.error)
     b = point.intercept[None, :]
     parts = _in_blocks(penalty, coef, pulled)
-    found = [part.violations(w, v) for part, w, v in parts]
-    violations = found[0] if len(found) == 1 else np.concatenate(found)
+    violations = _joined([part.violations(w, v) for part, w, v in parts])
     primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
     if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
@@ -369,6 +368,10 @@ def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty
         return [(penalty, coef, dual)]
     blocks = [slice(k, min(k + rows, len(coef))) for k in range(0, len(coef), rows)]
     return [(penalty.restricted(np.arange(k.start, k.stop)), coef[k], dual[k]) for k in blocks]
+
+
+def _joined(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array) -> float:
