@@ -95,7 +95,7 @@ def main(arguments: argparse.Namespace) -> int:
         row = scores.setdefault(data.name, {})
         for one in contestants():
             row[one.name] = _score(one, data, arguments)
-            print(f"{data.name}; {one.name}: {_told(row[one.name])}", flush=True)
+            print(f"{data.name}; {one.name}: {_in_words(row[one.name])}", flush=True)
         body = _body(scores, arguments)
         title = "Accuracy (Table 11 of Ito et al.)"
         write_section("accuracy", title, body, arguments.results)
@@ -138,7 +138,7 @@ def _worded(parameters: Mapping[str, Any], rows: int) -> str:
 # ---- Markdown -----------------------------------------------------------------------------------
 
 
-def _told(score: Score) -> str:
+def _in_words(score: Score) -> str:
     return f"{score.mean:.1%}, {_often(score)}, {seconds(score.seconds)} s"
 
 

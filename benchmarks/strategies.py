@@ -97,7 +97,7 @@ def main(arguments: argparse.Namespace) -> int:
             _run(model, data, VARIANTS[-1], arguments, iterations=20)  # compiles what there is
             for variant in variants:
                 done.append(_run(model, data, variant, arguments, arguments.iterations))
-                print(f"{model}; {data.name}; {variant.name}: {_told(done[-1])}", flush=True)
+                print(f"{model}; {data.name}; {variant.name}: {_in_words(done[-1])}", flush=True)
     title = "Strategies (Figures 6, 8, 10 of Ito et al.)"
     write_section("strategies", title, _body(runs, timed, arguments), arguments.results)
     if arguments.plot:
@@ -148,7 +148,7 @@ def chosen_nu(data: DataSet) -> float:
 # ---- Markdown -----------------------------------------------------------------------------------
 
 
-def _told(run: Run) -> str:
+def _in_words(run: Run) -> str:
     words = [f"{goal:g}: {_reached(run, goal)}" for goal in GOALS]
     return f"{', '.join(words)}; gap {run.smallest_gap:.1e}; {run.ended}"
 

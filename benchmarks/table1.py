@@ -72,11 +72,11 @@ def _row(size: tuple[int, int, int], name: str, worker: Worker, trials: int) -> 
         if isinstance(outcome, Trial):
             fitted = outcome.fitted
             objectives.append(problem.primal(fitted.coef, fitted.intercept))
-        print(f"{size}, {name}, seed {seed}: {_told(outcome)}", flush=True)
+        print(f"{size}, {name}, seed {seed}: {_in_words(outcome)}", flush=True)
     return Row(size, name, outcomes, objectives)
 
 
-def _told(outcome: Trial | Trouble) -> str:
+def _in_words(outcome: Trial | Trouble) -> str:
     if isinstance(outcome, Trouble):
         return outcome.why
     return f"{outcome.fitted.iterations} iterations, {seconds(outcome.seconds)} s"

@@ -172,11 +172,11 @@ def _row(name: str, model: Model, crew: dict[str, Worker], referee: Referee) -> 
         task, case = Task(name, own), Case(data.design, data.labels, own)
         if worker.peer.solves(case):
             row[peer] = climb(worker, task, referee.judge(task, case), GOAL)
-            print(f"{model.name}; {name}; {peer}: {_told(row[peer])}", flush=True)
+            print(f"{model.name}; {name}; {peer}: {_in_words(row[peer])}", flush=True)
     return row
 
 
-def _told(one: Climb) -> str:
+def _in_words(one: Climb) -> str:
     if GOAL in one.reached:
         trial = one.reached[GOAL]
         return f"{seconds(trial.seconds)} s at tol {trial.setting:.1e}, gap {trial.gap:.1e}"
@@ -259,7 +259,7 @@ def _notes(results: dict[Line, Row], referee: Referee) -> str:
         for task in referee.missing
     ]
     lines += [
-        f"- {name} on {line.model.name}, {line.data}: {_told(one)}"
+        f"- {name} on {line.model.name}, {line.data}: {_in_words(one)}"
         for line, row in results.items()
         for name, one in row.items()
         if one.ended

@@ -26,7 +26,7 @@ __all__ = ["Centred", "Point", "Problem"]
 TINY = float(np.finfo(float).tiny)  # the smallest normal number
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
 SOLVED_WITHOUT_PENALTY = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
-SMALLEST_MARGIN = 3e-4  # that counts as one, over the RMS distance of the samples from their mean
+SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)
 
 
 class Point(NamedTuple):
@@ -156,6 +156,11 @@ class Problem(Remembers):
     @property
     def fits_intercept(self) -> bool:
         return not self.intercept.is_pinned
+
+    @property
+    def has_unpenalised_intercept(self) -> bool:
+        """Whether the intercept is free, or pinned at zero."""
+        return self.intercept.is_shift_invariant or self.intercept.is_pinned
 
     @cached_property
     def centred(self) -> Centred:

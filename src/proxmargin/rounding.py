@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Enclosed", "Lost", "compensated_error", "gamma", "weighed"]
+__all__ = ["UNIT", "Enclosed", "Lost", "compensated_error", "gamma", "weighted_sum"]
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def gamma(terms: int) -> float:
     return terms * UNIT / (1.0 - terms * UNIT)
 
 
-def weighed(sizes: Array, error: Array) -> float:
+def weighted_sum(sizes: Array, error: Array) -> float:
     """``sum sizes * error``; the error is broadcast without a copy."""
     if error.ndim == 1:  # one error for all samples
         return float((sizes.sum(axis=0) * error).sum())

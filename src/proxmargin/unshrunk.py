@@ -75,7 +75,7 @@ def unshrunk_columns(problem: Problem) -> Unshrunk:
 
 
 def _columns(problem: Problem) -> Unshrunk:
-    columns = _of_features(problem, problem.unshrunk)
+    columns = _columns_of(problem, problem.unshrunk)
     if columns.least < LEAST_SINGULAR_VALUE:
         raise DependentError(
             f"the {columns.unit.size} features without a penalty are linearly dependent, or all "
@@ -91,12 +91,12 @@ def are_determined(problem: Problem) -> bool:
     n, p = problem.design.n_samples, problem.design.n_features
     if p > MOST_FEATURES or n * p > MOST_ENTRIES:
         return False
-    columns, sizes = _of_features(problem, np.arange(p)), problem.design.column_bounds()
+    columns, sizes = _columns_of(problem, np.arange(p)), problem.design.column_bounds()
     varies = columns.matrix.any(axis=0) & (columns.unit > LEAST_SINGULAR_VALUE * sizes)
     return columns.least >= LEAST_SINGULAR_VALUE and bool(np.all(varies | (sizes == 0)))
 
 
-def _of_features(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
+def _columns_of(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
     shares, net = problem.loss.shares, problem.net
     matrix = problem.design.columns(index).scores(np.eye(index.size))
     if problem.intercept.is_shift_invariant:
@@ -147,7 +147,7 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
         moved = (columns.matrix[:, free] @ direction + shift)[:, None]
         length = min(
             _length(problem, here, moved, intercept, shift),
-            _room(at[free], direction, columns.lower[free], columns.upper[free]),
+            _max_step(at[free], direction, columns.lower[free], columns.upper[free]),
         )
         at = at.copy()
         at[free] = np.clip(at[free] + length * direction, columns.lower[free], columns.upper[free])
@@ -156,10 +156,12 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
         here = bare + intercept
     if np.array_equal(at, start):
         return point, scores
-    return _moved(problem, point, at / columns.unit, intercept)
+    return _with_free_coefficients(problem, point, at / columns.unit, intercept)
 
 
-def _moved(problem: Problem, point: Point, best: Array, intercept: Array) -> tuple[Point, Array]:
+def _with_free_coefficients(
+    problem: Problem, point: Point, best: Array, intercept: Array
+) -> tuple[Point, Array]:
     """The point with these coefficients, and scores by the design."""
     coef = point.coef.copy()
     coef[problem.unshrunk, 0] = best
@@ -212,7 +214,7 @@ def _length(problem: Problem, scores: Array, moved: Array, intercept: Array, shi
     return float(found.point[0]) if found.slope < np.inf else 0.0
 
 
-def _room(at: Array, direction: Array, lower: Array, upper: Array) -> float:
+def _max_step(at: Array, direction: Array, lower: Array, upper: Array) -> float:
     """The largest step length that keeps the coefficients between their bounds."""
     bound = np.where(direction > 0, upper, lower)
     limited = (direction != 0) & np.isfinite(bound)

@@ -26,6 +26,7 @@ from proxmargin import (
     nu_range,
 )
 from proxmargin.designs.kernel_checks import IndefiniteKernelError
+from proxmargin.estimators import hulls
 from proxmargin.limits import kappa as limits
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.penalties import Ball
@@ -94,6 +95,61 @@ def test_a_share_of_the_largest_nu_is_that_number_and_warns_where_no_margin_is_l
         flat = NuSVC(nu="0.1max").fit(X, y)
     assert not flat.coef_.any()
     assert np.ptp(flat.decision_function(X)) == 0
+
+
+def test_auto_leaves_a_margin_where_the_data_are_too_large_for_the_simplex_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hulls, "MAX_PROGRAM_ENTRIES", 0)
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((6_000, 10))
+    y = X[:, 0] + 3.0 * rng.standard_normal(6_000) > 0
+    least, most = nu_range(X, y)
+    assert 0.5 * most < least
+    model = NuSVC().fit(X, y)
+    assert model.nu_ == pytest.approx(0.5 * (least + most), rel=1e-6)
+    assert model.certificate_.primal < 0
+
+
+@pytest.mark.parametrize("make", [NuSVC, MarginMPM, MarginFDA])
+@pytest.mark.parametrize("large", [[0], [0, 1]])
+def test_a_margin_in_the_features_of_small_units_is_found(make: Any, large: list[int]) -> None:
+    """Larger units make coefficients of these features free: the objective falls to a limit."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 3))
+    y = X[:, 2] + rng.standard_normal(40) > 0
+    found = []
+    for power in (0, 4, 8, 10):
+        units = np.ones(3)
+        units[large] = 10.0**power
+        certificate = make().fit(X * units, y).certificate_
+        assert certificate.converged
+        assert certificate.gap <= 1e-6 * -certificate.primal
+        found.append(certificate.primal)
+    assert found[1] < found[0]
+    np.testing.assert_allclose(found[1:], found[-1], rtol=2e-6)
+
+
+def test_the_limit_of_large_units_is_that_of_clarabel() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 3))
+    signs = np.where(X[:, 2] + rng.standard_normal(40) > 0, 1.0, -1.0)
+    w, b, rho = cp.Variable(3), cp.Variable(), cp.Variable()
+    tail = -rho + cp.sum(cp.pos(rho - cp.multiply(signs, X @ w + b))) / (0.6 * 40)
+    limit = cp.Problem(cp.Minimize(tail + 0.5 * cp.square(w[2]))).solve(solver="CLARABEL", **TIGHT)
+    model = NuSVC(nu=0.6).fit(X * [1e8, 1e8, 1.0], signs)
+    assert model.certificate_.primal == pytest.approx(limit, rel=1e-6)
+
+
+def test_a_margin_that_units_hide_is_not_denied() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 3)) * [1e16, 1e16, 1.0]
+    y = X[:, 2] + rng.standard_normal(40) > 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        certificate = NuSVC(nu=0.6).fit(X, y).certificate_
+    assert not certificate.converged
+    assert [("leaves no margin" in str(one.message)) for one in caught] == [False]
 
 
 @minimax

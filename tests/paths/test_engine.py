@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from proxmargin import (
     ElasticNetSVC,
@@ -204,6 +205,20 @@ def test_what_single_fits_alone_have_is_left_to_them() -> None:
     ):
         path = margin_path(model, X, y, n_alphas=3, eps=0.3)
         assert all(one.solver != NAME for one in path.certificates)
+
+
+def test_only_a_strength_of_zero_is_a_single_fit() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 3))
+    y = np.where(X[:, 0] + 2.0 * rng.standard_normal(60) > 0, 1, -1)
+    model = SparseLogisticRegression(tol=1e-10)
+    path = margin_path(model, X, y, alphas=[0.0, 0.1, 0.0, 0.01])
+    assert [one.solver == NAME for one in path.certificates] == [False, True, False, True]
+    bare = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(path.coefs[[0, 2]], [bare.coef_] * 2, atol=1e-5)
+    np.testing.assert_array_equal(
+        path.coefs[1::2], margin_path(model, X, y, alphas=[0.1, 0.01]).coefs
+    )
 
 
 def test_few_passes_over_wide_data() -> None:

@@ -22,7 +22,9 @@ class Certificate:
     gap : float
         ``primal - dual``: the model is at most this far from the optimum.
     relative_gap : float
-        ``gap / max(|primal|, |dual|)``.
+        ``gap / max(|primal|, |dual|, z)`` with the objective z that counts as zero: 2e-16 without a
+        penalty or in a ball; the objective of a margin of 3e-4 typical distances for a nu-SVM,
+        MM-FDA or MM-MPM without a margin; otherwise the least positive float64.
     kkt_residual : float
         Largest violation of the optimality conditions ``-X'q in dG(w)`` and ``-1'q in dB(b)``: G is
         the penalty, B that of the intercept, q the dual point of the certificate before it is

@@ -21,7 +21,7 @@ from proxmargin.designs import Design, precise_sums
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import UNIT, Enclosed, gamma, weighed
+from proxmargin.rounding import UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled, unshrunk_columns
 
@@ -72,8 +72,8 @@ def certify(
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
     if 0.0 <= gap.primal < problem.negligible and dual is None:
-        gap = _least(gap, _gap_to_zero(problem, found, gap))
-    return _proved(problem, gap, found.scores, dual, tol)
+        gap = _smaller_gap(gap, _gap_to_zero(problem, found, gap))
+    return _refined_if_useful(problem, gap, found.scores, dual, tol)
 
 
 def certify_together(
@@ -101,7 +101,7 @@ def certify_together(
 
     gaps = [_gap(one[0], *found[k], known(k)) for k, one in enumerate(each)]
     return [
-        _proved(problem, gap, one.scores, dual, tol)
+        _refined_if_useful(problem, gap, one.scores, dual, tol)
         for problem, gap, one, dual in zip(problems, gaps, found, duals, strict=True)
     ]
 
@@ -118,16 +118,16 @@ def _gap_to_zero(problem: Problem, found: _Certifiable, gap: Gap) -> Gap:
     return _gap(problem, found.point, found.scores, face, nothing)
 
 
-def _proved(
+def _refined_if_useful(
     problem: Problem, gap: Gap, scores: Enclosed, dual: Array | None, tol: float | None
 ) -> Gap:
     """The gap, recomputed by compensated products if those may prove a relative gap of ``tol``."""
     if tol is None or gap.relative_gap <= tol or not _can_be_refined(problem, gap, scores, tol):
         return gap
-    return _least(_refined(problem, gap, dual), gap)
+    return _smaller_gap(_refined(problem, gap, dual), gap)
 
 
-def _least(first: Gap, second: Gap) -> Gap:
+def _smaller_gap(first: Gap, second: Gap) -> Gap:
     return first if first.gap < second.gap else second
 
 
@@ -253,7 +253,7 @@ def _gap(
     coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
-    released = _released(problem, point, scores, pulled, back.error)
+    released = _zero_unpenalised_dual(problem, point, scores, pulled, back.error)
     b = point.intercept[None, :]
     parts = _in_blocks(penalty, coef, pulled)
     violations = _joined([part.violations(w, v) for part, w, v in parts])
@@ -262,7 +262,7 @@ def _gap(
     if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
         scale = released = 0.0
     c = -scale * sums.values[None, :]
-    rounding = face.growth + weighed(np.abs(dual), scores.error) + released
+    rounding = face.growth + weighted_sum(np.abs(dual), scores.error) + released
     proof = np.multiply(dual, scale, out=dual)
     apart = (
         problem.loss.fenchel_young(scores.values, proof)
@@ -329,7 +329,7 @@ def _rounding_of_sums(
     return float(reach @ (error + np.abs(c)))
 
 
-def _released(
+def _zero_unpenalised_dual(
     problem: Problem, point: Point, scores: Enclosed, pulled: Array, error: Array
 ) -> float:
     """Set the pulled-back dual of unpenalised features to zero, and bound what that adds to the
@@ -384,7 +384,7 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     error : (n_features, n_outputs)
         Bound on the error of the pulled-back dual.
     """
-    if problem.unshrunk.size:  # `_released` bounds their error
+    if problem.unshrunk.size:  # `_zero_unpenalised_dual` bounds their error
         error = np.array(np.broadcast_to(error, point.coef.shape))
         error[problem.unshrunk] = 0.0
     if problem.loss.is_homogeneous:  # the penalty at the optimum is as large as its margin

@@ -30,6 +30,7 @@ __all__ = [
     "represented",
     "represented_by_few",
     "represented_together",
+    "without_small_entries",
 ]
 
 REPAIR_FACTOR = 8.0  # over the kernel's rounding, up to which a repair of a dual point is rounding
@@ -131,10 +132,10 @@ def represented(
         The relative gap to be proved: if rounding prevents it, the product is recomputed by
         compensated sums, and `safe_multiple` moves margins off their kinks.
     """
-    given = _cut(dual, cut)
+    given = without_small_entries(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
     if product is None:
-        parts = _uncancelled(kernel, dual)
+        parts = _merge_cancelling(kernel, dual)
         terms = int(np.count_nonzero(parts))
         known = Product(dual, parts, kernel.matvec(-parts), gamma(terms), kernel.lost)
     else:
@@ -159,7 +160,7 @@ def represented_together(
         problem.loss.balanced(dual, problem.intercept)
         for problem, dual in zip(problems, duals, strict=True)
     ]
-    parts = [_uncancelled(kernel, dual) for dual in balanced]
+    parts = [_merge_cancelling(kernel, dual) for dual in balanced]
     products, relative = kernel.matvec(-np.hstack(parts)), gamma(kernel.n_samples)
     known = [
         Product(dual, part, products[:, k : k + 1].copy(), relative, kernel.lost)
@@ -231,11 +232,12 @@ def _gap_between(
     return float(problem.loss.fenchel_young(scores, dual) + max(apart, 0.0) + lean.sum())
 
 
-def _cut(dual: Array, cut: float) -> Array:
+def without_small_entries(dual: Array, cut: float) -> Array:
+    """The dual point with entries below this share of the largest set to zero."""
     return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
-def _uncancelled(kernel: KernelMatrix, dual: Array) -> Array:
+def _merge_cancelling(kernel: KernelMatrix, dual: Array) -> Array:
     """The dual point with equal samples merged, if their weights cancel.
 
     The sum of their weights may be below the rounding of the products with each of them.
@@ -280,17 +282,17 @@ def _of_product(
     problem: Problem, kernel: KernelMatrix, product: Product, tol: float | None
 ) -> Representer:
     """The model of a dual point with this product, refined if rounding dominates its gap."""
-    found = _best(problem, kernel, product)
+    found = _best_multiple(problem, kernel, product)
     gap = found.gap
     if tol is None or gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = kernel.precise_matvec(-product.parts)
     precise = product._replace(values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)
-    refined = _best(problem, kernel, precise, safely=True)
+    refined = _best_multiple(problem, kernel, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
 
-def _best(
+def _best_multiple(
     problem: Problem, kernel: KernelMatrix, product: Product, *, safely: bool = False
 ) -> Representer:
     """The model with the least gap whose w is a multiple of v."""

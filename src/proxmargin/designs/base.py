@@ -139,9 +139,12 @@ class Design(Remembers, ABC):
         return self.remembered(_column_norms)
 
     def spread(self, shares: Array) -> float:
-        """Root mean square distance of the samples from their mean.
+        """Root mean square distance of the samples from their mean, had all features the lower
+        decile of their variances.
 
-        Variances that are rounding of a constant feature are left out; 1 if no feature varies.
+        Features in large units do not change it, though they dominate all distances: the margin may
+        lie in the others. Variances that are rounding of a constant feature are left out; 1 if no
+        feature varies.
 
         Parameters
         ----------
@@ -149,8 +152,11 @@ class Design(Remembers, ABC):
         """
         mean = self.adjoint(shares[:, None])[:, 0]
         variance = self.column_squares(shares, mean)
-        total = float(variance[variance > CONSTANT_VARIANCE * mean**2].sum())
-        return total**0.5 if total > 0 else 1.0
+        varying = variance[variance > CONSTANT_VARIANCE * mean**2]
+        if not varying.size:
+            return 1.0
+        rank = (varying.size - 1) // 10
+        return float(np.sqrt(varying.size * np.partition(varying, rank)[rank]))
 
     @abstractmethod
     def largest(self) -> Array:

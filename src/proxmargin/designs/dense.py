@@ -70,11 +70,11 @@ class DenseDesign(Design):
             self.ledger.charge(self.share * live.size / max(self.n_features, 1))
             return self.matrix[:, live].astype(np.float64, copy=False) @ coef[live]
         self.ledger.charge(self.share)
-        return self._along(coef) if self._by_rows else self._across(coef)
+        return self._along_major(coef) if self._by_rows else self._across_major(coef)
 
     def adjoint(self, dual: Array) -> Array:
         self.ledger.charge(self.share)
-        return self._across(dual) if self._by_rows else self._along(dual)
+        return self._across_major(dual) if self._by_rows else self._along_major(dual)
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
         return self._squares(weights, centre, np.zeros(self.n_samples), self._by_rows)
@@ -122,7 +122,7 @@ class DenseDesign(Design):
             part = live[start : start + rows]
             block = np.empty((part.size, p) if self._by_rows else (p, part.size))
             products.scaled_lines(self._major, part, centre, roots, self._by_rows, block)
-            triangle = _added(triangle, block, trans=not self._by_rows)
+            triangle = _with_gram_of(triangle, block, trans=not self._by_rows)
         return _mirrored(triangle)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
@@ -133,7 +133,7 @@ class DenseDesign(Design):
             part = slice(start, start + step)
             block = self.matrix[:, part] - centre[part]
             block *= np.sqrt(weights[part])
-            triangle = _added(triangle, block, trans=True)
+            triangle = _with_gram_of(triangle, block, trans=True)
         return _mirrored(triangle)
 
     def _rows(self, index: Index) -> DenseDesign:
@@ -181,7 +181,7 @@ class DenseDesign(Design):
         """Rows of the major matrix whose float64 copy fits in the cache."""
         return max(1, BLOCK // max(self._major.shape[1], 1))
 
-    def _along(self, right: Array) -> Array:
+    def _along_major(self, right: Array) -> Array:
         if self._direct:
             return self._major @ right
         if right.shape[1] == 1:
@@ -190,7 +190,7 @@ class DenseDesign(Design):
             return out
         return np.concatenate([block @ right for block, _ in self._blocks(self._cached)])
 
-    def _across(self, right: Array) -> Array:
+    def _across_major(self, right: Array) -> Array:
         if self._direct:
             return self._major.T @ right
         out = np.zeros((self._major.shape[1], right.shape[1]))
@@ -207,7 +207,7 @@ class DenseDesign(Design):
         return out
 
 
-def _added(triangle: Array, block: Array, *, trans: bool) -> Array:
+def _with_gram_of(triangle: Array, block: Array, *, trans: bool) -> Array:
     """Add ``block' block``, or ``block block'`` for ``trans``, to the upper triangle, in place."""
     if block.size == 0:  # BLAS rejects empty matrices
         return triangle

@@ -90,7 +90,7 @@ class SparseDesign(Design):
         cancelled = weights.sum() * centre**2 > MAX_OFFSET**2 * np.diagonal(out)
         if not (cancelled & (centre != 0.0)).any():
             return out
-        return self._centred_gram(*self._less_offsets(weights, centre))
+        return self._centred_gram(*self._with_offsets_subtracted(weights, centre))
 
     def _centred_gram(self, rows: Any, weights: Array, centre: Array) -> Array:
         """``(X - 1 c')' D (X - 1 c') = X'DX - c h' - h c' + (1'D1) c c'`` with ``h = X'D1``."""
@@ -104,26 +104,26 @@ class SparseDesign(Design):
             subtract_outer(out, half, centre)
         return out
 
-    def _less_offsets(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:
+    def _with_offsets_subtracted(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:
         """Rows, their weights, and the part of the centre that is not subtracted yet.
 
         The offsets of columns that are full in the rows with weight are subtracted before products
         if cancellation would cost digits.
         """
-        live = np.flatnonzero(weights)
-        crowded = np.flatnonzero((self._stored >= live.size) & (centre != 0))
-        if not (crowded.size and live.size):
+        weighted = np.flatnonzero(weights)
+        full = np.flatnonzero((self._stored >= weighted.size) & (centre != 0))  # may be
+        if not (full.size and weighted.size):
             return self.by_rows, weights, centre
         variance = self.column_squares(weights / weights.sum(), centre)
-        noise = np.where(variance > CONSTANT_VARIANCE * centre**2, variance, variance.mean())
-        far = crowded[centre[crowded] ** 2 > MAX_OFFSET**2 * noise[crowded]]
-        if not far.size:
+        variance = np.where(variance > CONSTANT_VARIANCE * centre**2, variance, variance.mean())
+        cancelling = full[centre[full] ** 2 > MAX_OFFSET**2 * variance[full]]
+        if not cancelling.size:
             return self.by_rows, weights, centre
-        rows = self.by_rows if live.size == weights.size else self.by_rows[live]
-        filled = far[full_columns(rows)[far]]
-        point = np.zeros_like(centre)
-        point[filled] = centre[filled]
-        return shifted(rows, point), weights[live], centre - point
+        rows = self.by_rows if weighted.size == weights.size else self.by_rows[weighted]
+        subtracted = cancelling[full_columns(rows)[cancelling]]
+        offsets = np.zeros_like(centre)
+        offsets[subtracted] = centre[subtracted]
+        return shifted(rows, offsets), weights[weighted], centre - offsets
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         self.ledger.charge(self.share)

@@ -24,9 +24,9 @@ __all__ = [
     "Features",
     "certificate_of",
     "each_class",
-    "joined",
     "margin_sums",
     "unmet",
+    "with_zero_sums",
 ]
 
 Array = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Assembly:
 
     def with_penalty(self, penalty: Penalty) -> Assembly:
         """The same problems under another penalty."""
-        problems = tuple(replace(p, penalty=joined(penalty, p.loss)) for p in self.problems)
+        problems = tuple(replace(p, penalty=with_zero_sums(penalty, p.loss)) for p in self.problems)
         return replace(self, problems=problems)
 
     def published(self, points: Sequence[Point], features: Features = ALL) -> tuple[Array, Array]:
@@ -101,7 +101,7 @@ def unmet(solutions: Sequence[Solution]) -> list[Solution]:
     return [s for s in solutions if not s.certificate.converged and s.status is not Status.SETTLED]
 
 
-def joined(penalty: Penalty, loss: Loss) -> Penalty:
+def with_zero_sums(penalty: Penalty, loss: Loss) -> Penalty:
     """The penalty; with zero sums over the classes if the loss does not compare their scores."""
     if loss.n_outputs == 1 or loss.compares_classes:
         return penalty

@@ -28,7 +28,14 @@ from proxmargin.designs import (
     as_design,
     standardized,
 )
-from proxmargin.estimators.assembly import ALL, Assembly, Features, certificate_of, joined, unmet
+from proxmargin.estimators.assembly import (
+    ALL,
+    Assembly,
+    Features,
+    certificate_of,
+    unmet,
+    with_zero_sums,
+)
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -93,7 +100,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
     # why the scores of a model take no offset; empty if they do
     _without_offset: ClassVar[str] = ""
-    _until: float = np.inf
+    _deadline: float = np.inf
     """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
 
     @abstractmethod
@@ -271,7 +278,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         losses = self._losses(targets, design, joint)
         if targets.offset is not None:
             losses = [Shifted(loss, targets.offset[:, None]) for loss in losses]
-        return tuple(Problem(loss, joined(penalty, loss), design, intercept) for loss in losses)
+        return tuple(
+            Problem(loss, with_zero_sums(penalty, loss), design, intercept) for loss in losses
+        )
 
     def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
         """The mean losses of many models, (n_models,), summed over the problems.
@@ -354,11 +363,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The limits of the fit that starts now."""
         limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
         stop = self._stop(limit).started(clock(), ())
-        self._until = stop.deadline
+        self._deadline = stop.deadline
         try:
             yield stop
         finally:
-            self.__dict__.pop("_until", None)  # only while the fit runs
+            self.__dict__.pop("_deadline", None)  # only while the fit runs
 
     def _stop(self, time_left: float | None) -> Stop:
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None

@@ -146,7 +146,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that remains, (n_samples,)."""
-        left, _ = self._walked(X, _side)
+        left, _ = self._eliminate(X, _side)
         return np.asarray(self.classes_[left])
 
     def decision_function(self, X: Any) -> Array:
@@ -161,10 +161,10 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         -------
         (n_samples, n_classes), or (n_samples,) for two classes: positive for ``classes_[1]``
         """
-        scores = self._walked(X, _margin)[1]
+        scores = self._eliminate(X, _margin)[1]
         return scores[:, 1] if scores.shape[1] == 2 else scores
 
-    def _walked(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
+    def _eliminate(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
         """Index of the class that remains for each sample, and the scores of all classes.
 
         Parameters

@@ -17,7 +17,7 @@ from proxmargin.estimators.assembly import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.no_margin import no_margin
+from proxmargin.estimators.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.binary_data import KERNEL_RANK
@@ -38,7 +38,10 @@ MARRON_SHARE = 0.1  # threshold over the median distance between the classes (Ma
 DISTANCE_SAMPLES = 1000  # samples of each class for that median
 MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
 HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
-MAX_PROGRAM_ENTRIES = 2_000_000  # n_samples n_features up to which an error names the least nu
+NU_ACCURACY = 1e-6  # relative, of the least nu
+# n_samples n_features up to which the least nu is computed, where the given one leaves no margin
+MAX_PROGRAM_ENTRIES = 2_000_000  # by the simplex method
+MAX_TALL_ENTRIES = 100_000_000  # by interior points, which need more samples than features
 
 
 class _NuMachine(KernelMachine):
@@ -147,7 +150,7 @@ class NuSVC(_NuMachine):
 
     _most_decomposed = np.inf
     # by the signs of a problem: the nu that replaces 'auto', if 'auto' leaves no margin
-    _instead: Mapping[bytes, float] = MappingProxyType({})
+    _forced_nus: Mapping[bytes, float] = MappingProxyType({})
 
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         try:
@@ -156,9 +159,9 @@ class NuSVC(_NuMachine):
                     super()._fit_recorded(X, targets, journal, stop)
                     return
                 except _MarginlessError as error:
-                    self._instead = {**self._instead, error.signs: error.nu}
+                    self._forced_nus = {**self._forced_nus, error.signs: error.nu}
         finally:
-            self.__dict__.pop("_instead", None)
+            self.__dict__.pop("_forced_nus", None)
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -173,7 +176,7 @@ class NuSVC(_NuMachine):
             signs = targets.signs(positive)[:, 0]
             most = largest_nu(signs, shares) if self.fit_intercept else 1.0
             chosen = nu.of(most) if isinstance(nu, OfMax) else nu
-            chosen = self._instead.get(signs.tobytes(), chosen)
+            chosen = self._forced_nus.get(signs.tobytes(), chosen)
             if chosen > most * (1 + 1e-12):
                 raise ValueError(
                     f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
@@ -203,20 +206,30 @@ class NuSVC(_NuMachine):
         return float(problem.loss.nu)
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
-        def least() -> str:
-            if not bounds:
-                return "the reduced hulls of the classes meet"
-            between = "choose nu between" if bounds[0] < bounds[1] else "no nu is between"
-            return f"{between} nu_min={bounds[0]:.6g} and nu_max={bounds[1]:.6g}"
-
         if gap.is_negative:
             return None
         loss = problem.loss
         assert isinstance(loss, TailMean)
-        bounds, signs = _nu_bounds(problem, loss, self._until), loss.signs.tobytes()
-        if self.nu == "auto" and bounds and bounds[0] < bounds[1] and signs not in self._instead:
+        bounds, signs = _nu_bounds(problem, loss, self._deadline), loss.signs.tobytes()
+        leaves_margin = loss.nu > bounds[0] * (1.0 + NU_ACCURACY) if bounds else None
+        replaceable = self.nu == "auto" and not leaves_margin and signs not in self._forced_nus
+        if replaceable and bounds and bounds[0] < bounds[1]:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
-        return no_margin(self, "nu", gap, isinstance(self.nu, str), least)
+
+        def admissible() -> Admissible:
+            return Admissible(leaves_margin, _range_in_words(bounds, leaves_margin))
+
+        return no_margin(self, "nu", gap, isinstance(self.nu, str), admissible)
+
+
+def _range_in_words(bounds: tuple[float, float] | None, leaves_margin: bool | None) -> str:
+    """The range of nu, for messages."""
+    if bounds is None:
+        return "the reduced hulls of the classes meet"
+    if leaves_margin:
+        return f"it is above nu_min={bounds[0]:.6g}"
+    between = "choose nu between" if bounds[0] < bounds[1] else "no nu is between"
+    return f"{between} nu_min={bounds[0]:.6g} and nu_max={bounds[1]:.6g}"
 
 
 class _MarginlessError(Exception):
@@ -228,14 +241,18 @@ class _MarginlessError(Exception):
 
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
-    """The least and the largest nu; None if the linear program is too large or takes too long."""
+    """The least and the largest nu; None if their program is too large or takes too long."""
     design = problem.design
-    most = KERNEL_RANK**2 if design.kernel_matrix is not None else MAX_PROGRAM_ENTRIES
-    if design.n_samples * design.n_features > most:
+    entries, most = design.n_samples * design.n_features, MAX_TALL_ENTRIES
+    if design.kernel_matrix is not None:
+        most = KERNEL_RANK**2
+    elif design.n_samples < design.n_features:
+        most = MAX_PROGRAM_ENTRIES
+    if entries > most:
         return None
     try:
-        least = smallest_nu(design, loss.signs, loss.shares, until)
-    except (TimeoutError, RuntimeError):  # past the deadline, or HiGHS failed
+        least = smallest_nu(design, loss.signs, loss.shares, until, max_entries=MAX_PROGRAM_ENTRIES)
+    except (TimeoutError, RuntimeError):  # past the deadline, too large, or HiGHS failed
         return None
     return least, largest_nu(loss.signs, loss.shares)
 

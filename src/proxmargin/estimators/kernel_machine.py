@@ -172,7 +172,7 @@ class KernelMachine(MarginEstimator):
 
     def _kernel_scores(self, X: Any, support: Any) -> Array:
         """Scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
-        matrix = ComputedKernel(self._seen_by(self._named_kernel(None), support), support)
+        matrix = ComputedKernel(self._centring_kernel(self._named_kernel(None), support), support)
         sparsely = is_sparse(support)
         if sparsely:  # columns full in training may not be in the support: check the digits again
             check_digits(matrix)
@@ -313,7 +313,7 @@ class KernelMachine(MarginEstimator):
         kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
         X = self._prepared(X, centre=not is_sparse(X))
-        kernel = self._seen_by(kernel, X)
+        kernel = self._centring_kernel(kernel, X)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         problems = self._problems(targets, KernelDesign(matrix))
@@ -332,7 +332,7 @@ class KernelMachine(MarginEstimator):
             return [(one.solution, one.model) for one in rounds(problems).run()]
 
         if self._decomposes(problems) and not (
-            self._is_rough(matrix) and rounds(problems).is_rushed
+            self._is_rough(matrix) and rounds(problems).lacks_time_for_product
         ):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
@@ -432,7 +432,7 @@ class KernelMachine(MarginEstimator):
         """Samples in the units of the kernel: scaled, and with ``centre`` dense and centred.
 
         For sparse training samples, and all samples compared with them, the kernel subtracts the
-        centre instead (`_seen_by`), so that they stay sparse.
+        centre instead (`_centring_kernel`), so that they stay sparse.
         """
         if not self.standardize:
             return X
@@ -445,7 +445,7 @@ class KernelMachine(MarginEstimator):
         scaled.data /= self.feature_scale_[scaled.indices]
         return scaled
 
-    def _seen_by(self, kernel: Kernel, X: Any) -> Kernel:
+    def _centring_kernel(self, kernel: Kernel, X: Any) -> Kernel:
         """The kernel, which subtracts the centre itself if the `_prepared` samples are sparse."""
         if not (self.standardize and is_sparse(X)):
             return kernel

@@ -15,6 +15,7 @@ from proxmargin.certificates.representer import (
     represented,
     represented_by_few,
     represented_together,
+    without_small_entries,
 )
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import DenseDesign
@@ -128,17 +129,17 @@ class Rounds:
     def run(self) -> list[Fitted]:
         """The best solution of each problem."""
         meter = Meter(self.matrix)
-        if self.is_rushed:
-            return self._roughly(meter)
+        if self.lacks_time_for_product:
+            return self._single_round(meter)
         end = self.before_product.deadline
         factor = self.first(FIRST_RANK, end)
         found = self._round(factor, [None] * len(self.problems), meter, end)
         before = np.inf
         while True:
-            meter, gap = Meter(self.matrix), _worst(found)
-            finer = self._finer(factor, found, gap, before, end)
+            meter, gap = Meter(self.matrix), _largest_gap(found)
+            finer = self._refined_factor(factor, found, gap, before, end)
             if finer.rank == factor.rank:
-                return [_told(one, factor) for one in found]
+                return [_with_rank_status(one, factor) for one in found]
             factor, before = finer, gap
             found = self._round(factor, found, meter, end)
 
@@ -157,7 +158,7 @@ class Rounds:
         return 0.5 * float(np.median(times)) * self.matrix.n_samples / count
 
     @cached_property
-    def is_rushed(self) -> bool:
+    def lacks_time_for_product(self) -> bool:
         """Whether a product with the kernel would take too much of the remaining time."""
         return self.product > PRODUCT_TIME * (self.stop.deadline - clock())
 
@@ -170,25 +171,27 @@ class Rounds:
         """A factor of at most this rank, within a share of the time until ``end``."""
         now = clock()
         part = now + FACTOR_TIME * max(end - now, 0.0)
-        most = min(rank, self._most(FIRST_WORK))
+        most = min(rank, self._max_rank(FIRST_WORK))
         return factorise(self.matrix, rank=most, deadline=part)
 
-    def _roughly(self, meter: Meter) -> list[Fitted]:
+    def _single_round(self, meter: Meter) -> list[Fitted]:
         """A single round; a product with the kernel only if there is time for it at the end."""
         factor, count = self.first(FIRST_RANK, self.stop.deadline), len(self.problems)
         solutions = self.solve(on_factor(self.problems, factor), [None] * count, self.stop)
         if self.product <= self.stop.deadline - clock():
             models = self._models(self.problems, solutions)
         else:
-            models = self._of_pivots(factor, solutions)
+            models = self._pivot_solutions(factor, solutions)
         work = meter.read(count)
         found = []
         for problem, solution, model in zip(self.problems, solutions, models, strict=True):
-            certified = with_work(self._noted(problem, solution, model), *work)
+            certified = with_work(self._with_kernel_certificate(problem, solution, model), *work)
             found.append(Fitted(certified, model, model, solution.point, solution.gap.primal))
-        return [_told(one, factor) for one in found]
+        return [_with_rank_status(one, factor) for one in found]
 
-    def _of_pivots(self, factor: LowRankFactor, solutions: Sequence[Solution]) -> list[Representer]:
+    def _pivot_solutions(
+        self, factor: LowRankFactor, solutions: Sequence[Solution]
+    ) -> list[Representer]:
         """The solutions as weights of the pivots, which need no other columns of the kernel."""
         models = []
         for problem, solution in zip(self.problems, solutions, strict=True):
@@ -198,7 +201,7 @@ class Rounds:
             models.append(represented_by_few(problem, self.matrix, weights, dual, square))
         return models
 
-    def _most(self, operations: float) -> int:
+    def _max_rank(self, operations: float) -> int:
         """The largest rank with n r^2 <= ``operations`` that fits in memory and the time left."""
         n = self.matrix.n_samples
         left = max(self.stop.deadline - clock(), 0.0) / len(self.problems)
@@ -218,21 +221,21 @@ class Rounds:
         shared = meter.read(len(todo))
         solutions = self.solve(
             on_factor([self.problems[k] for k in todo], factor),
-            [_start(factor, known[k]) for k in todo],
-            self._left(known, end),
+            [_warm_start(factor, known[k]) for k in todo],
+            self._remaining_limits(known, end),
         )
         found = list(known)
         meter = Meter(self.matrix)
         models = self._models([self.problems[k] for k in todo], solutions)
         work = meter.read(len(todo))
         for k, solution, model in zip(todo, solutions, models, strict=True):
-            certified = self._noted(self.problems[k], solution, model)
+            certified = self._with_kernel_certificate(self.problems[k], solution, model)
             certified = with_work(with_work(certified, *shared), *work)
             now = Fitted(certified, model, model, solution.point, solution.gap.primal)
-            found[k] = _joined(known[k], now)
+            found[k] = _better_with_all_work(known[k], now)
         return [one for one in found if one is not None]
 
-    def _left(self, known: Sequence[Fitted | None], end: float) -> Stop:
+    def _remaining_limits(self, known: Sequence[Fitted | None], end: float) -> Stop:
         """The limits of the next round."""
         most = self.stop.max_iter
         if most is not None:
@@ -253,14 +256,14 @@ class Rounds:
             SUPPORT_CUTS if is_interior(problem, dual) else SUPPORT_CUTS[-1:]
             for problem, dual in zip(problems, duals, strict=True)
         ]
-        given = [_cut_of(dual, cut[0]) for dual, cut in zip(duals, cuts, strict=True)]
+        given = [without_small_entries(dual, cut[0]) for dual, cut in zip(duals, cuts, strict=True)]
         models = represented_together(problems, self.matrix, given, tol=self.stop.tol)
         return [
-            self._uncut(problem, dual, model, cut)
+            self._with_smaller_cut(problem, dual, model, cut)
             for problem, dual, model, cut in zip(problems, duals, models, cuts, strict=True)
         ]
 
-    def _uncut(
+    def _with_smaller_cut(
         self, problem: Problem, dual: Array, model: Representer, cuts: tuple[float, ...]
     ) -> Representer:
         """The model for the first cut; for a smaller cut if that may meet the tolerance."""
@@ -274,7 +277,9 @@ class Rounds:
             model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
         return model
 
-    def _noted(self, problem: Problem, solution: Solution, model: Representer) -> Solution:
+    def _with_kernel_certificate(
+        self, problem: Problem, solution: Solution, model: Representer
+    ) -> Solution:
         """The solution with the certificate of its kernel model, for the exact kernel."""
         gap, scale = model.gap, self.scale(problem)
         certificate = replace(
@@ -288,7 +293,7 @@ class Rounds:
         )
         return replace(solution, gap=gap, certificate=certificate)
 
-    def _finer(
+    def _refined_factor(
         self,
         factor: LowRankFactor,
         found: Sequence[Fitted],
@@ -299,8 +304,8 @@ class Rounds:
         """The refined factor; the same one if refining is useless or the limits forbid it."""
         todo = [one for one in found if not one.is_done]
         stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
-        spent = self.stop.max_iter is not None and self._left(found, end).max_iter == 0
-        most = self._most(MAX_WORK)
+        spent = self.stop.max_iter is not None and self._remaining_limits(found, end).max_iter == 0
+        most = self._max_rank(MAX_WORK)
         slow = gap > min(SLOW_REDUCTION * before, FAR_GAP)
         useless = gap > USELESS_REDUCTION * before and factor.rank >= most
         if not todo or stopped or spent or useless or clock() >= end:
@@ -319,7 +324,7 @@ def is_interior(problem: Problem, dual: Array) -> bool:
     return bool(dual[problem.loss.shares > 0].all())
 
 
-def _worst(found: Sequence[Fitted]) -> float:
+def _largest_gap(found: Sequence[Fitted]) -> float:
     """The largest relative gap of the unfinished problems in the last round."""
     return max((one.last.gap.relative_gap for one in found if not one.is_done), default=0.0)
 
@@ -374,7 +379,7 @@ def better(
     return replace(solution, certificate=certificate, status=now[0].status), model
 
 
-def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
+def _warm_start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
     """A warm start on a refined factor: the last model, or the last point if that is better."""
     if known is None:
         return None
@@ -385,7 +390,7 @@ def _start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
     return Point(np.vstack([known.start.coef, np.zeros((missing, 1))]), known.start.intercept)
 
 
-def _joined(before: Fitted | None, now: Fitted) -> Fitted:
+def _better_with_all_work(before: Fitted | None, now: Fitted) -> Fitted:
     """The better of two results, with the work of both."""
     if before is None:
         return now
@@ -424,11 +429,6 @@ def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) 
     return replace(solution, certificate=more)
 
 
-def _cut_of(dual: Array, cut: float) -> Array:
-    """The dual point with entries below this share of the largest set to zero."""
-    return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
-
-
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
     """A bound on the part of a model's relative gap that cutting its dual point causes.
 
@@ -446,7 +446,7 @@ def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: fl
     return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
 
 
-def _told(fitted: Fitted, factor: LowRankFactor) -> Fitted:
+def _with_rank_status(fitted: Fitted, factor: LowRankFactor) -> Fitted:
     """The result, with RANK_LIMIT as its status if the rank of the factor limited the gap."""
     solution = fitted.solution
     certificate, status = solution.certificate, solution.status

@@ -21,7 +21,7 @@ from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.no_margin import no_margin
+from proxmargin.estimators.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import with_features
@@ -37,6 +37,7 @@ __all__ = ["MarginFDA", "MarginMPM"]
 
 Array = NDArray[np.float64]
 
+KAPPA_ACCURACY = 1e-6  # relative, of kappa_max
 UNCERTAIN_KAPPA = 100.0  # beyond it rounding decides whether kappa_max is finite
 # shares of the time limit of a fit
 KAPPA_TIME = 0.4  # of the computation of kappa_max
@@ -113,7 +114,7 @@ class _MinimaxMachine(KernelMachine):
         is_whole = True
         if isinstance(kappa, OfMax):
             now = clock()
-            part = FACTOR_TIME * max(self._until - now, 0.0)
+            part = FACTOR_TIME * max(self._deadline - now, 0.0)
             design, is_whole = with_features(design, now + part)  # one factor serves all classes
         losses: list[Loss] = []
         classes = each_class(targets)
@@ -122,7 +123,7 @@ class _MinimaxMachine(KernelMachine):
             chosen = kappa
             if isinstance(chosen, OfMax):
                 now = clock()
-                part = KAPPA_TIME * max(self._until - now, 0.0) / (len(classes) - len(losses))
+                part = KAPPA_TIME * max(self._deadline - now, 0.0) / (len(classes) - len(losses))
                 most = largest_kappa(
                     design,
                     signs,
@@ -165,17 +166,20 @@ class _MinimaxMachine(KernelMachine):
         self.kappa_ = per_class(kappas)
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
-        def least() -> str:
+        def admissible() -> Admissible:
             loss = problem.loss
             assert isinstance(loss, self._loss_class)
             most = largest_kappa(
-                problem.design, loss.signs, loss.shares, self._model, deadline=self._until
+                problem.design, loss.signs, loss.shares, self._model, deadline=self._deadline
             )
+            leaves_margin = loss.kappa < most.lower * (1.0 - KAPPA_ACCURACY)
+            if leaves_margin:
+                return Admissible(True, f"it is below kappa_max={most}")
             if most.is_known:
-                return f"it is not below kappa_max={most}"
-            return f"kappa_max, which the time limit left unsettled, is {most}"
+                return Admissible(False, f"it is not below kappa_max={most}")
+            return Admissible(None, f"kappa_max, which the time limit left unsettled, is {most}")
 
-        return no_margin(self, "kappa", gap, isinstance(self.kappa, str), least)
+        return no_margin(self, "kappa", gap, isinstance(self.kappa, str), admissible)
 
     def _note_run(self, solutions: list[Solution]) -> None:
         """State in certificates and one warning if kappa is a share of a bound of kappa_max."""
@@ -184,7 +188,7 @@ class _MinimaxMachine(KernelMachine):
             super()._note_run(solutions)
             return
         told = [
-            _of_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
+            _with_note_on_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
             for k, solution in enumerate(solutions)
         ]
         self.certificate_ = certificate_of(told)
@@ -192,25 +196,26 @@ class _MinimaxMachine(KernelMachine):
         super()._note_run(told)
         if not warned:
             count = f" (in {len(unsettled)} of {len(told)} class problems)"
+            reason = _share_of_bound(self.kappa, next(iter(unsettled.values())))
             warnings.warn(
-                f"{type(self).__name__}: {_open(self.kappa, next(iter(unsettled.values())))}"
-                f"{count if len(told) > 1 else ''}: kappa_={self.kappa_!r}",
+                f"{type(self).__name__}: {reason}{count if len(told) > 1 else ''}: "
+                f"kappa_={self.kappa_!r}",
                 ConvergenceWarning,
                 stacklevel=users_level(),
             )
 
 
-def _open(kappa: str, most: Largest) -> str:
+def _share_of_bound(kappa: str, most: Largest) -> str:
     return (
         f"kappa={kappa!r} is a share of a lower bound, as time_limit ended the computation of "
         f"kappa_max, which is {most}"
     )
 
 
-def _of_bound(solution: Solution, kappa: str, most: Largest) -> Solution:
+def _with_note_on_bound(solution: Solution, kappa: str, most: Largest) -> Solution:
     """The solution, whose certificate states that its kappa is a share of a bound."""
     told = solution.certificate
-    reason = f"{told.stop_reason}; {_open(kappa, most)}"
+    reason = f"{told.stop_reason}; {_share_of_bound(kappa, most)}"
     return replace(solution, certificate=replace(told, stop_reason=reason))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
-from proxmargin.estimators.assembly import ALL, Assembly, Features, joined
+from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
 from proxmargin.inputs.targets import Targets
@@ -218,7 +218,7 @@ class MulticlassSVC(MarginEstimator):
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         (loss,) = self._losses(targets, design, joint=True)
-        penalty = joined(self._penalty(targets, design), loss)
+        penalty = with_zero_sums(self._penalty(targets, design), loss)
         problem = Problem(loss, penalty, design, self._intercept(joint=True))
         if self.eta is None:
             return (problem,)

@@ -1,17 +1,32 @@
-"""The error or warning if a parameter leaves no margin."""
+"""The error or warning where a fit ends without a margin."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from proxmargin.certificates.gap import Gap
 
-__all__ = ["no_margin"]
+__all__ = ["Admissible", "no_margin"]
+
+
+class Admissible(NamedTuple):
+    """What the data say about a value of nu or kappa.
+
+    Attributes
+    ----------
+    leaves_margin : bool, optional
+        Whether the value is inside the range that leaves a margin; None if that is unknown.
+    told : str
+        The range, for messages.
+    """
+
+    leaves_margin: bool | None
+    told: str
 
 
 def no_margin(
-    estimator: Any, parameter: str, gap: Gap, is_share: bool, least: Callable[[], str]
+    estimator: Any, parameter: str, gap: Gap, is_share: bool, admissible: Callable[[], Admissible]
 ) -> str | None:
     """The warning if the margin is zero, else None.
 
@@ -21,8 +36,8 @@ def no_margin(
         'nu' or 'kappa'.
     is_share : bool
         The value is a share of the largest admissible one: warn instead of raising.
-    least : callable
-        Describes the admissible values; called only if needed.
+    admissible : callable
+        Called only if there is no margin.
 
     Raises
     ------
@@ -31,14 +46,16 @@ def no_margin(
     """
     if gap.is_negative:
         return None
-    value = getattr(estimator, parameter)
-    if gap.relative_gap <= estimator.tol:
-        told = f"{parameter}={value!r} leaves no margin between the classes: {least()}"
-        if not is_share:
-            raise ValueError(told)
-    else:
-        told = (
-            f"no margin was found for {parameter}={value!r}; the objective, zero here, is "
-            f"certified to be within {gap.gap:.2e} of the optimum"
+    value = f"{parameter}={getattr(estimator, parameter)!r}"
+    within = f"the objective, zero here, is certified to be within {gap.gap:.2e} of the optimum"
+    leaves_margin, told = admissible()
+    if leaves_margin:
+        return (
+            f"{value} leaves a margin ({told}), but it is too small against the units of the "
+            f"features to be found: standardize them; {within}"
         )
-    return told
+    if leaves_margin is None and gap.relative_gap > estimator.tol:
+        return f"no margin was found for {value}; {within}"
+    if is_share:
+        return f"{value} leaves no margin between the classes: {told}"
+    raise ValueError(f"{value} leaves no margin between the classes: {told}")

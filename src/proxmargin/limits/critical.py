@@ -70,9 +70,9 @@ def critical_strength(problem: Problem) -> float:
     """
     problem = replace(problem, penalty=problem.penalty.near_zero())
     program = hinge_program(problem)
-    if program is None or program.level is not None or not _has_exact_null(problem):
+    if program is None or program.level is not None or not problem.has_unpenalised_intercept:
         return problem.critical_strength()
-    gauge = gauge_columns(_norm_alone(problem.penalty))
+    gauge = gauge_columns(_unit_norm(problem.penalty))
     assert gauge is not None
     units = InUnits.of(gauge, problem.design.column_bounds())
     descent = _Descent.of(replace(program, gauge=units))
@@ -80,11 +80,7 @@ def critical_strength(problem: Problem) -> float:
     most = most if gauge.is_polyhedral else min(most, MAX_ROUND_PIECES)
     if np.count_nonzero(descent.tied) > most:
         return _by_ratios(problem)
-    return units.unit * _steepest(descent)
-
-
-def _has_exact_null(problem: Problem) -> bool:
-    return problem.intercept.is_shift_invariant or not problem.fits_intercept
+    return units.unit * _least_dual_norm(descent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +149,7 @@ class _Descent:
         return self.program.rows.dual(rows, duals)
 
 
-def _steepest(descent: _Descent) -> float:
+def _least_dual_norm(descent: _Descent) -> float:
     """An upper bound of the least dual norm, by row and column generation; in gauge units."""
     program = descent.program
     gauge, rows, design = program.gauge, program.rows, program.problem.design
@@ -165,14 +161,14 @@ def _steepest(descent: _Descent) -> float:
     for _ in range(MAX_ROUNDS):
         vertex = solved(descent.restricted(known, columns, reach), basis)
         dual = descent.dual(known, vertex)
-        pulled = _beyond(ROUNDED_PRODUCT * design.n_samples, design, dual)
+        pulled = _soft_thresholded_adjoint(ROUNDED_PRODUCT * design.n_samples, design, dual)
         largest = float(gauge.norms(pulled).max(initial=0.0))
         # the rounded product with a feature of large entries may have misled HiGHS
         multiplier = float(vertex.duals[0]) * (1.0 + ROUND_TOLERANCE)
         sound = vertex.optimal or largest <= multiplier
-        holds = sound and _off_balance(program, dual) <= BALANCE_TOLERANCE
+        holds = sound and _balance_violation(program, dual) <= BALANCE_TOLERANCE
         norm = min(norm, largest) if holds else norm
-        if holds and not gauge.norms(_beyond(ZERO_PRODUCT, design, dual)).any():
+        if holds and not gauge.norms(_soft_thresholded_adjoint(ZERO_PRODUCT, design, dual)).any():
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
         new_rows = rows.violated(slopes, known, PIECE_TOLERANCE, descent.floors)
@@ -188,7 +184,7 @@ def _steepest(descent: _Descent) -> float:
     return norm
 
 
-def _beyond(least: float, design: Design, dual: Array) -> Array:
+def _soft_thresholded_adjoint(least: float, design: Design, dual: Array) -> Array:
     """``-X'q``, each entry soft-thresholded at ``least |x_j| |q|_1``, its level of rounding."""
     pulled = -design.adjoint(dual)
     floor = least * np.abs(dual).sum(axis=0) * design.column_bounds()[:, None]
@@ -203,7 +199,7 @@ def _by_ratios(problem: Problem) -> float:
     optimal. The loss is piecewise linear, so that this takes few steps.
     """
     at_null = _loss_of(problem, problem.null_point())
-    norm = _norm_alone(problem.penalty)
+    norm = _unit_norm(problem.penalty)
     bound = problem.critical_strength()
     if _is_flat(problem):
         return 0.0
@@ -229,17 +225,18 @@ def _is_flat(problem: Problem) -> bool:
     null = problem.null_point()
     scores = problem.design.scores(null.coef) + null.intercept
     _, dual = problem.loss.value_and_gradient(scores)
-    return problem.penalty.critical_strength(_beyond(ZERO_PRODUCT, problem.design, dual)) == 0.0
+    pulled = _soft_thresholded_adjoint(ZERO_PRODUCT, problem.design, dual)
+    return problem.penalty.critical_strength(pulled) == 0.0
 
 
 def _loss_of(problem: Problem, point: Point) -> float:
     return problem.loss.value(problem.design.scores(point.coef) + point.intercept)
 
 
-def _norm_alone(penalty: Penalty) -> Penalty:
+def _unit_norm(penalty: Penalty) -> Penalty:
     """The norm at strength one, without its ridge part, whose gradient at zero vanishes."""
     if isinstance(penalty, SumToZero):
-        return SumToZero(_norm_alone(penalty.inner))
+        return SumToZero(_unit_norm(penalty.inner))
     if isinstance(penalty, SumToZeroGroups):
         return replace(penalty, inner=replace(penalty.inner, strength=1.0))
     if isinstance(penalty, ElasticNet):
@@ -250,7 +247,7 @@ def _norm_alone(penalty: Penalty) -> Penalty:
     return replace(penalty, strength=1.0)
 
 
-def _off_balance(program: HingeProgram, dual: Array) -> float:
+def _balance_violation(program: HingeProgram, dual: Array) -> float:
     """By how much the column sums of a dual point violate the free intercept's constraint."""
     if not program.free:
         return 0.0

@@ -109,7 +109,7 @@ def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf)
         return _least_of_hinges(problem, rows, deadline)
     coordinates = in_short_coordinates(problem.design)
     short = replace(problem, loss=loss, design=coordinates.design)
-    even = _of_even_scales(short)
+    even = _well_conditioned(short)
     least, found = _least_smooth(replace(short, design=even.design), enough, deadline)
     if found is None:
         return Least(least)
@@ -147,8 +147,8 @@ def enclosed_least(problem: Problem, enough: float, deadline: float) -> Enclosur
         own = replace(problem, loss=smooth.loss, design=design)
         at = None if at is None else at * (unit / smooth.unit)
         unit = smooth.unit
-        judge = _in_units(loss, unit)
-        found = _descended(own, at, judge, enough, deadline, MAX_RELATIVE_ERROR)
+        judge = _value_in_units(loss, unit)
+        found = _minimise_smooth(own, at, judge, enough, deadline, MAX_RELATIVE_ERROR)
         at = found.point
         if found.judged < upper:
             upper, best = found.judged, unit * found.point
@@ -163,7 +163,7 @@ def enclosed_least(problem: Problem, enough: float, deadline: float) -> Enclosur
     return Enclosure(lower, upper, Point(coef, intercept))
 
 
-def _in_units(loss: Loss, unit: float) -> Callable[[Array], float]:
+def _value_in_units(loss: Loss, unit: float) -> Callable[[Array], float]:
     return lambda scores: loss.value(unit * scores)
 
 
@@ -175,14 +175,14 @@ def _with_intercept(problem: Problem, coef: Array) -> Point:
     return Point(coef, problem.loss.best_intercept(scores, problem.intercept, nothing))
 
 
-class _Even(NamedTuple):
+class _Basis(NamedTuple):
     """A design of well-conditioned features, and the map of its coefficients to the given ones."""
 
     design: Design
     coef: Callable[[Array], Array]
 
 
-def _of_even_scales(problem: Problem) -> _Even:
+def _well_conditioned(problem: Problem) -> _Basis:
     """A well-conditioned basis for L-BFGS: orthonormal, or at least of unit variance.
 
     It spans the same scores, up to a constant that the intercept absorbs.
@@ -195,7 +195,7 @@ def _of_even_scales(problem: Problem) -> _Even:
         roots = np.sqrt(np.where(squares > 0, squares, np.inf))
         scaled = StandardizedDesign(design, centre, roots)
     if design.n_features > MAX_BASIS:
-        return _Even(scaled, lambda coef: coef / scaled.scale[:, None])
+        return _Basis(scaled, lambda coef: coef / scaled.scale[:, None])
     basis, triangle, pivots = linalg.qr(
         scaled.scores(np.eye(design.n_features)), mode="economic", pivoting=True
     )
@@ -207,7 +207,7 @@ def _of_even_scales(problem: Problem) -> _Even:
         coef[pivots[:rank]] = linalg.solve_triangular(triangle[:rank, :rank], inner)
         return coef / scaled.scale[:, None]
 
-    return _Even(DenseDesign(basis[:, :rank]), back)
+    return _Basis(DenseDesign(basis[:, :rank]), back)
 
 
 class _EnoughError(Exception):
@@ -220,7 +220,7 @@ class _SettledError(Exception):
 
 def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[float, Array | None]:
     """The minimum and its point by L-BFGS; zero and None if the gradient stays large."""
-    found = _descended(problem, None, problem.loss.value, enough, deadline)
+    found = _minimise_smooth(problem, None, problem.loss.value, enough, deadline)
     if found.judged <= enough or found.is_settled:
         return found.judged, found.point[: problem.design.n_features]
     return 0.0, None
@@ -246,7 +246,7 @@ class _Descent(NamedTuple):
     is_settled: bool
 
 
-def _descended(
+def _minimise_smooth(
     problem: Problem,
     start: Array | None,
     judge: Callable[[Array], float],
@@ -325,14 +325,14 @@ def _least_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Leas
     coordinates = in_short_coordinates(problem.design)
     free = _Free(1.0, bare.loss.n_outputs, problem.penalty.sums_to_zero)
     program = HingeProgram(replace(bare, design=coordinates.design), rows, free)
-    value, found = _least(program, deadline)
+    value, found = _minimise_program(program, deadline)
     if found is None:
         return Least(value)
     coef = np.column_stack([coordinates.coef(column) for column in found.T])
     return Least(value, _with_intercept(bare, coef))
 
 
-def _least(program: HingeProgram, deadline: float) -> tuple[float, Array | None]:
+def _minimise_program(program: HingeProgram, deadline: float) -> tuple[float, Array | None]:
     """The optimal value and the coefficients; zero and None if the program is not solved."""
     shape = program.problem.design.n_features, program.outputs
     every = np.arange(program.gauge.norms(np.zeros(shape)).size)

@@ -63,7 +63,14 @@ def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
     return smallest_nu(design, signs, shares), largest_nu(signs, shares)
 
 
-def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = np.inf) -> float:
+def smallest_nu(
+    design: Design,
+    signs: Array,
+    shares: Array,
+    deadline: float = np.inf,
+    *,
+    max_entries: float = np.inf,
+) -> float:
     """The largest nu at which the reduced convex hulls meet; 0 if the hulls are disjoint.
 
     With a the dual point times nu, it is the value of the linear program
@@ -80,11 +87,13 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
     signs, shares : (n_samples,)
     deadline : float
         On the clock of `proxmargin.compiled.clock`.
+    max_entries : float
+        Largest n_samples times n_features for the simplex method.
 
     Raises
     ------
     RuntimeError
-        Where the linear program could not be solved.
+        Where the linear program could not be solved, or is larger than that.
     TimeoutError
         Where it was not solved until the deadline.
     """
@@ -96,7 +105,9 @@ def smallest_nu(design: Design, signs: Array, shares: Array, deadline: float = n
     if met is not None:
         return met if met > FEASIBILITY_TOLERANCE else 0.0
     _check_time(deadline)
-    equalities = _balance(design, shares)
+    if design.n_samples * design.n_features > max_entries:
+        raise RuntimeError("the linear program for the smallest nu is too large")
+    equalities = _balance_rows(design, shares)
     low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
     found: Any = linprog(  # type: ignore[call-overload]
         -signs,
@@ -142,7 +153,7 @@ def _separates(design: Design, signs: Array, shares: Array) -> bool:
     return False
 
 
-def _balance(design: Design, shares: Array) -> Any:
+def _balance_rows(design: Design, shares: Array) -> Any:
     """The rows of ``X'``, standardised, and a row of ones; for wide data the R of their QR."""
     design = design.stored.base
     ones = np.ones((1, design.n_samples))

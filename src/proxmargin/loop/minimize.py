@@ -99,15 +99,15 @@ def _loop(
     run: Run, start: Point | State | None, resume: Callable[[Stop], Waypoint] | None
 ) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
-    state, status = _beginning(run, start) if resume is None else _resumption(run, resume)
+    state, status = _first_state(run, start) if resume is None else _resumption(run, resume)
     del start  # frees its coefficients
     try:
         while True:
-            run.nearest = _nearer(run.nearest, state)
+            run.nearest = _smaller_gap(run.nearest, state)
             if run.needs_certificate(state, status):
                 state, status = run.certified(state, status)
             elif run.stop.callbacks and run.is_due(state):
-                run.glimpsed(state)
+                run.report_early(state)
             if status is not None:
                 return status, state
             if interrupts.pending:
@@ -126,7 +126,7 @@ def _loop(
         return Status.INTERRUPTED, state
 
 
-def _beginning(run: Run, start: Point | State | None) -> tuple[Any, Status | None]:
+def _first_state(run: Run, start: Point | State | None) -> tuple[Any, Status | None]:
     """The first state: ``start`` if that is a state, else the solver's state at that point."""
     if isinstance(start, State):
         return start, None
@@ -142,7 +142,7 @@ def _resumption(run: Run, resume: Callable[[Stop], Waypoint]) -> tuple[Any, Stat
     return here.state, run.resumed(here)
 
 
-def _nearer(nearest: PricedState | None, state: State) -> PricedState | None:
+def _smaller_gap(nearest: PricedState | None, state: State) -> PricedState | None:
     """The state with the smallest gap by the solver for the problem (`PricedState.final`)."""
     if not (isinstance(state, PricedState) and state.final):
         return nearest

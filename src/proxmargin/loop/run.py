@@ -127,7 +127,7 @@ class Run:
         status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
         return state, Status.INTERRUPTED if state.interrupted else status
 
-    def glimpsed(self, state: State) -> None:
+    def report_early(self, state: State) -> None:
         """Report a certificate that does not change the run."""
         self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
         self.last_told = state.n_iter
@@ -144,11 +144,17 @@ class Run:
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a certificate, or None to continue (`Phase`)."""
-        if self.stop.change is None and gap.relative_gap <= self.stop.tol:
+        met = gap.relative_gap <= self.stop.tol and not self._lost_margin(gap)
+        if self.stop.change is None and met:
             self.phase = Phase.POLISHING
         if self.phase is Phase.POLISHING:
             return None if self._polishes(state, gap) else Status.CONVERGED
         return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
+
+    def _lost_margin(self, gap: Gap) -> bool:
+        """Whether this point has no margin although a better one has."""
+        best = self.incumbent.best
+        return best is not None and best.is_negative and not gap.is_negative
 
     def is_stalled(self, state: State) -> bool:
         idle, best = state.n_iter - self.last_progress, self.incumbent.best
@@ -210,7 +216,7 @@ class Run:
         assert best is not None
         if interrupts.pending:
             return best, Status.INTERRUPTED
-        if self.stop.change is None and status in _OF_THE_GAP:
+        if self.stop.change is None and status in _REVISED_BY_GAP:
             met = best.relative_gap <= self.stop.tol  # `confirm` may have changed the gap
             unmet = Status.STALLED if status is Status.CONVERGED else status
             status = Status.CONVERGED if met else unmet
@@ -218,7 +224,7 @@ class Run:
 
 
 # statuses that are revised by the gap of the confirmed best point
-_OF_THE_GAP = (Status.CONVERGED, Status.STALLED, Status.ROUNDED)
+_REVISED_BY_GAP = (Status.CONVERGED, Status.STALLED, Status.ROUNDED)
 
 # tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {

@@ -12,7 +12,7 @@ from proxmargin.losses.box import Box
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.rounding import weighed
+from proxmargin.rounding import weighted_sum
 from proxmargin.traits import Trait
 
 __all__ = ["Array", "Loss", "Smoothed"]
@@ -114,7 +114,7 @@ class Loss(ABC):
         apart = np.subtract(gradient, dual, out=gradient)
         np.abs(apart, out=apart)
         squares = (error * error).sum(axis=-1)  # one number for all samples, or one each
-        return weighed(apart, error) + 0.5 * float((self.row_curvatures * squares).sum())
+        return weighted_sum(apart, error) + 0.5 * float((self.row_curvatures * squares).sum())
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         """The scores within ``error`` of these with the largest loss, where a formula for them is

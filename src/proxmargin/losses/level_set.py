@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.wrapped import Wrapped
 from proxmargin.penalties.base import Penalty
-from proxmargin.rounding import weighed
+from proxmargin.rounding import weighted_sum
 from proxmargin.traits import Trait
 
 __all__ = ["LevelSet"]
@@ -76,9 +76,9 @@ class LevelSet(Wrapped):
 
     def excess(self, scores: Array) -> float:
         """``L(Z) - budget``: negative within the budget, zero where the difference is rounding."""
-        return self._above(self.loss.value(scores))
+        return self._excess_of_value(self.loss.value(scores))
 
-    def _above(self, value: float) -> float:
+    def _excess_of_value(self, value: float) -> float:
         excess = value - self.budget
         return 0.0 if abs(excess) <= BUDGET_ROUNDING * self.budget else excess
 
@@ -88,7 +88,7 @@ class LevelSet(Wrapped):
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         """The loss and a subgradient: zero within the budget, with its bound."""
         value, gradient = self.loss.value_and_gradient(scores)
-        excess = self._above(value)
+        excess = self._excess_of_value(value)
         if excess <= 0:
             return 0.0, np.zeros_like(gradient)
         return self.price * excess, self.price * gradient
@@ -104,7 +104,9 @@ class LevelSet(Wrapped):
             return 0.0
         lowest = self.loss.domain_gauge(dual)
         return (
-            at(self._best(at, lowest)) if lowest <= self.price * (1.0 + PROX_ROUNDING) else np.inf
+            at(self._best_multiplier(at, lowest))
+            if lowest <= self.price * (1.0 + PROX_ROUNDING)
+            else np.inf
         )
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
@@ -118,7 +120,9 @@ class LevelSet(Wrapped):
             return above
         lowest = self.loss.domain_gauge(dual)
         return (
-            at(self._best(at, lowest)) if lowest <= self.price * (1.0 + PROX_ROUNDING) else np.inf
+            at(self._best_multiplier(at, lowest))
+            if lowest <= self.price * (1.0 + PROX_ROUNDING)
+            else np.inf
         )
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
@@ -128,10 +132,10 @@ class LevelSet(Wrapped):
         Where L stays within the budget even so, F stays zero and only ``<|q|, |d|>`` is left.
         """
         value, inner = self.loss.value_and_gradient(scores)
-        most = weighed(np.abs(inner), error) + self.loss.growth(scores, inner, inner, error)
-        excess = self._above(value)
+        most = weighted_sum(np.abs(inner), error) + self.loss.growth(scores, inner, inner, error)
+        excess = self._excess_of_value(value)
         above = max(excess + most, 0.0) - max(excess, 0.0)
-        return self.price * above + weighed(np.abs(dual), error)
+        return self.price * above + weighted_sum(np.abs(dual), error)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         return self.loss.pessimistic(scores, error)
@@ -185,7 +189,7 @@ class LevelSet(Wrapped):
             high, below = (nu, -excess) if excess <= 0 else (high, below)
         return q
 
-    def _best(self, at: Callable[[float], float], lowest: float) -> float:
+    def _best_multiplier(self, at: Callable[[float], float], lowest: float) -> float:
         """``argmin at`` over the multipliers from ``lowest`` to the price; ``at`` is convex."""
         lowest = max(lowest * (1.0 + GAUGE_MARGIN), MIN_MULTIPLIER * self.price)
         if lowest >= self.price or at(min(lowest * (1.0 + PROBE_STEP), self.price)) >= at(lowest):

@@ -13,7 +13,7 @@ from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.wrapped import Wrapped
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.rounding import UNIT, weighed
+from proxmargin.rounding import UNIT, weighted_sum
 from proxmargin.traits import Trait
 
 __all__ = ["Shifted"]
@@ -83,7 +83,7 @@ class Shifted(Wrapped):
         moved = scores + self.shift
         rounding = _of_adding(scores, moved)
         grown = self.loss.growth(moved, gradient, dual, error + rounding)
-        return grown + weighed(np.abs(dual), rounding)
+        return grown + weighted_sum(np.abs(dual), rounding)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         moved = scores + self.shift

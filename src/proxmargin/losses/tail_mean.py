@@ -207,7 +207,7 @@ class CappedSimplexDual(IndicatorDual):
         self.roots = np.sqrt(shares * (shares.sum() ** 2 / (shares @ shares)))
         self.caps = loss.caps
         self.groups = groups
-        self.sets = [self._set(*group) for group in groups]
+        self.sets = [self._class_set(*group) for group in groups]
         self.offset = np.zeros(shares.size)
         self.scale = -loss.signs * self.roots
 
@@ -215,7 +215,7 @@ class CappedSimplexDual(IndicatorDual):
         a = np.zeros_like(self.caps)
         for index, total in self.groups:
             a[index] = _with_sum(np.zeros(index.size), self.caps[index], total)
-        return self._divided(a)
+        return self._over_roots(a)
 
     def project(self, u: Array, step: float = 1.0) -> Array:
         projected = np.zeros_like(u)
@@ -223,12 +223,12 @@ class CappedSimplexDual(IndicatorDual):
             projected[index] = one.nearest(u[index], step)
         return projected
 
-    def _set(self, index: NDArray[np.intp], total: float) -> BoxHyperplane:
-        r, cap = self.roots[index], self._divided(self.caps)[index]
+    def _class_set(self, index: NDArray[np.intp], total: float) -> BoxHyperplane:
+        r, cap = self.roots[index], self._over_roots(self.caps)[index]
         # the sum of the caps is no less than the total, but for rounding, at largest_nu
         return BoxHyperplane(r, min(total, float(r @ cap)), np.zeros(1), cap)
 
-    def _divided(self, a: Array) -> Array:
+    def _over_roots(self, a: Array) -> Array:
         return np.divide(a, self.roots, out=np.zeros_like(a), where=self.roots > 0)
 
 

@@ -21,7 +21,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
 
-__all__ = ["descended"]
+__all__ = ["solve_grid"]
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ TINY = float(np.finfo(np.float64).tiny)
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
-def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
+def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
     """Yield the solutions of every problem, some strengths at a time; end early if interrupted.
 
     A list has one entry a problem, all for the same strengths.
@@ -42,13 +42,37 @@ def descended(template: MarginEstimator, assembly: Assembly, grid: Array) -> Ite
     grid : (n_strengths,)
         From the strongest penalty: each solution is the start of the next.
     """
-    if _is_free(template, assembly):
-        last = problems_of(at_strength(template, grid[-1]), assembly)
-        if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
-            return _together(_walk, template, assembly, grid)
-        if all(map(InnerProducts.takes, last)):
-            return _together(_reduced, template, assembly, grid)
-    return _one_by_one(template, assembly, grid)
+    shrunk = grid[grid > 0]  # strengths fall to a last one of zero
+    walk = _walk_of(template, assembly, shrunk)
+    starts, done = None, 0
+    if walk is not None:
+        for found in _together(walk, template, assembly, shrunk):
+            yield found
+            done += found[0].count
+            starts = [partial(one.point, -1, assembly.scale.size) for one in found]
+        if done < shrunk.size:
+            return
+    if done < grid.size:
+        yield from _one_by_one(template, assembly, grid[done:], starts)
+
+
+def _walk_of(template: MarginEstimator, assembly: Assembly, grid: Array) -> Walk | None:
+    """How to solve strengths together; None for single fits."""
+    if not (grid.size and _is_free(template, assembly)):
+        return None
+    if strength_of(template) is ALPHA:
+        unit = _of_unit_strength(template, assembly)
+        if all(Engine.takes(problem, float(grid[-1])) for problem in unit):
+            return _walk
+    last = problems_of(at_strength(template, grid[-1]), assembly)
+    return _reduced if all(map(InnerProducts.takes, last)) else None
+
+
+def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
+    """The problems for strength one: those assembled, if this is their strength."""
+    if template.alpha == 1:
+        return assembly.problems
+    return problems_of(at_strength(template, 1.0), assembly)
 
 
 def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
@@ -78,10 +102,13 @@ def _fitted(
 
 
 def _one_by_one(
-    template: MarginEstimator, assembly: Assembly, grid: Array
+    template: MarginEstimator,
+    assembly: Assembly,
+    grid: Array,
+    first: Sequence[Callable[[], Point]] | None = None,
 ) -> Iterator[list[Found]]:
-    """The path as single fits with warm starts."""
-    starts = [problem.null_point() for problem in assembly.problems]
+    """The path as single fits with warm starts; ``first`` make those of the first strength."""
+    starts = [make() for make in first or [problem.null_point for problem in assembly.problems]]
     reach = 1.0 / np.maximum(grid, TINY) if strength_of(template).falls else grid
     before = starts
     for k, strength in enumerate(grid.tolist()):
@@ -117,10 +144,10 @@ def _together(
 
 def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
     """The path of problem k by the compiled engine; where that fails, by a single fit."""
-    first = problems_of(at_strength(template, grid[0]), assembly)[k]
-    engine = Engine(first, template.tol)
-    l1, l2 = (float(each.max()) / grid[0] * grid for each in (first.net.l1, first.net.l2))
-    last, at = first.null_point, 0
+    unit = _of_unit_strength(template, assembly)[k]
+    engine = Engine(unit, template.tol)
+    l1, l2 = (float(each.max()) * grid for each in (unit.net.l1, unit.net.l2))
+    last, at = unit.null_point, 0
     while at < grid.size and not interrupts.pending:
         part = slice(at, at + engine.chunk(grid.size - at))
         found = engine.solved(l1[part], l2[part])
@@ -132,7 +159,7 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
             engine.go_on_from(fitted[0].point, float(l1[at]))
             found = Found.of(fitted[0])
         yield found
-        last, at = partial(found.point, -1, first.design.n_features), at + found.count
+        last, at = partial(found.point, -1, unit.design.n_features), at + found.count
 
 
 def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:

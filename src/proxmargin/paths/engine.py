@@ -7,8 +7,8 @@ a strength that it cannot solve to the tolerance, which the caller solves as a s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class Engine:
     Parameters
     ----------
     problem : Problem
-        At any of the strengths; see `Engine.takes`.
+        At any strength; see `Engine.takes`.
     tol : float
         Relative duality gap of every strength.
     """
@@ -73,14 +73,13 @@ class Engine:
     tol: float
 
     @staticmethod
-    def takes(problem: Problem) -> bool:
-        """Whether all strengths like this one can be solved here."""
+    def takes(problem: Problem, weakest: float = 1.0) -> bool:
+        """Whether this problem can be solved here, with penalties down to ``weakest`` times its."""
         if NEEDED not in problem.traits:
             return False
-        if not np.all(problem.net.l1 > 0):
+        if not float(problem.net.l1.min()) * weakest > 0:
             return False  # these certificates do not cover unpenalised features
-        plain = problem.intercept.is_shift_invariant or not problem.fits_intercept
-        return plain and _is_readable(problem.design.stored.base.whole)
+        return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         problem = self.problem
@@ -96,13 +95,13 @@ class Engine:
             weights=base.spread_out(margins.weights[:, 0]).copy(),
             offset=base.spread_out(problem.offset).copy() if shifted else np.zeros(0),
             largest_offset=problem.loss.largest_offset,
-            centre=_own(centre),
+            centre=_kernel_array(centre),
             inverse=inverse,
             norms=base.column_norms() * inverse,
-            bounds=_own(design.column_bounds()),
+            bounds=_kernel_array(design.column_bounds()),
             factor=net.l1 / net.l1.max(),
-            lower=_own(net.lower),
-            upper=_own(net.upper),
+            lower=_kernel_array(net.lower),
+            upper=_kernel_array(net.upper),
             free=problem.fits_intercept,
             jumps=not margins.phi.is_strictly_convex,
             spans=self.caches or _has_many_entries(whole),
@@ -229,8 +228,7 @@ class Engine:
         """
         last = np.arange(l1.size)
         if self.caches:
-            near = _reach(float(self.levels[state.BEFORE]), l1)
-            l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1[:near], l2[:near])
+            l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1, l2)
         entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
         first, started, interrupted = 0, clock(), np.zeros((2, l1.size))
@@ -244,7 +242,7 @@ class Engine:
             if code == state.NO_SLOT:
                 self._add_slots()
             elif code == state.NO_ENTRY:
-                found = _enlarged(found)
+                found = _with_more_room(found)
             elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
                 break
         for told, more in zip((found.steps, found.passes), interrupted, strict=True):
@@ -265,29 +263,29 @@ class Engine:
 
     def _solutions(self, found: Strengths, last: Index, seconds: float) -> Found:
         """The solutions of the requested strengths, at the indices ``last`` of all strengths."""
-        primal, gap = found.objectives[last], found.gaps[last]
-        dual = lower_bound(primal, gap)
-        relative = gap / np.maximum(np.maximum(primal, np.abs(dual)), TINY)
-        effort = [_up_to(last, each) for each in (found.steps, found.passes)]
-        told = np.stack((primal, dual, gap, relative, found.violations[last], *effort), axis=1)
-        first = found.indptr[last]
-        starts = np.append(0, np.cumsum(found.indptr[last + 1] - first))
-        own = np.arange(starts[-1]) + np.repeat(first - starts[:-1], np.diff(starts))
+        features, values, starts = _entries(found, last)
+        light = found._replace(indices=features[:0], values=values[:0])
         return Found(
-            features=found.indices[own],
-            coef=found.values[own][:, None],
+            features=features,
+            coef=values[:, None],
             starts=starts,
             intercepts=found.intercepts[last][:, None],
-            primal=primal,
+            primal=found.objectives[last],
             met=np.ones(last.size, np.bool_),
-            certify=lambda number: _certificate(told[number].tolist(), seconds),
+            certify=partial(_certificate, light, last, seconds),
         )
 
 
-def _reach(before: float, l1: Array) -> int:
-    """The number of strengths down to the first that is too far from the one before it."""
-    far = np.append(before, l1[:-1]) > FARTHEST_RATIO * l1
-    return int(np.argmax(far)) if far.any() else l1.size
+def _entries(found: Strengths, last: Index) -> tuple[Index, Array, Index]:
+    """Features and coefficients of the strengths with these indices, and where each starts."""
+    count = last.size
+    if count and last[-1] == count - 1:  # no intermediate strengths
+        end = found.indptr[count]
+        return found.indices[:end].copy(), found.values[:end].copy(), found.indptr[: count + 1]
+    first = found.indptr[last]
+    starts = np.append(0, np.cumsum(found.indptr[last + 1] - first))
+    own = np.arange(starts[-1]) + np.repeat(first - starts[:-1], np.diff(starts))
+    return found.indices[own], found.values[own], starts
 
 
 def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
@@ -295,10 +293,13 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
 
     Far below the last strength the strong rule keeps most of the features, and one dense model of
     so many takes longer than the models of all strengths between. (With sparse data it does not.)
+    Strengths end before the first that is too far from the one before it.
     """
     above = np.append(before, l1[:-1])
-    if np.all(above <= WIDEST_RATIO * l1):
+    if not np.any(above > WIDEST_RATIO * l1):
         return l1, l2, np.arange(l1.size)
+    far = np.append(above > FARTHEST_RATIO * l1, True)
+    l1, l2, above = (each[: np.argmax(far)] for each in (l1, l2, above))
     fall = np.maximum(np.log(np.maximum(above, TINY)) - np.log(l1), 0.0)
     count = np.maximum(np.ceil(fall / np.log(WIDEST_RATIO)), 1.0).astype(np.int64)
     last = np.cumsum(count) - 1
@@ -307,24 +308,22 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
     return l1[owner] * above, l2[owner] * above, last
 
 
-def _up_to(last: Index, effort: Array) -> Array:
-    """The effort of each requested strength, with that of the intermediate ones before it."""
-    return np.diff(np.cumsum(effort)[last], prepend=0.0)
-
-
-def _certificate(numbers: Sequence[float], seconds: float) -> Certificate:
-    """The certificate of one strength from its row of numbers in `Engine._solutions`."""
-    primal, dual, gap, relative_gap, violation, steps, passes = numbers
+def _certificate(found: Strengths, last: Index, seconds: float, number: int) -> Certificate:
+    """The certificate of a requested strength; its effort includes intermediate strengths."""
+    at = last[number]
+    spent = slice(last[number - 1] + 1 if number else 0, at + 1)
+    primal, gap = float(found.objectives[at]), float(found.gaps[at])
+    dual = lower_bound(primal, gap)
     return Certificate(
         primal=primal,
         dual=dual,
         gap=gap,
-        relative_gap=relative_gap,
-        kkt_residual=violation,
+        relative_gap=gap / max(primal, abs(dual), TINY),
+        kkt_residual=float(found.violations[at]),
         converged=True,
         stop_reason=Status.CONVERGED.value,
-        n_iter=int(steps),
-        n_passes=passes,
+        n_iter=int(found.steps[spent].sum()),
+        n_passes=float(found.passes[spent].sum()),
         seconds=seconds,
         solver=NAME,
         because=BECAUSE,
@@ -361,7 +360,7 @@ def _of_members(count: int) -> dict[str, Any]:
     }
 
 
-def _own(values: Array) -> Array:
+def _kernel_array(values: Array) -> Array:
     """The array, or a contiguous, writeable copy, so that kernels compile for one type of array."""
     plain = values.flags.c_contiguous and values.flags.writeable
     return values if plain else values.copy()
@@ -384,7 +383,7 @@ def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
     )
 
 
-def _enlarged(found: Strengths) -> Strengths:
+def _with_more_room(found: Strengths) -> Strengths:
     indices, values = np.empty((2, 2 * found.values.size))
     indices = indices.view(np.int64)
     indices[: found.indices.size], values[: found.values.size] = found.indices, found.values

@@ -24,6 +24,8 @@ __all__ = ["Certificates", "Found", "published", "weights_of_samples"]
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
+MOST_NARROW = np.iinfo(np.int32).max  # SciPy reads wider indices for whether they fit this
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -151,8 +153,10 @@ class Certificates(Sequence[Certificate | CertificateList]):
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
         """Certificates of models with a solution that stopped before it met its tolerance."""
+        if all(found.met.all() for part in self._parts for found in part):
+            return []
         met = [np.all([found.met for found in part], axis=0) for part in self._parts]
-        return [self[k] for k in np.flatnonzero(~np.concatenate(met)).tolist()] if met else []
+        return [self[k] for k in np.flatnonzero(~np.concatenate(met)).tolist()]
 
 
 def published(
@@ -200,9 +204,12 @@ def weights_of_samples(
 
 def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
     """A CSR array of ``width`` columns from values in the given columns, without their zeros."""
-    rows, places = np.nonzero(values)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(values)))])
-    entries = values[rows, places], columns[places], starts
+    flat = np.flatnonzero(values)
+    rows, places = np.divmod(flat, max(columns.size, 1))
+    starts = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=len(values)), out=starts[1:])
+    index = np.int32 if max(width, flat.size) <= MOST_NARROW else np.int64
+    entries = values.ravel()[flat], columns[places].astype(index), starts.astype(index)
     return sparse.csr_array(entries, shape=(len(values), width))
 
 

@@ -69,14 +69,14 @@ class InnerProducts:
     @staticmethod
     def takes(problem: Problem) -> bool:
         """Whether all strengths like this one can be solved here."""
-        design, intercept = problem.design, problem.intercept
+        design = problem.design
         if not (design.n_samples < design.n_features and NEEDED in problem.traits):
             return False
-        plain = intercept.is_shift_invariant or intercept.is_pinned
-        return plain and problem.loss.largest_offset == 0 and _way(problem) is not None
+        unshifted = problem.loss.largest_offset == 0
+        return problem.has_unpenalised_intercept and unshifted and _way_for(problem) is not None
 
     def __post_init__(self) -> None:
-        way = _way(self.problem)
+        way = _way_for(self.problem)
         assert way is not None
         self.way, self.design = way, self.problem.centred.design
         self.state: Any = None  # solver state at the last strength
@@ -136,7 +136,7 @@ class InnerProducts:
         self.state = self.way.init(problem, point, Stop(self.tol))
 
 
-def _way(problem: Problem) -> InSamples[Any] | None:
+def _way_for(problem: Problem) -> InSamples[Any] | None:
     return next((way for way in WAYS if way.objection(problem) is None), None)
 
 

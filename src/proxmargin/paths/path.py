@@ -24,7 +24,7 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
-from proxmargin.paths.descent import descended
+from proxmargin.paths.descent import solve_grid
 from proxmargin.paths.found import Certificates, Found, published, weights_of_samples
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
@@ -36,7 +36,7 @@ from proxmargin.runtime.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Path", "margin_path", "unmet_of", "walked", "warn_of_unmet"]
+__all__ = ["Path", "compute_path", "margin_path", "unmet_of", "warn_of_unmet"]
 
 Array = NDArray[np.float64]
 
@@ -105,13 +105,13 @@ class Path:
 
     @property
     def alphas(self) -> Array:
-        return self._named("alpha")
+        return self._strengths_named("alpha")
 
     @property
     def Cs(self) -> Array:
-        return self._named("C")
+        return self._strengths_named("C")
 
-    def _named(self, name: str) -> Array:
+    def _strengths_named(self, name: str) -> Array:
         if self.strength.name != name:
             own = self.strength.name
             raise AttributeError(f"this is a path in {own}: it has {own}s and no {name}s")
@@ -296,7 +296,7 @@ def margin_path(
     """
     template = unfitted(estimator)
     strength = strength_of(template)
-    given = _given(strength, {"alpha": alphas, "C": Cs})
+    given = _explicit_grid(strength, {"alpha": alphas, "C": Cs})
     assembly = template._assemble(X, y, sample_weight, offset)
     grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
     order = strength.order(grid)
@@ -304,7 +304,7 @@ def margin_path(
         f"{type(template).__name__} path: strengths", grid.size, shown=bool(template.verbose)
     )
     with interrupts, progress:
-        path = walked(template, assembly, grid[order], stop_at, progress.advance)
+        path = compute_path(template, assembly, grid[order], stop_at, progress.advance)
         if interrupts.pending:
             _note_interruption(path, grid)
     short = unmet_of(path.certificates)
@@ -313,7 +313,7 @@ def margin_path(
     return path if np.all(back[1:] > back[:-1]) else path.picked(back)
 
 
-def walked(
+def compute_path(
     template: MarginEstimator,
     assembly: Assembly,
     grid: Array,
@@ -330,11 +330,13 @@ def walked(
         Called with the number of strengths that are complete since the last time.
     """
     saturation = Saturation(template, assembly, stop_at)
-    quiet = copy(template)
-    quiet.verbose = 0
+    quiet = template
+    if template.verbose:
+        quiet = copy(template)
+        quiet.verbose = 0
     parts: list[Sequence[Found]] = []
     count = 0
-    for found in descended(quiet, assembly, grid):
+    for found in solve_grid(quiet, assembly, grid):
         kept, ended = saturation.ending(grid[count : count + found[0].count], found)
         parts.append([each.part(0, kept) for each in found])
         count += kept
@@ -397,7 +399,7 @@ def _note_interruption(path: Path, grid: Array) -> None:
     )
 
 
-def _given(strength: Strength, grids: Mapping[str, ArrayLike | None]) -> Array | None:
+def _explicit_grid(strength: Strength, grids: Mapping[str, ArrayLike | None]) -> Array | None:
     """The strengths that the caller gave; None if it asks for the default grid.
 
     Raises

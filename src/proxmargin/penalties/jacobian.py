@@ -64,13 +64,13 @@ class ProxJacobian:
     def apply(self, x: Array) -> Array:
         """``J x``."""
         # the many temporaries of one part are gone before the next one starts
-        parts = [self._along(sign, vectors, x) for sign, vectors in self.terms]
+        parts = [self._term(sign, vectors, x) for sign, vectors in self.terms]
         product = self.diagonal * x
         for part in parts:
             product += part
         return product
 
-    def _along(self, sign: float, vectors: Array, x: Array) -> Array:
+    def _term(self, sign: float, vectors: Array, x: Array) -> Array:
         """``sign sum_g a_g a_g' x``."""
         assert self.groups is not None
         products = self.groups.oriented(vectors * x)

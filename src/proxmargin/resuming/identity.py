@@ -70,26 +70,26 @@ class Identity:
 
     def objection(self, earlier: Identity) -> str | None:
         """The difference that prevents this fit from resuming the ``earlier`` one, or None."""
-        for differs in (_of_version, _of_model, _of_parameters, _of_data):
+        for differs in (_other_version, _other_model, _other_parameters, _other_data):
             found = differs(earlier, self)
             if found:
                 return found
         return None
 
 
-def _of_version(earlier: Identity, now: Identity) -> str | None:
+def _other_version(earlier: Identity, now: Identity) -> str | None:
     if earlier.version == now.version:
         return None
     return f"it was written by proxmargin {earlier.version}, and this is {now.version}"
 
 
-def _of_model(earlier: Identity, now: Identity) -> str | None:
+def _other_model(earlier: Identity, now: Identity) -> str | None:
     if earlier.model == now.model:
         return None
     return f"it is of a {earlier.model}, and this is a {now.model}"
 
 
-def _of_parameters(earlier: Identity, now: Identity) -> str | None:
+def _other_parameters(earlier: Identity, now: Identity) -> str | None:
     for name in sorted({*earlier.parameters, *now.parameters}):
         before, after = (each.parameters.get(name, "?") for each in (earlier, now))
         if before != after:
@@ -97,7 +97,7 @@ def _of_parameters(earlier: Identity, now: Identity) -> str | None:
     return None
 
 
-def _of_data(earlier: Identity, now: Identity) -> str | None:
+def _other_data(earlier: Identity, now: Identity) -> str | None:
     if earlier.shape != now.shape:
         return f"it is of data of shape {earlier.shape}, and these have {now.shape}"
     if earlier.labels != now.labels:

@@ -43,7 +43,7 @@ from proxmargin.inputs.validation import (
     validated_weights,
 )
 from proxmargin.paths.grid import default_grid
-from proxmargin.paths.path import Path, unmet_of, walked, warn_of_unmet
+from proxmargin.paths.path import Path, compute_path, unmet_of, warn_of_unmet
 from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, parameters_of, strength_of
 from proxmargin.runtime.interrupts import interrupts
@@ -56,8 +56,8 @@ from proxmargin.selection.folds import (
     Fold,
     Judged,
     Plan,
+    fit_and_score,
     folds_of,
-    judged,
     kernel_models,
     path_models,
 )
@@ -90,7 +90,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     plain: ClassVar[type[MarginEstimator]]
     strength: ClassVar[Strength]
-    _dropped: ClassVar[frozenset[str]]
+    _replaced_parameters: ClassVar[frozenset[str]]
 
     eps: float
     cv: Any
@@ -107,7 +107,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init_subclass__(cls, *, plain: type[MarginEstimator], count: int) -> None:
         super().__init_subclass__()
         cls.plain, cls.strength = plain, strength_of(plain())
-        cls._dropped = frozenset({cls.strength.name, "l1_ratio", "eta"})
+        cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta"})
         mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}
         own = {
             f"{cls.strength.name}s": count,
@@ -120,7 +120,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "keep_scores": False,
             "refit": True,
         }
-        cls.__init__ = constructor(own, plain, cls._dropped)  # type: ignore[method-assign]
+        cls.__init__ = constructor(own, plain, cls._replaced_parameters)  # type: ignore[method-assign]
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -198,9 +198,9 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ahead = None
             if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:
                 only = self._chosen(templates[0], names)
-                ahead = partial(walked, only, assembly, grids[0], tell=progress.advance)
+                ahead = partial(compute_path, only, assembly, grids[0], tell=progress.advance)
             plan = Plan(templates, grids)
-            results, path = self._judged(plan, data, folds, progress.advance, ahead)
+            results, path = self._fit_and_score_folds(plan, data, folds, progress.advance, ahead)
             self._publish_scores(data, grids, results)
             _stop_if_interrupted(progress)
             if self.keep_scores:
@@ -224,7 +224,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen.__dict__.update(names, callbacks=self.callbacks)
         return chosen
 
-    def _judged(
+    def _fit_and_score_folds(
         self,
         plan: Plan,
         data: Data,
@@ -245,10 +245,10 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def one(fold: Fold) -> Judged:
             rows, fitted = data.held_out(fold), models(plan, data, fold, tell)
-            return judged(fitted, rows, judge, plan.grids.shape, self.keep_scores)
+            return fit_and_score(fitted, rows, judge, plan.grids.shape, self.keep_scores)
 
         threads = min(effective_n_jobs(self.n_jobs), len(folds) + (ahead is not None))
-        with _of_all_together():
+        with _one_convergence_warning():
             if threads == 1:
                 return [one(fold) for fold in folds], None
             with ThreadPoolExecutor(threads) as pool:
@@ -270,17 +270,19 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
-            with _of_all_together():
+            with _one_convergence_warning():
                 chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
             return chosen, 1, unmet_of([chosen.certificate_])
         if path is None:
-            path = walked(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
+            path = compute_path(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
         self.path_ = path
         _stop_if_interrupted(progress)
-        best = path.model(column)
-        with _of_all_together():
-            refitted(best, assembly)
-        return best, len(path) + 1, unmet_of(path.certificates) + unmet_of([best.certificate_])
+        best, fits, short = path.model(column), len(path), unmet_of(path.certificates)
+        if self.callbacks or unmet_of([best.certificate_]):  # else the model of the path will do
+            with _one_convergence_warning():
+                refitted(best, assembly)
+            fits, short = fits + 1, short + unmet_of([best.certificate_])
+        return best, fits, short
 
     # -- what is fitted ---------------------------------------------------------------------
 
@@ -299,9 +301,10 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _template(self) -> MarginEstimator:
         """The plain classifier with the parameters that it shares with this one."""
         parameters = parameters_of(self.plain)  # type: ignore[arg-type]  # classes are hashable
-        names = [n for n in parameters if n not in self._dropped]
+        names = [n for n in parameters if n not in self._replaced_parameters]
         settings = {name: getattr(self, name) for name in names}
-        return self.plain(**{**settings, "callbacks": (), "verbose": 0})
+        unit = {self.strength.name: 1.0}  # what paths scale
+        return self.plain(**{**settings, **unit, "callbacks": (), "verbose": 0})
 
     def _templates(self, template: MarginEstimator) -> list[MarginEstimator]:
         """One template for each l1_ratio, with checked parameters."""
@@ -498,7 +501,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @contextmanager
-def _of_all_together() -> Iterator[None]:
+def _one_convergence_warning() -> Iterator[None]:
     """Suppress the convergence warnings of single fits: one warning sums them up at the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

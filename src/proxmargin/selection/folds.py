@@ -14,7 +14,7 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
-from proxmargin.paths.path import unmet_of, walked
+from proxmargin.paths.path import compute_path, unmet_of
 from proxmargin.paths.sharing import fitted_grid
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
@@ -25,8 +25,8 @@ __all__ = [
     "Fold",
     "Judged",
     "Plan",
+    "fit_and_score",
     "folds_of",
-    "judged",
     "kernel_models",
     "path_models",
 ]
@@ -170,10 +170,11 @@ def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Mode
     Held-out rows have weight zero, so that neither standardisation nor any bound depends on them.
     Removing them would copy the data.
     """
-    targets = data.training(fold, plan.templates[0].class_weight)
-    assembly = plan.templates[0]._assembled(data.design, targets)
-    for template, grid in zip(plan.templates, plan.grids, strict=True):
-        yield walked(template, template._reassembled(assembly), grid, tell=tell)
+    first, *others = plan.templates
+    assembly = first._assembled(data.design, data.training(fold, first.class_weight))
+    yield compute_path(first, assembly, plan.grids[0], tell=tell)
+    for template, grid in zip(others, plan.grids[1:], strict=True):
+        yield compute_path(template, template._reassembled(assembly), grid, tell=tell)
 
 
 def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
@@ -238,7 +239,9 @@ class Judged:
     unmet: list[Certificate | CertificateList]
 
 
-def judged(models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, keep: bool) -> Judged:
+def fit_and_score(
+    models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, keep: bool
+) -> Judged:
     """Fit the models of a fold, and score them on its held-out rows."""
     scores, kept, fits = np.full(shape, np.nan), [], 0
     unmet: list[Certificate | CertificateList] = []

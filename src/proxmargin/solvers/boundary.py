@@ -26,9 +26,9 @@ def length_to_boundary(*pairs: tuple[Array, Array]) -> float:
 
 def fastest_fall(*pairs: tuple[Array, Array]) -> float:
     """The largest relative decrease of a value in a full step; negative if all values grow."""
-    return max(_fall(values, changes) for values, changes in pairs)
+    return max(_largest_relative_decrease(values, changes) for values, changes in pairs)
 
 
-def _fall(values: Array, changes: Array) -> float:
+def _largest_relative_decrease(values: Array, changes: Array) -> float:
     ratio = np.divide(changes, values, out=np.zeros_like(changes), where=values > 0)
     return -float(ratio.min())

@@ -84,7 +84,7 @@ class Facts:
         return 8 * side**2 <= max(SMALL_MATRIX_BYTES, design.nbytes)
 
     @property
-    def outgrown(self) -> bool:
+    def system_exceeds_data(self) -> bool:
         """Whether the penalty is a ridge, and the system fits but is larger than the data."""
         design, penalty = self.problem.design, self.problem.penalty
         solvable = min(design.n_samples, design.n_features) <= LARGEST
@@ -200,7 +200,7 @@ RULES: tuple[Rule, ...] = (
         "features",
     ),
     Rule(
-        lambda facts: facts.single and not facts.smooth and facts.outgrown,
+        lambda facts: facts.single and not facts.smooth and facts.system_exceeds_data,
         "fapg-star",
         "a loss with kinks and a ridge, data smaller than a square matrix of their shorter side: "
         "accelerated steps on the dual",

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
 
-__all__ = ["End", "line_search", "minimised"]
+__all__ = ["End", "line_search", "minimise"]
 
 # line search
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
@@ -46,7 +46,7 @@ class SmoothProblem(Protocol[P, S]):
     def slopes(self, here: P) -> S:
         """Derivatives at a point."""
 
-    def stepped(self, here: P, slopes: S, deadline: float) -> tuple[P, S] | None:
+    def newton_step(self, here: P, slopes: S, deadline: float) -> tuple[P, S] | None:
         """A Newton step by `line_search`; None if that fails."""
 
 
@@ -58,7 +58,7 @@ class End(NamedTuple):
     stuck: bool
 
 
-def minimised(
+def minimise(
     problem: SmoothProblem[P, S],
     here: P,
     target: float,
@@ -84,7 +84,7 @@ def minimised(
             return here, slopes, End(steps, solved=True, stuck=False)
         if steps >= limit or ended + took >= deadline:  # the next step would end too late
             return here, slopes, End(steps, solved=False, stuck=False)
-        stepped = problem.stepped(here, slopes, deadline)
+        stepped = problem.newton_step(here, slopes, deadline)
         began, ended = ended, clock()
         steps, took = steps + 1, ended - began
         if stepped is None:

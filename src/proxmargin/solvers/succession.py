@@ -130,26 +130,26 @@ def solve(
     solution = run(choice, stop, start, callbacks, None)
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
-            return _ended(solution, Status.UNPROVED)
+            return _with_status(solution, Status.UNPROVED)
         following = choice.following(problem, stop.deadline)
         ends = choice.solver.conclusive or following is None
         roundings = MANY_ROUNDINGS if ends else FEW_ROUNDINGS
         if is_dual_rounding(problem, solution.gap, stop.tol, roundings):
-            return _ended(solution, Status.UNBALANCED)
+            return _with_status(solution, Status.UNBALANCED)
         if choice.solver.conclusive or following is None:
             return solution
         best, done = solution.gap, solution.certificate
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         failures: list[Exception] = []
-        told = [_told_of_both(callback, solution, failures) for callback in callbacks]
+        told = [_reporting_both(callback, solution, failures) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
         try:
             further = run(following, replace(stop, max_iter=left), begin, told, best)
         except (ArithmeticError, MemoryError, ValueError) as error:  # return the result so far
             if any(error is failure for failure in failures):
                 raise
-            return _noted(solution, f"{following.name!r} was to go on, and failed: {error}")
-        solution, choice = _joined(solution, further), following
+            return _with_remark(solution, f"{following.name!r} was to go on, and failed: {error}")
+        solution, choice = _better_with_all_work(solution, further), following
     return solution
 
 
@@ -175,7 +175,7 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     return gap.primal > NEGLIGIBLE_LOSS * problem.value(problem.null_point())
 
 
-def _ended(solution: Solution, status: Status) -> Solution:
+def _with_status(solution: Solution, status: Status) -> Solution:
     certificate = replace(solution.certificate, stop_reason=status.value)
     return replace(solution, status=status, certificate=certificate)
 
@@ -185,7 +185,7 @@ def _is_rounding(gap: Gap) -> bool:
     return gap.gap <= PROVABLE_GAP * (gap.rounding + size)
 
 
-def _told_of_both(
+def _reporting_both(
     callback: Callable[[Report], object], before: Solution, failures: list[Exception]
 ) -> Callable[[Report], object]:
     """The callback, with iterations, passes and seconds of the solver before added.
@@ -210,12 +210,12 @@ def _told_of_both(
     return told
 
 
-def _noted(solution: Solution, remark: str) -> Solution:
+def _with_remark(solution: Solution, remark: str) -> Solution:
     because = f"{solution.certificate.because}; {remark}"
     return replace(solution, certificate=replace(solution.certificate, because=because))
 
 
-def _joined(first: Solution, second: Solution) -> Solution:
+def _better_with_all_work(first: Solution, second: Solution) -> Solution:
     """The better of two results, with the work of both.
 
     It ends as the second run did, unless that met the tolerance at a point that is not the better

@@ -25,7 +25,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Problem
 from proxmargin.solvers.box import interior_point
 from proxmargin.solvers.box.box_program import program_of
-from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE, Crossing, Face, crossed
+from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE, Crossing, Face, cross_over
 from proxmargin.solvers.box.interior_point import InteriorPoint
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "pinned": Pinned()}
@@ -210,13 +210,13 @@ def face_of(problem: Problem, solution: Solution) -> Face:
 def test_a_few_wrong_sides_are_corrected(rng) -> None:
     problem = c_svm(*two_classes(rng, 200, 5), phi=HuberizedHinge(0.5))
     program, face = program_of(problem), face_of(problem, solved(problem))
-    right = crossed(program, face, 1).vertex
+    right = cross_over(program, face, 1).vertex
     assert right is not None
     sides = face.sides.copy()
     inside, room = np.flatnonzero(sides == FREE), program.caps - right.dual
     sides[inside[np.argsort(room[inside])[:2]]] = AT_CAP
     sides[inside[np.argsort(right.dual[inside])[:2]]] = AT_ZERO
-    found = crossed(program, face._replace(sides=sides), 8)
+    found = cross_over(program, face._replace(sides=sides), 8)
     assert found.vertex is not None
     assert found.rounds > 1
     np.testing.assert_allclose(found.vertex.coef, right.coef, atol=1e-10)
@@ -227,6 +227,6 @@ def test_a_hopeless_face_is_given_up(rng) -> None:
     program, face = program_of(problem), face_of(problem, solved(problem))
     for side in (AT_ZERO, FREE, AT_CAP):
         sides = np.full_like(face.sides, side)
-        found = crossed(program, face._replace(sides=sides), 8)
+        found = cross_over(program, face._replace(sides=sides), 8)
         assert isinstance(found, Crossing)
         assert found.vertex is None

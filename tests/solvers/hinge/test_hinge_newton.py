@@ -32,7 +32,7 @@ from proxmargin.solvers.hinge.curved_system import (
 )
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, HingePoint, SmoothedHinge
-from proxmargin.solvers.smoothed_newton import minimised
+from proxmargin.solvers.smoothed_newton import minimise
 from tests.cases import multiclass_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -203,7 +203,7 @@ def reference(part: SmoothedHinge) -> float:
 def test_a_smooth_problem_is_solved_from_anywhere(l1, shape, rng):
     part = smoothed(rng, *shape, l1=l1)
     start: HingePoint = part.at(3 * rng.standard_normal(shape[1]), 1.0)
-    found, _, end = minimised(part, start, 1e-12, 100, np.inf)
+    found, _, end = minimise(part, start, 1e-12, 100, np.inf)
     assert end.solved
     assert found.value == pytest.approx(reference(part), rel=1e-8, abs=1e-10)
     slopes = part.slopes(found)

@@ -18,7 +18,7 @@ from proxmargin.losses import HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.losses.margins.distance_weighted import DistanceWeighted
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.smooth.ball_newton import BallNewton, _minimised
+from proxmargin.solvers.smooth.ball_newton import BallNewton, _minimise_in_ball
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.wrappers.turns import Turns
 from tests.data import load_instance, needs_data, reference_instances
@@ -153,8 +153,8 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
 def test_a_loose_step_ends_on_the_sphere_next_to_the_exact_one(rng) -> None:
     roots = rng.standard_normal((8, 6))
     matrix, gradient, at = roots.T @ roots, 5.0 * rng.standard_normal(6), 0.1 * np.ones(6)
-    exact = _minimised(matrix, gradient, at, 1.0, 0.0)
-    loose = _minimised(matrix, gradient, at, 1.0, 0.0, accuracy=0.3)
+    exact = _minimise_in_ball(matrix, gradient, at, 1.0, 0.0)
+    loose = _minimise_in_ball(matrix, gradient, at, 1.0, 0.0, accuracy=0.3)
     assert exact.multiplier > 0
     assert loose.multiplier != exact.multiplier
     for found in (exact, loose):

@@ -53,7 +53,7 @@ class OnFace(PricedState):
     idle: int = 0
 
 
-class _At(NamedTuple):
+class _FaceSolution(NamedTuple):
     """The solution on a face."""
 
     signed: Array
@@ -98,10 +98,10 @@ class ActiveSet(InSamples[OnFace]):
     def step(self, problem: Problem, state: OnFace) -> OnFace:
         program = program_of(problem)
         face = _with_balance(program, state.sides)
-        at = _on(program, face)
+        at = _solution_on_face(program, face)
         if at is None or not np.isfinite(at.scores).all():
             return state.but(n_iter=state.n_iter + 1, finished=True)
-        sides = _following(program, face, at)
+        sides = _next_face(program, face, at)
         wrong = np.flatnonzero(sides != face)
         ended = wrong.size == 0
         idle = 0 if wrong.size < state.wrong else state.idle + 1
@@ -211,12 +211,12 @@ def _edges(program: BoxProgram, sides: Sides, signed: Array) -> tuple[Array, NDA
     return (program.signs * program.goal - bare) / border, sides * program.signs * border > 0
 
 
-def _on(program: BoxProgram, sides: Sides) -> _At | None:
+def _solution_on_face(program: BoxProgram, sides: Sides) -> _FaceSolution | None:
     """The solution on a face; None if there is none."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
     inside, signed = np.flatnonzero(sides == FREE), _at_caps(program, sides)
     if not inside.size:
-        return _on_a_corner(program, sides, signed)
+        return _solution_at_corner(program, sides, signed)
     level = float(np.trace(kernel)) / len(kernel)
     right = l2 * program.signs * program.goal - kernel @ signed
     part = borders[inside]
@@ -238,27 +238,27 @@ def _on(program: BoxProgram, sides: Sides) -> _At | None:
         free = np.asarray(np.linalg.lstsq(corner, known, rcond=None)[0])
     signed[inside] = alone - across @ free
     free = (free + lift * (part.T @ signed[inside])) / l2
-    return _At(signed, free, kernel @ signed / l2 + borders @ free)
+    return _FaceSolution(signed, free, kernel @ signed / l2 + borders @ free)
 
 
-def _on_a_corner(program: BoxProgram, sides: Sides, signed: Array) -> _At | None:
+def _solution_at_corner(program: BoxProgram, sides: Sides, signed: Array) -> _FaceSolution | None:
     """The solution at a corner: any intercept that keeps all margins on their sides."""
     bare = program.design.outer_gram() @ signed / program.l2
     if not program.pull.size:
-        return _At(signed, np.zeros(0), bare)
+        return _FaceSolution(signed, np.zeros(0), bare)
     if program.pull.size > 1:
         return None
     if program.ridge[0] > 0:
         free = (program.borders.T @ signed - program.pull) / program.ridge
-        return _At(signed, free, bare + program.borders @ free)
+        return _FaceSolution(signed, free, bare + program.borders @ free)
     edge, upper = _edges(program, sides, signed)
     low, high = edge[~upper].max(initial=-np.inf), edge[upper].min(initial=np.inf)
     ends = [end for end in (low, high) if np.isfinite(end)]
     free = np.array([np.mean(ends)])
-    return _At(signed, free, bare + program.borders @ free)
+    return _FaceSolution(signed, free, bare + program.borders @ free)
 
 
-def _following(program: BoxProgram, sides: Sides, at: _At) -> Sides:
+def _next_face(program: BoxProgram, sides: Sides, at: _FaceSolution) -> Sides:
     """The next face: the sides that the solution on this face implies."""
     a, inside = program.signs * at.signed, sides == FREE
     missing = program.goal - program.signs * at.scores - program.bends * a

@@ -114,9 +114,9 @@ class _Region(NamedTuple):
         base = self.program.design
         return StandardizedDesign(base, np.zeros(base.n_features), np.sqrt(stiffness) / self.unit)
 
-    def pulled(self, signed: Array) -> Array:
+    def adjoint(self, signed: Array) -> Array:
         """``X'v`` in these units."""
-        return self.unit * self.program.pulled(signed)
+        return self.unit * self.program.adjoint(signed)
 
 
 class _Direction(NamedTuple):
@@ -200,14 +200,14 @@ class BallInteriorPoint(Solver[BallCentral]):
         ahead = toward(np.zeros_like(state.slacks))
         if not np.isfinite(ahead.slacks).all():
             return replace(state, n_iter=n_iter, finished=True)
-        tried = _moved(region, state, ahead, _longest(region, state, ahead))
+        tried = _after_step(region, state, ahead, _step_to_boundary(region, state, ahead))
         mean = _complementarity(state) / state.slacks.size
         share = (_complementarity(tried) / state.slacks.size / mean) ** 3
         found = toward(min(share, 1.0) * mean - ahead.slacks * ahead.multipliers)
-        length = _longest(region, state, found) if np.isfinite(found.slacks).all() else 0.0
+        length = _step_to_boundary(region, state, found) if np.isfinite(found.slacks).all() else 0.0
         if length < MIN_STEP:
             return replace(state, n_iter=n_iter, finished=True)
-        return replace(_moved(region, state, found, length), n_iter=n_iter)
+        return replace(_after_step(region, state, found, length), n_iter=n_iter)
 
     def point(self, problem: Problem, state: BallCentral) -> Point:
         region = _region_of(problem)
@@ -249,7 +249,7 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
     slack, factor = region.split(state.slacks), region.split(state.multipliers)
     bounds = EliminatedBounds(state.powers, slack.ball, factor.ball, region.exponent)
     signed = program.signs * slack.dual
-    rw = bounds.lean - region.pulled(signed)
+    rw = bounds.lean - region.adjoint(signed)
     rf = program.pull + program.ridge * state.free - program.borders.T @ signed
     theta = factor.dual / slack.dual + program.bends
     if slack.room.size:
@@ -281,7 +281,7 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
     return toward
 
 
-def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> BallCentral:
+def _after_step(region: _Region, state: BallCentral, by: _Direction, step: float) -> BallCentral:
     """The state after a step; slacks of the ball are recomputed, not linearised."""
     coef, powers = state.coef + step * by.coef, state.powers + step * by.powers
     slacks = state.slacks + step * by.slacks
@@ -298,7 +298,7 @@ def _moved(region: _Region, state: BallCentral, by: _Direction, step: float) -> 
     )
 
 
-def _longest(region: _Region, state: BallCentral, by: _Direction) -> float:
+def _step_to_boundary(region: _Region, state: BallCentral, by: _Direction) -> float:
     """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:

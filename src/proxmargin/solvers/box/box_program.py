@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 LARGEST = 6_000  # side of a factored matrix: 288 MB
+FIRST_SLACK = 1.0  # in units of the goal of the margins
+LARGEST_SLACK = 1e6  # up to which slacks start at the larger of two scales of margins
+SMALLEST_SQUARE = 1e-300  # of a margin, where samples coincide
 WIDE = 1.9  # samples per feature up to which a system over the samples takes less work
 
 
@@ -47,6 +50,8 @@ class BoxProgram(NamedTuple):
     l2 : float
     dual_unit, coef_unit : float
         Units: dual coordinate, and coefficient or intercept, of the problem for one of the program.
+    first_slack : float
+        Slack of every complementary pair to start from, beyond the goal.
     design : Design
         The data of these samples, centred if the intercept is free.
     factorised : callable
@@ -63,6 +68,7 @@ class BoxProgram(NamedTuple):
     l2: float
     dual_unit: float
     coef_unit: float
+    first_slack: float
     design: Design
     factorised: Callable[[BoxProgram, Array], Solve | None]
 
@@ -70,7 +76,7 @@ class BoxProgram(NamedTuple):
         """``X coef``, (n_samples,)."""
         return self.design.scores(coef[:, None])[:, 0]
 
-    def pulled(self, dual: Array) -> Array:
+    def adjoint(self, dual: Array) -> Array:
         """``X' dual``, (n_features,)."""
         return self.design.adjoint(dual[:, None])[:, 0]
 
@@ -125,7 +131,7 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
 
     def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
         dual = theta * r
-        right = np.append(program.pulled(dual) - rp, borders.T @ dual - rf)
+        right = np.append(program.adjoint(dual) - rp, borders.T @ dual - rf)
         both = factor.solve(right)
         coef, free = both[:p], both[p:]
         scores = program.scores(coef) + borders @ free
@@ -156,7 +162,7 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
         free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
         dual = np.zeros_like(theta)
         dual[live] = alone - across @ free
-        coef = (program.pulled(dual) - rp) / l2
+        coef = (program.adjoint(dual) - rp) / l2
         return coef, free, program.scores(coef) + program.borders @ free, dual
 
     return solve
@@ -223,10 +229,10 @@ def _new_program(problem: Problem) -> BoxProgram:
     finite = np.isfinite(caps[0])
     unit = float(caps.max()) if finite else float(1.0 / box.bends[live].max())
     borders, pull, ridge = _borders(problem, box, signs)
-    length = 1.0
+    length, slack = 1.0, FIRST_SLACK
     if box.pull:  # a homogeneous loss: coefficients scale as the data over l2
-        length = max(float(problem.loss.shares[live] @ data.row_norms()), 1e-300)
-        length /= problem.penalty.l2
+        margin, furthest = _square_margins(problem, data)
+        length, slack = margin / problem.penalty.l2, FIRST_SLACK * _slack_range(furthest / margin)
     n, p = data.n_samples, data.n_features
     wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
     return BoxProgram(
@@ -240,9 +246,29 @@ def _new_program(problem: Problem) -> BoxProgram:
         l2=problem.penalty.l2 * length / unit,
         dual_unit=unit,
         coef_unit=length,
+        first_slack=slack,
         design=data,
         factorised=_over_samples if wide else _over_features,
     )
+
+
+def _square_margins(problem: Problem, data: Design) -> tuple[float, float]:
+    """Squares of a typical margin of the nu-SVM, and of the mean length of the samples.
+
+    They differ by orders of magnitude if a few features are in large units: the margin may lie in
+    those features or in the others.
+    """
+    furthest = float(problem.loss.shares[live_samples(problem)] @ data.row_norms())
+    typical = problem.design.spread(problem.loss.shares) ** 2
+    return max(typical, SMALLEST_SQUARE), max(furthest, SMALLEST_SQUARE)
+
+
+def _slack_range(ratio: float) -> float:
+    """First slack in units of the smaller of two scales of margins, for their ratio.
+
+    Too small a slack takes many short steps to grow; too large a one leaves its rounding behind.
+    """
+    return max(np.sqrt(ratio), min(ratio, LARGEST_SLACK))
 
 
 def _borders(problem: Problem, box: Box, signs: Array) -> tuple[Array, Array, Array]:

@@ -18,7 +18,7 @@ __all__ = [
     "Crossing",
     "ExactSolution",
     "Face",
-    "crossed",
+    "cross_over",
     "work_of",
 ]
 
@@ -93,7 +93,7 @@ def work_of(program: BoxProgram, sides: NDArray[np.int8]) -> float:
     return (1 + count + p) / (1 + n + p)
 
 
-def crossed(program: BoxProgram, face: Face, rounds: int) -> Crossing:
+def cross_over(program: BoxProgram, face: Face, rounds: int) -> Crossing:
     """Solve the optimality conditions on a face, and correct the face until they hold.
 
     With signed duals ``v = y a``, known for samples that are not free, the conditions are linear,
@@ -116,7 +116,7 @@ def crossed(program: BoxProgram, face: Face, rounds: int) -> Crossing:
         changes = int(np.count_nonzero(found.sides != sides))
         if changes == 0:
             return Crossing(_vertex(program, found), used)
-        if changes > min(last, _bearable(sides)):
+        if changes > min(last, _max_side_changes(sides)):
             return Crossing(None, used)
         sides, last = found.sides, changes
     return Crossing(None, rounds)
@@ -136,7 +136,7 @@ class _Found(NamedTuple):
     sides: NDArray[np.int8]
 
 
-def _bearable(sides: NDArray[np.int8]) -> float:
+def _max_side_changes(sides: NDArray[np.int8]) -> float:
     """The number of samples that may change sides before a face is given up."""
     return max(BEARABLE_CHANGES, BEARABLE_FRACTION * np.count_nonzero(sides == FREE))
 
@@ -149,21 +149,21 @@ def _solved(program: BoxProgram, face: Face) -> _Found | None:
         return None
     dual = np.where(inside, face.dual, np.where(face.sides == AT_CAP, program.caps, 0.0))
     signed = program.signs * dual
-    coef = program.pulled(signed) / program.l2
+    coef = program.adjoint(signed) / program.l2
     at = _Point(coef, face.free, program.scores(coef) + program.borders @ face.free, signed)
     last = np.inf
     for step in range(PROXIMAL_STEPS):
-        at, rest = _improved(program, system, inside, at)
+        at, rest = _proximal_step(program, system, inside, at)
         if not np.isfinite(rest):
             return None
         if step == 0:
-            wrong = np.count_nonzero(_sides(program, face.sides, at) != face.sides)
-            if wrong > _bearable(face.sides):
+            wrong = np.count_nonzero(_implied_sides(program, face.sides, at) != face.sides)
+            if wrong > _max_side_changes(face.sides):
                 return None
         elif rest > RESIDUAL_REDUCTION * last:
             break
         last = rest
-    return _Found(at, _sides(program, face.sides, at))
+    return _Found(at, _implied_sides(program, face.sides, at))
 
 
 def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
@@ -179,12 +179,12 @@ def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> S
     return program.factorised(proximal, theta)
 
 
-def _improved(
+def _proximal_step(
     program: BoxProgram, system: Solve, inside: NDArray[np.bool_], at: _Point
 ) -> tuple[_Point, float]:
     """The point after a proximal step, and the largest residual before it."""
     r = program.signs * program.goal - at.scores - program.bends * at.signed
-    rp = program.l2 * at.coef - program.pulled(at.signed)
+    rp = program.l2 * at.coef - program.adjoint(at.signed)
     rf = program.pull + program.ridge * at.free - program.borders.T @ at.signed
     rest = float(np.abs(r[inside]).max(initial=0.0)) + float(np.abs(rf).max(initial=0.0))
     coef, free, scores, signed = system(r, rp, rf)
@@ -192,7 +192,7 @@ def _improved(
     return moved, rest
 
 
-def _sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
+def _implied_sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
     """The sides that the solution on a face implies."""
     dual = program.signs * at.signed
     units = np.where(np.isfinite(program.caps), program.caps, float(np.abs(dual).max()))

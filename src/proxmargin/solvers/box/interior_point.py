@@ -30,14 +30,13 @@ from proxmargin.solvers.box.crossover import (
     MAX_FACES,
     ExactSolution,
     Face,
-    crossed,
+    cross_over,
     work_of,
 )
 from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
 
 __all__ = ["Central", "InteriorPoint"]
 
-FIRST_SLACK = 1.0  # first slack of every complementary pair, in units of the goal of the margins
 MIN_STEP = 1e-8  # step length below which the method ends
 # Gondzio's centrality corrections
 MAX_CORRECTIONS = 2  # per iteration
@@ -46,6 +45,7 @@ PRODUCT_RANGE = (0.1, 10.0)  # complementary products over the target that need 
 MIN_STEP_GAIN = 0.05  # gain in step length over the extension, for which a correction is kept
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
+FEASIBLE = 1e-2  # residuals over the first ones, up to which the equations hold
 SEPARATED_MARGIN = 0.5  # least margin over the goal, above which the classes are separated
 # crossover to the exact optimum on a face
 CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
@@ -72,6 +72,8 @@ class Central(State):
         Slacks of the two sides of the box.
     best : float
         Smallest gap so far.
+    infeasible : float
+        Residuals of the equations over the first ones; a step of length s leaves 1 - s of them.
     relative : float
         The last relative gap.
     idle : int
@@ -92,6 +94,7 @@ class Central(State):
     below: Array
     above: Array
     best: float = np.inf
+    infeasible: float = 1.0
     relative: float = np.inf
     idle: int = 0
     vertex: ExactSolution | None = None
@@ -162,11 +165,11 @@ class InteriorPoint(Solver[Central]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
         """The first state: zero coefficients, and equal products in all complementary pairs."""
         program = program_of(problem)
-        below = np.maximum(-program.goal, 0.0) + FIRST_SLACK
-        above = np.maximum(program.goal, 0.0) + FIRST_SLACK
+        below = np.maximum(-program.goal, 0.0) + program.first_slack
+        above = np.maximum(program.goal, 0.0) + program.first_slack
         dual = program.caps * (above / (below + above))
         if not np.isfinite(program.caps[0]):
-            above, dual = np.zeros_like(above), FIRST_SLACK / program.bends
+            above, dual = np.zeros_like(above), program.first_slack / program.bends
         return Central(
             coef=np.zeros(program.design.n_features),
             free=np.zeros(program.pull.size),
@@ -180,7 +183,7 @@ class InteriorPoint(Solver[Central]):
     def step(self, problem: Problem, state: Central) -> Central:
         program = program_of(problem)
         signed = program.signs * state.dual
-        rp = program.l2 * state.coef - program.pulled(signed)
+        rp = program.l2 * state.coef - program.adjoint(signed)
         rf = program.pull + program.ridge * state.free - program.borders.T @ signed
         stiffness = state.below / state.dual + state.above / state.room + program.bends
         solve = program.factorised(program, 1.0 / stiffness)
@@ -205,10 +208,14 @@ class InteriorPoint(Solver[Central]):
         return program.dual_point(problem, (state.vertex or state).dual)
 
     def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
-        """End if the gap has exceeded the complementary products for several certificates."""
+        """End if the gap has exceeded the complementary products for several certificates.
+
+        It does so too as long as the equations do not hold, which is no rounding.
+        """
         program = program_of(problem)
         expected = program.dual_unit * program.coef_unit * complementarity(state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
+        idle = idle if state.infeasible <= FEASIBLE else 0
         best = min(gap.gap, state.best)
         finished = state.finished or idle >= self.max_stalled
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
@@ -224,7 +231,7 @@ def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Centra
     sides = _nearest_sides(before, after)
     work = work_of(program, sides)
     rounds = min(MAX_FACES, math.ceil(CROSSOVER_PORTION * (CROSSOVER_BUDGET - after.spent) / work))
-    found = crossed(program, Face(sides, after.dual, after.free), rounds)
+    found = cross_over(program, Face(sides, after.dual, after.free), rounds)
     vertex = found.vertex if found.vertex and found.vertex.gap <= total else None
     spent = after.spent + work * found.rounds
     exact = vertex is not None
@@ -332,6 +339,7 @@ def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> 
         coef=state.coef + step * by.coef,
         free=state.free + step * by.free,
         scores=state.scores + step * by.scores,
+        infeasible=state.infeasible * (1.0 - step),
         dual=np.maximum(state.dual + step * by.dual, floor),
         room=np.maximum(state.room - step * by.dual, floor),
         below=np.maximum(state.below + step * by.below, COMPLEMENTARITY_FLOOR),

@@ -95,7 +95,7 @@ class _Boxes(NamedTuple):
     def margins(self, at: Array) -> Array:
         return np.concatenate([self.rows @ at, self.sign * at[self.owner]])
 
-    def pulled(self, dual: Array) -> Array:
+    def adjoint(self, dual: Array) -> Array:
         """The transpose of `margins`, applied to duals of the boxes."""
         n, size = self.rows.shape
         alone = np.bincount(self.owner, self.sign * dual[n:], size)
@@ -282,15 +282,15 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
     theta = 1.0 / (steep + flat + boxes.bends)
     solve = inverse_of(boxes.matrix(theta), overwrite=True)
     missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
-    slope = boxes.ridge * state.at + boxes.pull - boxes.pulled(state.dual)
+    slope = boxes.ridge * state.at + boxes.pull - boxes.adjoint(state.dual)
 
     def toward(low: Array, top: Array) -> _Direction:
         pushed, pressed = low / state.dual, top / state.room
         wanted = theta * (missing + pushed - pressed)
-        at = solve(boxes.pulled(wanted) - slope)
+        at = solve(boxes.adjoint(wanted) - slope)
         dual = wanted - theta * boxes.margins(at)
         # one step of iterative refinement: very different theta make the system ill-conditioned
-        again = solve(boxes.pulled(dual) - boxes.ridge * at - slope)
+        again = solve(boxes.adjoint(dual) - boxes.ridge * at - slope)
         at, dual = at + again, dual - theta * boxes.margins(again)
         below = pushed - state.below - steep * dual
         return _Direction(at, dual, below, pressed - state.above + flat * dual)

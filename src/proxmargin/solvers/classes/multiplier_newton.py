@@ -17,7 +17,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.classes.block import class_coordinates
 from proxmargin.solvers.classes.smoothing import Smoothed
 from proxmargin.solvers.multipliers import MultiplierState, worst_of
-from proxmargin.solvers.smoothed_newton import minimised
+from proxmargin.solvers.smoothed_newton import minimise
 from proxmargin.traits import Trait
 
 __all__ = ["ClassMultipliers", "MultiplierNewton"]
@@ -135,7 +135,7 @@ class MultiplierNewton(Solver[ClassMultipliers]):
         """Solve the next smoothed problem, or the same one on a larger working set."""
         state = self._prepared(problem, state)
         smoothed = _smoothed(problem, state)
-        here, _, end = minimised(
+        here, _, end = minimise(
             smoothed,
             smoothed.at(state.stacked),
             state.residual,

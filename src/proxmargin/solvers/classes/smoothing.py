@@ -175,7 +175,7 @@ class Smoothed:
         slope = self.slope(here)
         return ClassSlopes(slope, self.residual(here, slope))
 
-    def stepped(
+    def newton_step(
         self, here: ClassPoint, slopes: ClassSlopes, deadline: float
     ) -> tuple[ClassPoint, ClassSlopes] | None:
         """A Newton step with a projected line search in its orthant; None if the search fails."""

@@ -227,8 +227,8 @@ class SemismoothNewton(Solver[Multipliers]):
         if gap.gap <= GAP_REDUCTION * state.gap:
             close = state.n_iter == 0 and gap.relative_gap <= WARM_START_GAP
             state = replace(state, gap=gap.gap, idle=0, finished=False)
-            state = _closer(state) if close else state
-        return _sharper(state) if gap.is_mostly_rounding else state
+            state = _with_longer_steps(state) if close else state
+        return _with_shorter_steps(state) if gap.is_mostly_rounding else state
 
     def point(self, problem: Problem, state: Multipliers) -> Point:
         return problem.centred.point(state.coef, state.intercept)
@@ -245,13 +245,13 @@ class SemismoothNewton(Solver[Multipliers]):
         return min(NEWTON_STEPS, max(most - state.n_iter, 1))
 
 
-def _closer(state: Multipliers) -> Multipliers:
+def _with_longer_steps(state: Multipliers) -> Multipliers:
     """The state with longer steps, for a warm start close to the solution."""
     state = _scaled(state, WARM_START_GAIN)
     return replace(state, residual=state.residual * RESIDUAL_REDUCTION**2)
 
 
-def _sharper(state: Multipliers) -> Multipliers:
+def _with_shorter_steps(state: Multipliers) -> Multipliers:
     """The state with shorter steps and subproblems solved to rounding."""
     return replace(_scaled(state, 1.0 / ROUNDING_RETREAT), residual=MIN_RESIDUAL)
 
@@ -285,7 +285,7 @@ class _Subproblem:
             if steps >= limit or clock() >= self.state.stop.deadline:
                 return trial, steps, False
             direction = newton_direction(self.system(trial, gradient), gradient)
-            reached = self.searched(trial, gradient, direction)
+            reached = self.line_search(trial, gradient, direction)
             steps += 1
             if reached is None:
                 return trial, steps, False
@@ -342,7 +342,7 @@ class _Subproblem:
         residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
         return float(np.clip(samples * residual / self.state.ts, MIN_DAMPING, MAX_DAMPING))
 
-    def searched(self, trial: _Trial, gradient: Array, direction: Array) -> _Trial | None:
+    def line_search(self, trial: _Trial, gradient: Array, direction: Array) -> _Trial | None:
         """The first point of a halving line search that increases enough; None if none does."""
         pulled = self.design.adjoint(direction)
         slope = float(np.vdot(gradient, direction))

@@ -100,11 +100,11 @@ class Splitting(ABC):
         """First levels, and first dual variables, from a given dual point of the loss or zero."""
 
     @abstractmethod
-    def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
+    def levels_step(self, levels: Array, slopes: Array, tau: float) -> Array:
         """The levels after a primal step."""
 
     @abstractmethod
-    def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+    def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
         """The dual variables after a step towards extrapolated scores and levels."""
 
     @abstractmethod
@@ -126,10 +126,10 @@ class Whole(Splitting):
         empty = np.zeros(0)
         return empty, Dual(np.zeros_like(scores) if dual is None else dual, empty)
 
-    def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
+    def levels_step(self, levels: Array, slopes: Array, tau: float) -> Array:
         return levels
 
-    def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+    def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
         return Dual(self.loss.conjugate_prox(dual.rows + sigma * scores, sigma), levels)
 
     def dual_point(self, dual: Dual) -> Array:
@@ -153,12 +153,12 @@ class Epigraphs(Splitting):
         levels = np.full(self.codes.size, self.budget)
         return levels, Dual(np.zeros_like(scores), np.zeros_like(levels))
 
-    def lowered(self, levels: Array, slopes: Array, tau: float) -> Array:
+    def levels_step(self, levels: Array, slopes: Array, tau: float) -> Array:
         moved = levels - tau * slopes
         excess = max(float(self.shares @ moved) - self.budget, 0.0)
         return moved - (excess / self.square) * self.shares
 
-    def raised(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+    def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
         rows = dual.rows + sigma * (scores - scores[self.own][:, None])
         heights = dual.levels + sigma * levels
         nearest, nearest_levels = hinge_epigraphs(rows / sigma, heights / sigma, self.codes)
@@ -223,7 +223,7 @@ class PrimalDual(Solver[Saddle]):
             primal_start=primal,
             dual_start=dual,
             norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
-            balance=_guess(problem) if self.balance is None else self.balance,
+            balance=_first_balance(problem) if self.balance is None else self.balance,
         )
 
     def step(self, problem: Problem, state: Saddle) -> Saddle:
@@ -235,12 +235,12 @@ class PrimalDual(Solver[Saddle]):
         shifted = (old.intercept - tau * q.sum(axis=0))[None, :]
         intercept = problem.intercept.prox(shifted, tau)[0]
         scores = problem.design.scores(coef) + intercept
-        levels = splitting.lowered(old.levels, dual.levels, tau)
+        levels = splitting.levels_step(old.levels, dual.levels, tau)
         primal = Primal(coef, intercept, scores, levels)
-        raised = splitting.raised(dual, 2 * scores - old.scores, 2 * levels - old.levels, sigma)
+        raised = splitting.dual_step(dual, 2 * scores - old.scores, 2 * levels - old.levels, sigma)
         if self.relaxation != 1.0:
-            primal = _combined(old, primal, self.relaxation)
-            raised = _combined(dual, raised, self.relaxation)
+            primal = _interpolated(old, primal, self.relaxation)
+            raised = _interpolated(dual, raised, self.relaxation)
         moved = float(np.linalg.norm(primal.coef - old.coef))
         return replace(
             state,
@@ -248,8 +248,8 @@ class PrimalDual(Solver[Saddle]):
             point_change=moved / (1.0 + float(np.linalg.norm(old.coef))),
             primal=primal,
             dual=raised,
-            primal_sum=_added(state.primal_sum, primal) if self.restarts else state.primal_sum,
-            dual_sum=_added(state.dual_sum, raised) if self.restarts else state.dual_sum,
+            primal_sum=_sum(state.primal_sum, primal) if self.restarts else state.primal_sum,
+            dual_sum=_sum(state.dual_sum, raised) if self.restarts else state.dual_sum,
             count=state.count + 1,
         )
 
@@ -272,7 +272,7 @@ class PrimalDual(Solver[Saddle]):
         )
         if min(averaged.gap, gap.gap) > RESTART_GAP * state.gap_start:
             return state
-        state = replace(state, balance=_travelled(state))
+        state = replace(state, balance=_balance_of_distances(state))
         if averaged.gap < gap.gap:
             return _restarted(state, mean, dual, averaged.gap)
         return _restarted(state, state.primal, state.dual, gap.gap)
@@ -304,7 +304,7 @@ def operator_norm(design: Design, with_ones: bool) -> float:
     return min(NORM_MARGIN * norm, float(np.sqrt(rows.sum())))
 
 
-def _guess(problem: Problem) -> float:
+def _first_balance(problem: Problem) -> float:
     """One over the strength of the penalty: tau = sigma for the model stated as ``C sum + G``."""
     probe = np.zeros((problem.design.n_features, problem.loss.n_outputs))
     probe[0, :2] = np.array([1.0, -1.0])[: probe.shape[1]] / np.sqrt(min(2, probe.shape[1]))
@@ -312,7 +312,7 @@ def _guess(problem: Problem) -> float:
     return 1.0 / strength if 0 < strength < np.inf else 1.0
 
 
-def _travelled(state: Saddle) -> float:
+def _balance_of_distances(state: Saddle) -> float:
     """The balance, smoothed towards the ratio of primal and dual distances since the restart."""
     primal = [a - b for a, b in zip(state.primal, state.primal_start, strict=True)]
     dual = [a - b for a, b in zip(state.dual, state.dual_start, strict=True)]
@@ -337,11 +337,11 @@ def _restarted(state: Saddle, primal: Primal, dual: Dual, gap: float) -> Saddle:
     )
 
 
-def _combined(old: P, new: P, share: float) -> P:
+def _interpolated(old: P, new: P, share: float) -> P:
     return type(old)(*(a + share * (b - a) for a, b in zip(old, new, strict=True)))
 
 
-def _added(total: P, part: P) -> P:
+def _sum(total: P, part: P) -> P:
     return type(total)(*(a + b for a, b in zip(total, part, strict=True)))
 
 

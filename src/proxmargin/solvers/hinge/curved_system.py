@@ -156,7 +156,7 @@ class OverSamples(HingeSystem):
     def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
         design, diagonal = self.curved.design, self.curved.diagonal
         whole = keep.size == diagonal.size
-        solve = self._whole if whole else inverse_of(self._on(keep), overwrite=True)
+        solve = self._whole if whole else inverse_of(self._submatrix(keep), overwrite=True)
         spread = np.zeros((diagonal.size, 1))
         spread[keep, 0] = slope / diagonal[keep]
         columns = np.column_stack([-design.scores(spread)[:, 0], np.ones(design.n_samples)])
@@ -169,7 +169,7 @@ class OverSamples(HingeSystem):
         pulled = design.adjoint(change[:, None])[keep, 0]
         return -(slope + pulled) / diagonal[keep], shift
 
-    def _on(self, keep: NDArray[np.intp]) -> Array:
+    def _submatrix(self, keep: NDArray[np.intp]) -> Array:
         """The matrix without the features outside ``keep``."""
         weights = 1.0 / self.curved.diagonal
         weights[keep] = 0.0

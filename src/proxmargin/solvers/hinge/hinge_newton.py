@@ -25,7 +25,7 @@ from proxmargin.solvers.hinge.model import (
 )
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, SmoothedHinge
 from proxmargin.solvers.multipliers import MultiplierState, worst_of
-from proxmargin.solvers.smoothed_newton import minimised
+from proxmargin.solvers.smoothed_newton import minimise
 from proxmargin.traits import Trait
 
 __all__ = ["HingeNewton", "Multiplied"]
@@ -139,7 +139,7 @@ class HingeNewton(Solver[Multiplied]):
         state = _prepared(problem, state)
         smoothed = _smoothed(problem, state)
         here = smoothed.at(state.at.coef[state.members], state.at.intercept)
-        here, slopes, end = minimised(
+        here, slopes, end = minimise(
             smoothed, here, state.residual, state.newton_steps, state.stop.deadline, ACCEPTED_EXCESS
         )
         coef = np.zeros_like(state.at.coef)
@@ -171,7 +171,7 @@ class HingeNewton(Solver[Multiplied]):
         elif violations.any():
             off = violations > 0
             bound *= float((net.l1[off] / (net.l1[off] + violations[off])).min())
-        bound -= _leant(problem, state)
+        bound -= _intercept_loss_of_bound(problem, state)
         relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
         judged = state.judged(relative, self.max_stalled)
         return judged.but(violations=violations, claims=relative <= state.stop.tol)
@@ -209,7 +209,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
     return hinge + problem.penalty.value(coef[:, None]) + ridge
 
 
-def _leant(problem: Problem, state: Multiplied) -> float:
+def _intercept_loss_of_bound(problem: Problem, state: Multiplied) -> float:
     """Decrease of the dual bound because ``y'a`` violates the intercept's constraint."""
     signs, _ = signs_and_caps(problem)
     ridge = intercept_ridge(problem)

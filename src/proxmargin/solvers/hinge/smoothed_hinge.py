@@ -166,7 +166,7 @@ class SmoothedHinge:
             None if self.intercept_proximal is None else self.intercept_proximal + self.ridge,
         )
 
-    def stepped(
+    def newton_step(
         self, here: HingePoint, slopes: Slopes, deadline: float
     ) -> tuple[HingePoint, Slopes] | None:
         """A Newton step in an orthant, with a line search; None if the search fails."""
@@ -218,9 +218,9 @@ def _direction(
         )
     else:
         model = _Model(hinge_system(curved, deadline), coef, side, slope, slopes.intercept)
-        move, turn = _jumped(model)
+        move, turn = _active_set_step(model)
         if not float(slope @ move) + turn * slopes.intercept < 0:
-            move, turn = _walked(model)
+            move, turn = _path_step(model)
     return _Direction(index, side, slope, move, turn)
 
 
@@ -234,7 +234,7 @@ class _Model(NamedTuple):
     lean: float
 
 
-def _jumped(model: _Model) -> tuple[Array, float]:
+def _active_set_step(model: _Model) -> tuple[Array, float]:
     """A primal active-set guess of the minimiser of the model in the orthant.
 
     Coefficients that would change their sign are fixed at zero and the others are solved for again,
@@ -255,7 +255,7 @@ def _jumped(model: _Model) -> tuple[Array, float]:
     return np.where((coef + move) * side < 0, -coef, move), turn
 
 
-def _walked(model: _Model) -> tuple[Array, float]:
+def _path_step(model: _Model) -> tuple[Array, float]:
     """A descent direction in the orthant, by a piecewise linear path.
 
     Each piece leads towards the minimiser over the free coefficients, until the first of them

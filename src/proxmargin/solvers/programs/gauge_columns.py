@@ -305,12 +305,12 @@ def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
 
 
 @gauge_columns.register
-def _of_net(penalty: ElasticNet) -> GaugeColumns:
+def _columns_of_net(penalty: ElasticNet) -> GaugeColumns:
     return _Absolute(penalty.l1)
 
 
 @gauge_columns.register
-def _of_weighted_net(penalty: WeightedElasticNet) -> GaugeColumns | None:
+def _columns_of_weighted_net(penalty: WeightedElasticNet) -> GaugeColumns | None:
     """None if a factor is zero or a bound is neither zero nor infinite: that is no gauge."""
     factors, lower, upper = (np.reshape(each, (-1, 1)) for each in penalty.of_features)
     bounds = np.concatenate([lower.ravel(), upper.ravel()])
@@ -320,12 +320,12 @@ def _of_weighted_net(penalty: WeightedElasticNet) -> GaugeColumns | None:
 
 
 @gauge_columns.register
-def _of_balanced_net(penalty: SumToZero) -> GaugeColumns:
+def _columns_of_balanced_net(penalty: SumToZero) -> GaugeColumns:
     return _Differences(penalty.inner.l1)
 
 
 @gauge_columns.register
-def _of_balanced_groups(penalty: SumToZeroGroups) -> GaugeColumns:
+def _columns_of_balanced_groups(penalty: SumToZeroGroups) -> GaugeColumns:
     norm = penalty.inner
     if not norm.groups.across_classes:
         return _SumToZeroBlocks(norm.strength, norm)
@@ -335,10 +335,10 @@ def _of_balanced_groups(penalty: SumToZeroGroups) -> GaugeColumns:
 
 
 @gauge_columns.register
-def _of_largest(penalty: GroupLinf) -> GaugeColumns:
+def _columns_of_linf_groups(penalty: GroupLinf) -> GaugeColumns:
     return _Largest(penalty.strength, penalty)
 
 
 @gauge_columns.register
-def _of_lengths(penalty: GroupL2) -> GaugeColumns:
+def _columns_of_l2_groups(penalty: GroupL2) -> GaugeColumns:
     return _Lengths(penalty.strength, penalty)

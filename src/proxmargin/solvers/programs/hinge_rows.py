@@ -197,10 +197,10 @@ def _rows_of(bare: Loss, loss: Loss) -> HingeRows | None:
 
 
 @_rows_of.register
-def _of_classes(bare: CrammerSinger, loss: Loss) -> HingeRows | None:
+def _rows_of_classes(bare: CrammerSinger, loss: Loss) -> HingeRows | None:
     return None if loss.offset.any() else _WorstClass(bare)
 
 
 @_rows_of.register
-def _of_margins(bare: MarginSum, loss: Loss) -> HingeRows | None:
+def _rows_of_margins(bare: MarginSum, loss: Loss) -> HingeRows | None:
     return _EveryMargin(bare, loss.offset) if bare.phi.is_hinge else None

@@ -19,8 +19,8 @@ from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
     Expansion,
-    eliminated,
     expanded,
+    intercept_eliminated,
     line_search,
     next_share,
 )
@@ -143,15 +143,15 @@ class BallNewton(Solver[BallNewtonState]):
     def work(self, problem: Problem) -> float:
         design, side = problem.design, short_side(problem.design)
         long = max(design.n_samples, design.n_features)
-        if not _is_round(problem):
+        if not _is_euclidean(problem):
             side, long = design.n_features, design.n_samples
-        factors = FACTORS_PER_STEP if _is_round(problem) else FACTORS_PER_CURVED_STEP
+        factors = FACTORS_PER_STEP if _is_euclidean(problem) else FACTORS_PER_CURVED_STEP
         return gram_work(long, side, design.density) + factors * factor_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
         coordinates = _coordinates(problem)
         coef = coordinates.of(start.coef[:, 0])
-        coef = _inside(problem, coef)
+        coef = _into_ball(problem, coef)
         intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         at = expanded(problem, scores, intercept, 0.0)
@@ -164,7 +164,7 @@ class BallNewton(Solver[BallNewtonState]):
 
     def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         design, at = _coordinates(problem).design, state.at
-        matrix, mean = eliminated(problem, design, at.bend)
+        matrix, mean = intercept_eliminated(problem, design, at.bend)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
         accuracy = float(
@@ -180,7 +180,7 @@ class BallNewton(Solver[BallNewtonState]):
         there = expanded(problem, scores, intercept, share)
         reached = state.but(
             n_iter=state.n_iter + 1,
-            coef=_inside(problem, state.coef + length * found.step),
+            coef=_into_ball(problem, state.coef + length * found.step),
             at=there,
             gradient=_gradient(problem, there),
             share=share,
@@ -210,7 +210,7 @@ class BallNewton(Solver[BallNewtonState]):
 
     def point(self, problem: Problem, state: BallNewtonState) -> Point:
         coordinates = _coordinates(problem)
-        coef = _inside(problem, coordinates.coef(state.coef))
+        coef = _into_ball(problem, coordinates.coef(state.coef))
         return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
     def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
@@ -222,10 +222,12 @@ class BallNewton(Solver[BallNewtonState]):
 def _coordinates(problem: Problem) -> Coordinates:
     """The coordinates of the steps, for the centred data."""
     whole = problem.centred.design
-    return in_short_coordinates(whole) if _is_round(problem) else problem.remembered(_as_they_are)
+    return (
+        in_short_coordinates(whole) if _is_euclidean(problem) else problem.remembered(_all_features)
+    )
 
 
-def _as_they_are(problem: Problem) -> Coordinates:
+def _all_features(problem: Problem) -> Coordinates:
     return AllFeatures(problem.centred.design)
 
 
@@ -234,12 +236,12 @@ def _gradient(problem: Problem, at: Expansion) -> Array:
     return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 
 
-def _is_round(problem: Problem) -> bool:
+def _is_euclidean(problem: Problem) -> bool:
     """Whether the norm of the ball is Euclidean."""
     return problem.ball.p == 2
 
 
-def _inside(problem: Problem, coef: Array) -> Array:
+def _into_ball(problem: Problem, coef: Array) -> Array:
     """``coef``, scaled back to the ball if rounding put it outside."""
     ball = problem.ball
     size = float(np.linalg.norm(coef, ball.p))
@@ -251,15 +253,15 @@ def _model_step(
 ) -> _InBall:
     """The step to the minimiser of the quadratic model in the ball."""
     ball = problem.ball
-    if _is_round(problem):
+    if _is_euclidean(problem):
         at = state.gradient, state.coef, ball.radius
-        return _minimised(matrix, *at, state.multiplier, accuracy)
+        return _minimise_in_ball(matrix, *at, state.multiplier, accuracy)
     share = max(CURVED_TOLERANCE, accuracy**2)
     step = minimised_in_ball(matrix, state.gradient, state.coef, ball.radius, ball.p, share)
     return _InBall(step, 0.0)
 
 
-def _minimised(
+def _minimise_in_ball(
     matrix: Array,
     gradient: Array,
     at: Array,

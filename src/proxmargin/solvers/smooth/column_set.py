@@ -51,7 +51,7 @@ class ColumnSet:
     def of(cls, problem: Problem, members: NDArray[np.intp]) -> ColumnSet:
         """Copy the columns of ``members``."""
         weights = problem.loss.shares
-        raw, mean = _raw(problem.design, members)
+        raw, mean = _copied_columns(problem.design, members)
         if not isinstance(raw, np.ndarray):
             counts = np.diff(raw.indptr)
             if problem.intercept.is_shift_invariant:
@@ -113,7 +113,7 @@ class ColumnSet:
         return float(self.mean @ (coef / self.unit))
 
 
-def _raw(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
+def _copied_columns(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
     """A copy of the columns as float64, and the mean with which they must be read."""
     base, centre, scale = design.stored
     plain = base is design

@@ -23,7 +23,7 @@ MIN_STEP = 1e-10  # step length below which the method ends
 PRODUCT_ROUNDING = 1e-15  # complementarity that counts as rounding, where |slope|_1 is one
 
 
-class _At(NamedTuple):
+class _Iterate(NamedTuple):
     """An iterate: coefficients over the radius, bounds t of their powers, slacks and multipliers.
 
     The slacks are those of `proxmargin.solvers.lifted_ball`.
@@ -69,42 +69,42 @@ def minimised_in_ball(
     if unit == 0.0:
         return -at
     model = _Model(radius**2 / unit * matrix, slope / unit, p)
-    state, first = _begun(model), model.value(at / radius)
+    state, first = _first_iterate(model), model.value(at / radius)
     for _ in range(MAX_ITERATIONS):
         gained = first - model.value(state.coef)
         if state.products <= max(accuracy * gained, PRODUCT_ROUNDING):
             break
-        reached, length = _stepped(model, state)
+        reached, length = _newton_step(model, state)
         if not (length >= MIN_STEP and np.isfinite(reached.slacks).all()):
             break
         state = reached
     return radius * state.coef - at
 
 
-def _begun(model: _Model) -> _At:
+def _first_iterate(model: _Model) -> _Iterate:
     """The first iterate: zero coefficients, equal complementary products."""
     k = model.slope.size
     coef, powers = np.zeros(k), first_bounds(k)
     slacks = model.slacks(coef, powers)
-    return _At(coef, powers, slacks, 1.0 / slacks.size / slacks)
+    return _Iterate(coef, powers, slacks, 1.0 / slacks.size / slacks)
 
 
-def _stepped(model: _Model, at: _At) -> tuple[_At, float]:
+def _newton_step(model: _Model, at: _Iterate) -> tuple[_Iterate, float]:
     """A predictor-corrector step of Mehrotra, and its length."""
     toward = _System(model, at)
     ahead = toward.step(np.zeros_like(at.slacks))
-    tried = _moved(model, at, ahead, _longest(model, at, ahead))
+    tried = _after_step(model, at, ahead, _step_to_boundary(model, at, ahead))
     share = min((tried.products / at.products) ** 3, 1.0)
     target = share * at.products / at.slacks.size
     found = toward.step(target - ahead.slacks * ahead.multipliers)
-    length = _longest(model, at, found)
-    return _moved(model, at, found, length), length
+    length = _step_to_boundary(model, at, found)
+    return _after_step(model, at, found, length), length
 
 
 class _System:
     """The Newton system at an iterate, with the bounds t eliminated."""
 
-    def __init__(self, model: _Model, at: _At) -> None:
+    def __init__(self, model: _Model, at: _Iterate) -> None:
         self.at = at
         self.bounds = EliminatedBounds(at.powers, at.slacks, at.multipliers, model.p)
         self.residual = model.slope + model.matrix @ at.coef + self.bounds.lean
@@ -113,7 +113,7 @@ class _System:
         self.solve = inverse_of(matrix, overwrite=True)
         self.beside = self.solve(self.bounds.tilt)
 
-    def step(self, products: Array) -> _At:
+    def step(self, products: Array) -> _Iterate:
         """The Newton step towards target products, which contain the second-order correction."""
         at, bounds = self.at, self.bounds
         push = products / at.slacks - at.multipliers
@@ -122,14 +122,14 @@ class _System:
         price = bounds.price(right, alone, self.beside)
         coef = alone - price * self.beside
         powers, slacks = bounds.changes(right, price, coef)
-        return _At(coef, powers, slacks, push - at.multipliers / at.slacks * slacks)
+        return _Iterate(coef, powers, slacks, push - at.multipliers / at.slacks * slacks)
 
 
-def _moved(model: _Model, at: _At, by: _At, step: float) -> _At:
+def _after_step(model: _Model, at: _Iterate, by: _Iterate, step: float) -> _Iterate:
     """The iterate after a step; slacks are recomputed, not linearised."""
     coef, powers = at.coef + step * by.coef, at.powers + step * by.powers
     slacks = np.maximum(model.slacks(coef, powers), COMPLEMENTARITY_FLOOR)
-    return _At(
+    return _Iterate(
         coef,
         powers,
         slacks,
@@ -137,7 +137,7 @@ def _moved(model: _Model, at: _At, by: _At, step: float) -> _At:
     )
 
 
-def _longest(model: _Model, at: _At, by: _At) -> float:
+def _step_to_boundary(model: _Model, at: _Iterate, by: _Iterate) -> float:
     """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:

@@ -20,9 +20,9 @@ __all__ = [
     "Expansion",
     "Hessian",
     "curvature_in_shift",
-    "eliminated",
     "expanded",
     "first_share",
+    "intercept_eliminated",
     "line_search",
     "next_share",
 ]
@@ -104,7 +104,7 @@ def curvature_in_shift(problem: Problem, bend: Array) -> float:
     return float(bend.sum()) + problem.intercept.l2
 
 
-def eliminated(problem: Problem, design: Design, bend: Array) -> Hessian:
+def intercept_eliminated(problem: Problem, design: Design, bend: Array) -> Hessian:
     """The Hessian of the loss for these second derivatives, (n_samples,)."""
     total = curvature_in_shift(problem, bend)
     if total == 0:

@@ -138,17 +138,19 @@ class ProximalNewton(Solver[Pursuit]):
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
-        state = self._begun(problem, start, stop)
+        state = self._first_state(problem, start, stop)
         loss = problem.margins
         pieces = not loss.phi.is_strictly_convex
         level = problem.level
         far = 0.0 < FAR_RATIO * level < state.violation < FARTHEST_RATIO * level
         if start.coef.any() or not pieces or not far:
             return state
-        steps, point = self._from_stronger(problem, state, stop)
-        return self._begun(problem, point, stop).but(n_iter=steps)
+        steps, point = self._warm_start_by_path(problem, state, stop)
+        return self._first_state(problem, point, stop).but(n_iter=steps)
 
-    def _from_stronger(self, problem: Problem, state: Pursuit, stop: Stop) -> tuple[int, Point]:
+    def _warm_start_by_path(
+        self, problem: Problem, state: Pursuit, stop: Stop
+    ) -> tuple[int, Point]:
         """The end of a path of decreasing l1 strengths, each solved loosely; and its iterations.
 
         With a weak penalty Newton's method must identify the samples in the quadratic zone of the
@@ -171,7 +173,7 @@ class ProximalNewton(Solver[Pursuit]):
             strength *= PATH_RATIO
         return steps, point
 
-    def _begun(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+    def _first_state(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         loss = problem.margins
         members = np.flatnonzero(start.coef[:, 0])
         state = Pursuit(

@@ -15,7 +15,11 @@ from proxmargin.loop.solver import PricedState
 from proxmargin.problem import Centred, Problem
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
-from proxmargin.solvers.smooth.margin_model import Expansion, curvature_in_shift, eliminated
+from proxmargin.solvers.smooth.margin_model import (
+    Expansion,
+    curvature_in_shift,
+    intercept_eliminated,
+)
 
 __all__ = ["Form", "NewtonStep", "RidgeNewtonState", "form_of"]
 
@@ -108,7 +112,7 @@ class Form(ABC):
         """``v'w`` of two coefficients; ``products`` is ``X w`` of the second."""
         return float(left @ right)
 
-    def pulled(self, dual: Array) -> Array:
+    def gradient(self, dual: Array) -> Array:
         """The gradient of the loss in the coefficients, in the representation of ``inner``."""
         return self.design.adjoint(dual[:, None])[:, 0]
 
@@ -117,7 +121,7 @@ class Form(ABC):
         gradient = state.slope + l2 * state.inner
         return float(gradient @ gradient) / (2.0 * l2)
 
-    def proved(self, problem: Problem, state: RidgeNewtonState) -> float:
+    def final_gap(self, problem: Problem, state: RidgeNewtonState) -> float:
         """The gap with the final ridge, for the better of the available dual points."""
         return self.gap(state, problem.penalty.l2)
 
@@ -133,7 +137,7 @@ class Narrow(Form):
     """Few features: the Hessian is formed and factored."""
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
-        matrix, mean = eliminated(problem, self.design, state.at.bend)
+        matrix, mean = intercept_eliminated(problem, self.design, state.at.bend)
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
         move = -float(mean @ direction)
@@ -162,14 +166,14 @@ class Wide(Form):
     def inner_product(self, left: Array, right: Array, products: Array) -> float:
         return float(left @ products)
 
-    def pulled(self, dual: Array) -> Array:
+    def gradient(self, dual: Array) -> Array:
         return dual
 
     def gap(self, state: RidgeNewtonState, l2: float) -> float:
         rest = state.slope + l2 * state.inner
         return max(float(rest @ self.products(rest)), 0.0) / (2.0 * l2)
 
-    def proved(self, problem: Problem, state: RidgeNewtonState) -> float:
+    def final_gap(self, problem: Problem, state: RidgeNewtonState) -> float:
         return min(self.gap(state, problem.penalty.l2), self._multipliers(problem, state)[1])
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:

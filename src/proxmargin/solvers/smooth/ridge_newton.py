@@ -76,7 +76,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         state = RidgeNewtonState(
             inner=inner,
             at=at,
-            slope=form.pulled(at.dual),
+            slope=form.gradient(at.dual),
             share=share,
             ridge=_first_ridge(problem, form.design),
             tol=CLAIM_FRACTION * stop.tol,
@@ -99,7 +99,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             n_iter=state.n_iter + 1,
             inner=inner + length * step.direction,
             at=there,
-            slope=form.pulled(there.dual),
+            slope=form.gradient(there.dual),
             share=share,
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
         )
@@ -123,10 +123,10 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         square = form.inner_product(inner, inner, at.scores - at.intercept)
         objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
         passing = ridge > final
-        proved = form.proved(problem, state) if passing else gap
+        proved = form.final_gap(problem, state) if passing else gap
         least = max(at.value + 0.5 * final * square, problem.negligible)
         if not passing and gap > state.tol * least:
-            proved = min(gap, form.proved(problem, state))
+            proved = min(gap, form.final_gap(problem, state))
         better = passing or gap < GAP_REDUCTION * state.gap
         better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
         idle = 0 if better else state.idle + 1

@@ -139,7 +139,7 @@ class CuttingPlanes(Solver[Bracket]):
         # start
         point = solution.point._replace(dual=solution.gap.dual_point)
         cut = _cut(problem, multiplier, point)
-        state = _proved(problem, multiplier, solution, state)
+        state = _with_dual_point(problem, multiplier, solution, state)
         state = replace(
             state,
             n_iter=state.n_iter + max(solution.certificate.n_iter, 1),
@@ -147,7 +147,7 @@ class CuttingPlanes(Solver[Bracket]):
             interrupted=solution.status is Status.INTERRUPTED,
         )
         state = replace(state, over=cut) if cut.excess > 0 else replace(state, under=cut)
-        state = _weighed(state, loss)
+        state = _with_next_tolerance(state, loss)
         return replace(state, finished=state.idle > self.max_stalled)
 
     def point(self, problem: Problem, state: Bracket) -> Point:
@@ -198,7 +198,9 @@ def _without_budget(
     return free, stop, near.point
 
 
-def _proved(problem: Problem, multiplier: float, solution: Solution, state: Bracket) -> Bracket:
+def _with_dual_point(
+    problem: Problem, multiplier: float, solution: Solution, state: Bracket
+) -> Bracket:
     """The state with the dual point of a solution, if that has the highest value so far."""
     value = multiplier * (solution.gap.dual - problem.level_set.budget)
     if state.proof is not None and value <= state.lower:
@@ -214,7 +216,7 @@ def _crossing(over: Cut, under: Cut) -> float:
     return max(under.penalty - over.penalty, 0.0) / (over.excess - under.excess)
 
 
-def _weighed(state: Bracket, loss: LevelSet) -> Bracket:
+def _with_next_tolerance(state: Bracket, loss: LevelSet) -> Bracket:
     """The state with the next inner tolerance, and the count of steps without progress.
 
     The upper bound is the value at the intersection, or that of the only line at the price.

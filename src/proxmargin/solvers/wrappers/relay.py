@@ -107,7 +107,7 @@ class Relay(Solver[Leg]):
         solver, inner = self._runner(state), state.inner
         if inner.finished and solver is self.second:
             point = self.point(problem, state)._replace(dual=self.dual(problem, state))
-            return self._handed(problem, replace(state, seen=np.empty((0, 2))), point)
+            return self._switched(problem, replace(state, seen=np.empty((0, 2))), point)
         end = inner.n_iter + solver.check_every
         if state.stop.max_iter is not None:
             end = min(end, state.stop.max_iter - state.base)
@@ -115,10 +115,10 @@ class Relay(Solver[Leg]):
             inner = solver.step(problem, inner)
             if clock() >= state.stop.deadline:
                 break
-        return self._wrapped(state, inner)
+        return self._around(state, inner)
 
     def observe(self, problem: Problem, state: Leg, gap: Gap) -> Leg:
-        state = self._wrapped(state, self._runner(state).observe(problem, state.inner, gap))
+        state = self._around(state, self._runner(state).observe(problem, state.inner, gap))
         if self._runner(state) is self.second:
             return state
         if state.leg and np.isinf(state.handed):  # the second method ran first and failed
@@ -128,11 +128,11 @@ class Relay(Solver[Leg]):
         steps = CLOSE_NEWTON_STEPS if gap.relative_gap <= self.near else self.far_steps
         work = steps * _newton_step_work(problem, gap)
         again = gap.relative_gap > RETRY_GAP * state.handed
-        if again or state.n_iter <= MIN_SPENT * work or self._left(state) <= work:
+        if again or state.n_iter <= MIN_SPENT * work or self._remaining_iterations(state) <= work:
             return state
         state = replace(state, handed=gap.relative_gap)
-        handed = self._handed(problem, state, gap.point._replace(dual=gap.dual_point))
-        return self._wrapped(handed, self.second.observe(problem, handed.inner, gap))
+        handed = self._switched(problem, state, gap.point._replace(dual=gap.dual_point))
+        return self._around(handed, self.second.observe(problem, handed.inner, gap))
 
     def point(self, problem: Problem, state: Leg) -> Point:
         return self._runner(state).point(problem, state.inner)
@@ -146,15 +146,15 @@ class Relay(Solver[Leg]):
     def _runner(self, state: Leg) -> Solver[Any]:
         return self.second if state.leg % 2 else self.first
 
-    def _handed(self, problem: Problem, state: Leg, point: Point) -> Leg:
+    def _switched(self, problem: Problem, state: Leg, point: Point) -> Leg:
         """The state after switching to the other method at ``point``."""
         left = state.stop.max_iter
         stop = state.stop if left is None else replace(state.stop, max_iter=left - state.n_iter)
         after = replace(state, leg=state.leg + 1, base=state.n_iter)
         handed = replace(after, inner=self._runner(after).init(problem, point, stop))
-        return self._wrapped(handed, handed.inner)
+        return self._around(handed, handed.inner)
 
-    def _wrapped(self, state: Leg, inner: State) -> Leg:
+    def _around(self, state: Leg, inner: State) -> Leg:
         return replace(
             state,
             inner=inner,
@@ -166,7 +166,7 @@ class Relay(Solver[Leg]):
             interrupted=inner.interrupted,
         )
 
-    def _left(self, state: Leg) -> float:
+    def _remaining_iterations(self, state: Leg) -> float:
         """Iterations that the first method still needs at its recent linear rate."""
         earlier = state.seen[int(RATE_WINDOW * (len(state.seen) - 1))]
         now = state.seen[-1]
