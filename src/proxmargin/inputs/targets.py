@@ -62,7 +62,7 @@ class Targets:
             raise ValueError(
                 f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
             )
-        return replace(self, weights=weights)
+        return self if weights is self.weights else replace(self, weights=weights)
 
     def picked(self, index: NDArray[np.intp]) -> Targets:
         """The targets of some of the samples, with all classes."""

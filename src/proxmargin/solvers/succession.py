@@ -36,10 +36,11 @@ MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solve
 
 @dataclass(frozen=True)
 class Table:
-    """Rules, and the constructors of the solvers that they name."""
+    """Rules, the constructors of the solvers that they name, and the names of those to skip."""
 
     rules: tuple[Rule, ...]
     solvers: Mapping[str, Callable[..., Solver[Any]]]
+    tried: tuple[str, ...] = ()
 
     def choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         """The first rule that matches and whose solver takes the problem.
@@ -63,15 +64,15 @@ class Table:
         """The choice by the first rule that fits, or the objection of the last solver."""
         objection, facts = "there are no rules", Facts(problem)
         for k, rule in enumerate(self.rules):
-            if not rule.when(facts):
+            if rule.use in self.tried or not rule.when(facts):
                 continue
             solver = _with_defaults(self.solvers[rule.use])
             refusal = solver.objection(problem)
             if refusal is None and not affordable(solver.work(problem), deadline):
                 refusal = "one step would take longer than the time that is left"
             if refusal is None:
-                others = tuple(other for other in self.rules[k + 1 :] if other.use != rule.use)
-                return Choice(solver, rule.use, rule.because, replace(self, rules=others))
+                others = Table(self.rules[k + 1 :], self.solvers, (*self.tried, rule.use))
+                return Choice(solver, rule.use, rule.because, others)
             objection = refusal
         return objection
 

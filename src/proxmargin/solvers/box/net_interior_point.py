@@ -186,13 +186,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         at_least_one(self, "max_entries", "max_features", "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.loss.box is None or problem.loss.is_homogeneous:
-            return "it needs a hinge loss (plain, huberized or squared), binary"
         if not (_is_net(problem) and problem.has_plain_intercept):
             return (
                 "it needs a ridge or an elastic net (or an l1 norm, if the loss is smooth), and an "
                 "intercept with a ridge or none"
             )
+        if problem.loss.box is None or problem.loss.is_homogeneous:
+            return "it needs a hinge loss (plain, huberized or squared), binary"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > self.max_entries or p > self.max_features:
             return (
