@@ -27,6 +27,7 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
+from proxmargin.magnitudes import check_magnitude
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
 from proxmargin.problem import Point
 
@@ -90,6 +91,9 @@ class ElasticNetEstimator(MarginEstimator):
         """The elastic net, with the factors and bounds of the features if given."""
         net = ElasticNet.from_mixture(alpha, l1_ratio)
         factors = checked_factors(self.penalty_factor, design.n_features)
+        if factors is not None:
+            strongest = alpha * float(factors.max())
+            check_magnitude("alpha times penalty_factor", strongest, positive=False)
         bounds = checked_bounds(self.bounds, design.n_features)
         if factors is None and bounds is None:
             return net

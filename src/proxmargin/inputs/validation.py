@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from proxmargin.designs.compressed import canonical
+from proxmargin.magnitudes import LARGEST, check_magnitude
 
 __all__ = [
     "check_choice",
@@ -30,7 +31,6 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
-LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger weights would overflow
 SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
 
@@ -71,7 +71,10 @@ def check_number(
     integer: bool = False,
     optional: bool = False,
 ) -> None:
-    """Raise unless ``value`` is a number in the range; the message names the parameter."""
+    """Raise unless ``value`` is a number in the range; the message names the parameter.
+
+    Real numbers must also be of moderate magnitude (`proxmargin.magnitudes`).
+    """
     if value is None and optional:
         return
     kind = Integral if integer else Real
@@ -89,6 +92,8 @@ def check_number(
         raise ValueError(
             f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got {value!r}"
         )
+    if not integer:
+        check_magnitude(name, float(value), positive=low_open and low == 0.0)
 
 
 def _is_finite(value: Any) -> bool:
@@ -149,10 +154,10 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         raise ValueError(
             f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
         )
-    if weights.max(initial=0.0) > LARGEST_WEIGHT:
+    if weights.max(initial=0.0) > LARGEST:
         row = int(np.argmax(weights))
         raise ValueError(
-            f"sample_weight must be at most {LARGEST_WEIGHT:g}, got {weights[row]:g} in row {row} "
+            f"sample_weight must be at most {LARGEST:g}, got {weights[row]:g} in row {row} "
             "(counted from 0): only ratios of weights matter"
         )
     if not np.any(weights):  # recent versions of scikit-learn raise above
