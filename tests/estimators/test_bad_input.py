@@ -465,6 +465,7 @@ def test_the_largest_numbers_that_are_taken_overflow_nothing() -> None:
             ElasticNetSVC(alpha=1.0, penalty_factor=np.full(4, 1e100)),
             proxmargin.SVC(C=1e98, kernel="rbf"),
             proxmargin.L2SVC(C=1e-98, kernel="rbf"),
+            proxmargin.MarginMPM(kappa=1e100, kernel="rbf", max_iter=20),
         ):
             model.fit(X, y)
             assert not np.isnan(model.certificate_.relative_gap)

@@ -24,7 +24,7 @@ from proxmargin.estimators.factors import (
     unbounded,
 )
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.magnitudes import check_magnitude
@@ -75,7 +75,7 @@ class ElasticNetEstimator(MarginEstimator):
         return float(self.l1_ratio)
 
     def _check_model(self) -> None:
-        check_number("alpha", self.alpha, low=0.0)
+        check_strength("alpha", self.alpha, low=0.0)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
@@ -249,8 +249,8 @@ class HuberizedSVC(ElasticNetEstimator):
 
     def _check_model(self) -> None:
         super()._check_model()
-        check_number("delta", self.delta, low=0.0, low_open=True)
-        check_number("intercept_ridge", self.intercept_ridge, low=0.0)
+        check_strength("delta", self.delta, low=0.0, low_open=True)
+        check_strength("intercept_ridge", self.intercept_ridge, low=0.0)
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge(float(self.delta))

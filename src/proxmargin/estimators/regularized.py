@@ -14,7 +14,7 @@ from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETER
 from proxmargin.estimators.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets, total_price
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_strength
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
@@ -88,7 +88,7 @@ class RegularizedMachine(KernelMachine):
 
     def _check_model(self) -> None:
         super()._check_model()
-        check_number("C", self.C, low=0.0, low_open=True)
+        check_strength("C", self.C, low=0.0, low_open=True)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)

@@ -22,6 +22,7 @@ __all__ = [
     "check_choice",
     "check_flag",
     "check_number",
+    "check_strength",
     "validated",
     "validated_features",
     "validated_offset",
@@ -71,10 +72,7 @@ def check_number(
     integer: bool = False,
     optional: bool = False,
 ) -> None:
-    """Raise unless ``value`` is a number in the range; the message names the parameter.
-
-    Real numbers must also be of moderate magnitude (`proxmargin.magnitudes`).
-    """
+    """Raise unless ``value`` is a number in the range; the message names the parameter."""
     if value is None and optional:
         return
     kind = Integral if integer else Real
@@ -92,8 +90,16 @@ def check_number(
         raise ValueError(
             f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got {value!r}"
         )
-    if not integer:
-        check_magnitude(name, float(value), positive=low_open and low == 0.0)
+
+
+def check_strength(
+    name: str, value: Any, *, low: float, low_open: bool = False, optional: bool = False
+) -> None:
+    """`check_number` for a number of the model itself, which also needs a moderate magnitude
+    (`proxmargin.magnitudes`)."""
+    check_number(name, value, low=low, low_open=low_open, optional=optional)
+    if value is not None:
+        check_magnitude(name, float(value), positive=low_open)
 
 
 def _is_finite(value: Any) -> bool:
