@@ -46,7 +46,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def begin_anew() -> None:
     """Forget what is found out once a process."""
-    for each in (folders.home, folders.used, cache._regret):
+    for each in (folders.home, folders.used, cache._warn_once):
         each.cache_clear()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numba
@@ -102,17 +103,41 @@ def test_options_are_compared_as_they_are_set() -> None:
     assert options != flags
 
 
-def test_a_numba_without_these_steps_compiles_as_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "HAS_STEPS", False)
+@pytest.mark.parametrize(
+    ("where", "name", "other"),
+    [
+        (kernel, "ConfigStack", SimpleNamespace(top_or_none=lambda: None)),  # all is optimised
+        (kernel._Unoptimised, "_environments", lambda self: self.no_such_attribute),
+        (kernel._Options, "__hash__", lambda self: self.no_such_attribute),
+    ],
+)
+def test_a_numba_with_other_steps_compiles_as_it_does(
+    where: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel._Trial, "works", None)
+    monkeypatch.setattr(where, name, other)
 
-    @njit(nogil=True)
+    @njit(nogil=True, allocates=False)
     def inner(x):  # type: ignore[no-untyped-def]
         return x + 1.0
 
-    @njit(nogil=True)
+    @njit(nogil=True, allocates=False)
     def outer(x):  # type: ignore[no-untyped-def]
         return 2.0 * inner(x)
 
     assert outer(1.0) == 4.0
+    assert kernel._Trial.works is False
     assert inner.overloads
     assert not inner.twin.overloads
+
+
+def test_the_private_steps_of_this_numba_act_as_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel._Trial, "works", None)
+
+    @njit(nogil=True, allocates=False)
+    def risen(x):  # type: ignore[no-untyped-def]
+        return x + 1.0
+
+    assert kernel._Trial.works is None  # not before a kernel is compiled
+    assert risen(1.0) == 2.0
+    assert kernel._Trial.works is True

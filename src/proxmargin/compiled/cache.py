@@ -114,7 +114,7 @@ class KernelCache(FunctionCache):
         home = folders.home()
         if home is None or not self._enabled or data.library.has_dynamic_globals:
             return
-        if not all(map(code.can_be_kept, _brought(sig))):
+        if not all(map(code.can_be_kept, _named_tuples(sig))):
             return
         key = self._key(sig, data.codegen)
         content: bytes = _pickled((key, data._reduce()))
@@ -122,23 +122,23 @@ class KernelCache(FunctionCache):
             if folders.name() == folders.NAME:  # or a file was edited since this process began
                 _write(home / self._file(key), content)
         except OSError as error:
-            _regret(home, error.strerror or str(error))
+            _warn_once(home, error.strerror or str(error))
 
     def _key(self, sig: Any, codegen: Any) -> Any:
         """Types of the arguments with their methods, processor, the code of the function itself."""
         own = self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
-        return own, tuple(map(code.digest, _brought(sig)))
+        return own, tuple(map(code.digest, _named_tuples(sig)))
 
     def _file(self, key: Any) -> str:
         return f"{self._stem}-{sha256(repr(key).encode()).hexdigest()[: folders.DIGITS]}.nbc"
 
 
-def _brought(kinds: Any) -> Iterator[type]:
+def _named_tuples(kinds: Any) -> Iterator[type]:
     """The classes of named tuples among types of arguments, whose methods are compiled too."""
     for kind in kinds:
         if issubclass(type(kind), types.BaseNamedTuple):  # the stubs lack its attributes
             yield kind.instance_class
-            yield from _brought(kind.types)
+            yield from _named_tuples(kind.types)
 
 
 def _contents(file: str) -> Iterator[tuple[Path, bytes]]:
@@ -181,7 +181,7 @@ def _remove(path: Path) -> None:
 
 
 @cache
-def _regret(home: Path, reason: str) -> None:
+def _warn_once(home: Path, reason: str) -> None:
     logger.warning(
         "a compiled kernel cannot be kept in %s (%s) and will be compiled again: set "
         "NUMBA_CACHE_DIR to a folder with room for it",

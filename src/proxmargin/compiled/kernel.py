@@ -6,32 +6,33 @@ compiled as many times as the chain is long. So a kernel has a twin for the call
 while a kernel is compiled, its callees (twins, and Numba's implementations of built-in functions)
 are typed and lowered and no more; the kernel that Python calls is optimised once, as a whole.
 
-This takes the place of private steps of Numba's. A version without them compiles as it always
-does: more slowly, to the same code.
+This takes the place of private steps of Numba's. They are tried once in a process that compiles,
+on a small kernel (`private_steps_work`). A version in which they act otherwise compiles as it
+always does: more slowly, to the same code.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core.codegen import Codegen, JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.core.types import Dispatcher
 
-__all__ = ["NO_WRAPPERS", "Kernel"]
+__all__ = ["NO_WRAPPERS", "Kernel", "private_steps_work"]
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of these variables begin
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for compiled callers only
-STEPS = ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals")
-HAS_STEPS = hasattr(Codegen, "create_library") and all(
-    hasattr(JITCodeLibrary, name) for name in STEPS
-)
+TRIAL = {"nopython": True, "_nrt": False}  # compiles in a tenth of a second
+
+logger = logging.getLogger("proxmargin")
 
 
 class Kernel(CPUDispatcher):
@@ -54,11 +55,9 @@ class Kernel(CPUDispatcher):
     @property
     def _numba_type_(self) -> Any:
         """What a kernel finds under this name."""
-        return Dispatcher(self.twin if HAS_STEPS else self)
+        return Dispatcher(self.twin if private_steps_work() else self)
 
     def compile(self, sig: Any) -> Any:
-        if not HAS_STEPS:
-            return super().compile(sig)
         target: Any = self.targetctx
         with global_compiler_lock, _callees_only_lowered(target.codegen()):
             return super().compile(sig)
@@ -86,7 +85,7 @@ class _Pipeline(Compiler):
     def __init__(
         self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, local: Any
     ) -> None:
-        options = _Options(flags)  # type: ignore[no-untyped-call]
+        options = _Options(flags) if private_steps_work() else flags  # type: ignore[no-untyped-call]
         super().__init__(typing, target, library, args, result, options, local)  # type: ignore[no-untyped-call]
 
 
@@ -96,9 +95,10 @@ def _callees_only_lowered(codegen: Any) -> Iterator[None]:
     make = codegen.create_library
 
     def library(name: str, **options: Any) -> Any:
-        function = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
-        if function is not None and function.no_cpython_wrapper:
-            return _Unoptimised(codegen, name)  # type: ignore[no-untyped-call]
+        if _Trial.works:  # tried by now, unless this is Numba's runtime before any kernel
+            function = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+            if function is not None and function.no_cpython_wrapper:
+                return _Unoptimised(codegen, name)  # type: ignore[no-untyped-call]
         return make(name, **options)
 
     codegen.create_library = library
@@ -130,3 +130,49 @@ class _Unoptimised(JITCodeLibrary):
         parsed = binding.parse_assembly(str(module))
         parsed.data_layout = self._codegen._data_layout
         return parsed
+
+
+class _Trial:
+    """The outcome of `private_steps_work`; None until the first kernel is compiled."""
+
+    works: bool | None = None
+
+
+def private_steps_work() -> bool:
+    """Whether this Numba takes the private steps as assumed, tried on a kernel that calls another.
+
+    Called while a kernel is compiled, under Numba's lock.
+    """
+    if _Trial.works is None:
+        _Trial.works = True  # for the kernels of the trial
+        try:
+            _Trial.works = _trial_succeeds()
+        except Exception:
+            _Trial.works = False
+        if not _Trial.works:
+            logger.info("this version of Numba compiles kernels more slowly")
+    return _Trial.works
+
+
+def _trial_succeeds() -> bool:
+    """Whether callee and caller compute and raise, and only the caller is machine code."""
+
+    def reciprocal(x):  # type: ignore[no-untyped-def]
+        if x == 0.0:
+            raise ValueError("zero has no reciprocal")
+        return 1.0 / x
+
+    called = Kernel(reciprocal, targetoptions=TRIAL)
+
+    def total(x, y):  # type: ignore[no-untyped-def]
+        return called(x) + called(y)
+
+    caller = Kernel(total, targetoptions=TRIAL)
+    if caller(0.5, 0.25) != 6.0:
+        return False
+    try:
+        caller(1.0, 0.0)
+    except ValueError:
+        callees: Any = called.twin.overloads.values()
+        return bool(callees) and all(isinstance(each.library, _Unoptimised) for each in callees)
+    return False

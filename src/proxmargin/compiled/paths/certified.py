@@ -33,7 +33,7 @@ def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-u
     if coef == 0.0 and abs(slope) + error <= l1:
         return 0.0
     low, high = slope - error, slope + error
-    if l2 == 0.0:  # `_scale` has made the dual point feasible
+    if l2 == 0.0:  # `scale_into_domain` has made the dual point feasible
         low = max(low, -l1) if lower == -math.inf else low
         high = min(high, l1) if upper == math.inf else high
         low, high = min(low, high), max(low, high)
@@ -57,8 +57,8 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
     shift = abs(levels[INTERCEPT]) + terms.largest_offset
     # error of inner products with the dual point, in norms of features
     relative = rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
-    scale = _scale(state, goal, count, relative)
-    gap, penalty, sizes, live = _of_slots(state, goal, scale, relative)
+    scale = _domain_scale(state, goal, count, relative)
+    gap, penalty, sizes, live = _sums_over_slots(state, goal, scale, relative)
     for x in range(count):
         gap += _term(state, goal, buffers.unsure[x], 0.0, scale, relative)
     objective = levels[LOSS] + penalty
@@ -75,7 +75,7 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
+def _domain_scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
     """The largest factor <= 1 that scales the dual point into the domain of the conjugate."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     scale = 1.0
@@ -94,7 +94,7 @@ def _scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _of_slots(state, goal, scale, relative):  # type: ignore[no-untyped-def]
+def _sums_over_slots(state, goal, scale, relative):  # type: ignore[no-untyped-def]
     """Sums over slots: gap terms, penalty, bound of the scores, number of nonzero coefficients."""
     terms, slots = state.terms, state.slots
     gap, penalty, sizes, live = 0.0, 0.0, 0.0, 0

@@ -17,7 +17,7 @@ from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
-from proxmargin.compiled.paths.standing import add_offset, rescored
+from proxmargin.compiled.paths.standing import add_offset, recompute_scores
 from proxmargin.compiled.paths.state import (
     BEFORE,
     DONE,
@@ -85,7 +85,7 @@ def restart(state, index, values, intercept, strength):  # type: ignore[no-untyp
         s = slots.slot_of[j]
         slots.coef[s] = values[x]
         intercept -= (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * values[x]
-    rescored(state)
+    recompute_scores(state)
     levels[INTERCEPT] = intercept
     settle(state, 0.0, 0.0)
     stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
@@ -104,20 +104,20 @@ def restart(state, index, values, intercept, strength):  # type: ignore[no-untyp
 def advance(state, strengths, first, last, tol):  # type: ignore[no-untyped-def]
     """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
-        code = _solved(state, strengths, at, tol)
+        code = _solve_strength(state, strengths, at, tol)
         if code != DONE:
             return at, code
     return last, DONE
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
+def _solve_strength(state, strengths, at, tol):  # type: ignore[no-untyped-def]
     """One strength: rounds of Newton's method on the slots and certificates of all features."""
     counts, levels = state.counts, state.levels
     l1, l2, before = strengths.l1[at], strengths.l2[at], levels[BEFORE]
     rule = _strong_rule(l1, before)
     low = _strong_rule(strengths.l1[min(at + 1, strengths.l1.size - 1)], l1)
-    wanted = _entering(state, rule)
+    wanted = _list_entering(state, rule)
     asked, steps, reads = tol, counts[STEPS], levels[READ]
     counts[FIRST] = 1
     for _ in range(MAX_ROUNDS):
@@ -136,7 +136,7 @@ def _solved(state, strengths, at, tol):  # type: ignore[no-untyped-def]
             strengths.steps[at] = counts[STEPS] - steps
             levels[BEFORE] = l1
             foresight.learn(state)
-            return _written(state, strengths, at)
+            return _store_solution(state, strengths, at)
         rule = min(rule, l1)
         if wanted == 0:
             asked *= TIGHTER
@@ -150,7 +150,7 @@ def _strong_rule(l1, before):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _entering(state, rule):  # type: ignore[no-untyped-def]
+def _list_entering(state, rule):  # type: ignore[no-untyped-def]
     """Write features without a slot whose estimated slope is above the rule into ``unsure``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     known = rule >= state.levels[LOW]
@@ -178,7 +178,7 @@ def _enter(state, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _written(state, strengths, at):  # type: ignore[no-untyped-def]
+def _store_solution(state, strengths, at):  # type: ignore[no-untyped-def]
     """Store the solution of a strength, in the coordinates of the problem."""
     terms, slots = state.terms, state.slots
     place, intercept = strengths.indptr[at], state.levels[INTERCEPT]

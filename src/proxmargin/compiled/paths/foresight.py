@@ -37,13 +37,13 @@ from proxmargin.compiled.paths.state import (
     STRIDE,
 )
 
-__all__ = ["corrected", "forget", "learn"]
+__all__ = ["correct_predictor", "forget", "learn"]
 
 LARGEST_RATIO = 1.5  # of two step lengths; beyond it the last error is not extrapolated
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def corrected(state, goal, turn):  # type: ignore[no-untyped-def]
+def correct_predictor(state, goal, turn):  # type: ignore[no-untyped-def]
     """Add the expected error to the predictor step just taken.
 
     Parameters

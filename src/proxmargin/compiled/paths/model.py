@@ -35,10 +35,10 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
     """
     slots, quadratic, buffers = state.slots, state.quadratic, state.buffers
     counts, levels = state.counts, state.levels
-    m = _chosen(state, rule)
+    m = _choose_members(state, rule)
     if m < 0:
         return False
-    total = _bent(state, far)
+    total = _model_curvatures(state, far)
     levels[TOTAL] = total if state.terms.free else 0.0
     stores.gram(
         state.store,
@@ -60,7 +60,7 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _chosen(state, rule):  # type: ignore[no-untyped-def]
+def _choose_members(state, rule):  # type: ignore[no-untyped-def]
     """Choose the members; return their number, or -1 if there is no room for them."""
     terms, slots, members, counts = state.terms, state.slots, state.buffers.members, state.counts
     for x in range(counts[MEMBERS]):
@@ -80,7 +80,7 @@ def _chosen(state, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _bent(state, far):  # type: ignore[no-untyped-def]
+def _model_curvatures(state, far):  # type: ignore[no-untyped-def]
     """Set the curvatures of the samples in the model; return their sum."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
     share = min(levels[SHARE], far)
@@ -98,7 +98,7 @@ def _bent(state, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _has_come(slots, s, factor, rule):  # type: ignore[no-untyped-def]
+def _is_newcomer(slots, s, factor, rule):  # type: ignore[no-untyped-def]
     """Whether a slot outside the model now is nonzero or satisfies the rule."""
     if slots.place[s] >= 0:
         return False
@@ -110,7 +110,7 @@ def newcomers(state, rule):  # type: ignore[no-untyped-def]
     """The number of slots outside the model that now are nonzero or satisfy the rule."""
     slots, factor, count = state.slots, state.terms.factor, 0
     for s in range(state.counts[SLOTS]):
-        if _has_come(slots, s, factor, rule):
+        if _is_newcomer(slots, s, factor, rule):
             count += 1
     return count
 
@@ -120,7 +120,7 @@ def append(state, rule):  # type: ignore[no-untyped-def]
     """Append the `newcomers` to the model."""
     slots, buffers, counts = state.slots, state.buffers, state.counts
     for s in range(counts[SLOTS]):
-        if _has_come(slots, s, state.terms.factor, rule):
+        if _is_newcomer(slots, s, state.terms.factor, rule):
             m = counts[MEMBERS]
             buffers.members[m], slots.place[s] = s, m
             counts[MEMBERS] = m + 1

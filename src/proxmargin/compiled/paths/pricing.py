@@ -8,7 +8,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.certified import certified_gap
-from proxmargin.compiled.paths.standing import evaluate, rescored
+from proxmargin.compiled.paths.standing import evaluate, recompute_scores
 from proxmargin.compiled.paths.state import LOOKED, LOW, NEAR, PASSES, READ, REFERENCES, SLOTS
 from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import violation
@@ -28,13 +28,13 @@ def price(state, goal):  # type: ignore[no-untyped-def]
     """
     slots, buffers = state.slots, state.buffers
     if state.terms.jumps:  # the scores are sums of steps
-        rescored(state)
+        recompute_scores(state)
         evaluate(state, 0.0, goal.tol)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     relative = spans.rounding(buffers.theta.size) * size
     k, count = state.counts[SLOTS], 0
     if k < slots.slot_of.size:
-        count = _unsure(state, goal, relative)
+        count = _price_unsure(state, goal, relative)
     for s in range(k):
         buffers.estimate[slots.feature[s]] = slots.slope[s]
     gap, objective = certified_gap(state, goal, count)
@@ -63,7 +63,7 @@ def _violators(state, goal, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
+def _price_unsure(state, goal, relative):  # type: ignore[no-untyped-def]
     """List features without a slot not proven inactive, and compute their inner products."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     p = buffers.estimate.size
@@ -71,15 +71,15 @@ def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
         stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
         counts[PASSES] += 1
         levels[READ] += 1.0
-        return _beyond(state, goal, relative)
+        return _find_unsure(state, goal, relative)
     left, radius = spans.bounded(state.span, counts[REFERENCES], buffers.theta, 1)
     spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
-    count = _beyond(state, goal, radius)
+    count = _find_unsure(state, goal, radius)
     counts[LOOKED] += count
     if counts[LOOKED] > p // MANY_UNSURE and left > 0.0:
-        radius = _referred(state)
+        radius = _add_reference(state)
         spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
-        count = _beyond(state, goal, radius)
+        count = _find_unsure(state, goal, radius)
     stores.some(
         state.store,
         state.shelf,
@@ -95,7 +95,7 @@ def _unsure(state, goal, relative):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _referred(state):  # type: ignore[no-untyped-def]
+def _add_reference(state):  # type: ignore[no-untyped-def]
     """Make the rest of the dual point a further reference; return the remaining radius."""
     span, theta, counts = state.span, state.buffers.theta, state.counts
     if counts[REFERENCES] == span.points.shape[0]:
@@ -112,7 +112,7 @@ def _referred(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _beyond(state, goal, radius):  # type: ignore[no-untyped-def]
+def _find_unsure(state, goal, radius):  # type: ignore[no-untyped-def]
     """Write features without a slot whose inner product may exceed its l1 strength to ``unsure``.
 
     Those whose product may exceed ``goal.low``, and so may enter at the next strength, go to

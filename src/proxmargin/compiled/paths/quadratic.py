@@ -14,7 +14,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.vectors import add, dot
-from proxmargin.compiled.solvers.nets import minimiser
+from proxmargin.compiled.solvers.nets import minimiser, step_to_bound
 
 __all__ = ["Quadratic", "quadratic_minimum"]
 
@@ -71,9 +71,9 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
     for cycle in range(MAX_CYCLES):
         if cycle > 0 or kept == 0:
             sweeps = SWEEPS if cycle > 1 else FIRST_SWEEPS
-            if _swept(quadratic.hessian, lift, slope, value, net, target, sweeps):
+            if _sweep(quadratic.hessian, lift, slope, value, net, target, sweeps):
                 return kept
-        size = _factored(quadratic, lift, value, net, kept)
+        size = _factor(quadratic, lift, value, net, kept)
         kept = max(size, 0)
         if kept > 0:
             _step_on_support(quadratic, kept, lift, slope, value, net)
@@ -81,7 +81,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _swept(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no-untyped-def]
+def _sweep(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no-untyped-def]
     """Coordinate descent until the support is stable; return whether all changes met the target."""
     k = value.size
     for _ in range(sweeps):
@@ -115,7 +115,7 @@ def _is_inside(value, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _factored(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
+def _factor(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
     """Factor the Hessian of the support; return its size, not positive if it is singular."""
     hessian, factor, order, placed = (
         quadratic.hessian,
@@ -196,18 +196,13 @@ def _step_on_support(quadratic, size, lift, slope, value, net):  # type: ignore[
     if not first < 0.0:
         return
     step, stopper = _length(order, direction, size, first, value, net)
-    walled = -1
+    step, blocking, bound = step_to_bound(net, value, order, direction, size, step)
     for a in range(size):
         j = order[a]
-        bound = net.upper[j] if direction[a] > 0.0 else net.lower[j]
-        if abs(bound) < math.inf and abs(step * direction[a]) > abs(bound - value[j]):
-            step, walled = (bound - value[j]) / direction[a], a
-    for a in range(size):
-        j, change = order[a], step * direction[a]
-        end = value[j] + change
-        if a == walled:
-            end = net.upper[j] if direction[a] > 0.0 else net.lower[j]
-        elif a == stopper and walled < 0:
+        end = value[j] + step * direction[a]
+        if a == blocking:
+            end = bound
+        elif a == stopper and blocking < 0:
             end = 0.0
         change = end - value[j]
         value[j] = end

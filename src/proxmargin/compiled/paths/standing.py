@@ -10,13 +10,13 @@ from proxmargin.compiled.paths.passes import lost, settle
 from proxmargin.compiled.paths.state import LOSS, READ, SLOTS
 from proxmargin.compiled.solvers.nets import violation
 
-__all__ = ["add_offset", "evaluate", "rescored", "standing"]
+__all__ = ["add_offset", "evaluate", "recompute_scores", "standing"]
 
 HOPELESS = 4.0  # factor on the gap tolerance beyond which bounds need not be sharp
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def rescored(state):  # type: ignore[no-untyped-def]
+def recompute_scores(state):  # type: ignore[no-untyped-def]
     """Recompute the scores from the coefficients."""
     slots, k = state.slots, state.counts[SLOTS]
     stores.combine(
@@ -58,7 +58,7 @@ def standing(state, goal, claim):  # type: ignore[no-untyped-def]
         Share of the tolerance within which an upper bound of the gap is enough.
     """
     terms, slots = state.terms, state.slots
-    worst, scale, objective = _measured(state, goal)
+    worst, scale, objective = _measure(state, goal)
     gap = 0.0
     for s in range(state.counts[SLOTS]):
         j, w = slots.feature[s], slots.coef[s]
@@ -71,7 +71,7 @@ def standing(state, goal, claim):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _measured(state, goal):  # type: ignore[no-untyped-def]
+def _measure(state, goal):  # type: ignore[no-untyped-def]
     """The largest violation of the slots, the scale of their dual point, and the objective."""
     terms, slots = state.terms, state.slots
     relative = spans.rounding(state.buffers.scores.size)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import foresight, stores
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
-from proxmargin.compiled.paths.standing import rescored
+from proxmargin.compiled.paths.standing import recompute_scores
 from proxmargin.compiled.paths.state import (
     DAMPED,
     FIRST,
@@ -22,7 +20,7 @@ from proxmargin.compiled.paths.state import (
     STEPS,
     TOTAL,
 )
-from proxmargin.compiled.solvers.nets import Net
+from proxmargin.compiled.solvers.nets import Net, largest_step
 from proxmargin.compiled.solvers.newton import exact_step
 
 __all__ = ["halve", "step"]
@@ -70,7 +68,7 @@ def step(state, goal, worst):  # type: ignore[no-untyped-def]
         if buffers.move[x] != 0.0 and levels[TOTAL] > 0.0:
             turn -= state.slots.average[x] * buffers.move[x]
     counts[STEPS] += 1
-    return _taken(state, goal, _searched(state, turn) if state.terms.jumps else 1.0, turn)
+    return _take(state, goal, _line_search(state, turn) if state.terms.jumps else 1.0, turn)
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -109,7 +107,7 @@ def _pose(state, goal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _taken(state, goal, length, turn):  # type: ignore[no-untyped-def]
+def _take(state, goal, length, turn):  # type: ignore[no-untyped-def]
     """Move coefficients, scores and intercept; return the move of the intercept."""
     slots, buffers, levels = state.slots, state.buffers, state.levels
     for x in range(state.counts[MEMBERS]):
@@ -125,8 +123,8 @@ def _taken(state, goal, length, turn):  # type: ignore[no-untyped-def]
             buffers.scores[i] += buffers.moved[i]
     else:
         if state.counts[FIRST] == 1:
-            turn = foresight.corrected(state, goal, turn)
-        rescored(state)
+            turn = foresight.correct_predictor(state, goal, turn)
+        recompute_scores(state)
     levels[INTERCEPT] += turn
     return turn
 
@@ -139,14 +137,14 @@ def halve(state, turn):  # type: ignore[no-untyped-def]
         buffers.move[x] *= 0.5
         if buffers.move[x] != 0.0:
             state.slots.coef[buffers.members[x]] -= buffers.move[x]
-    rescored(state)
+    recompute_scores(state)
     turn *= 0.5
     state.levels[INTERCEPT] -= turn
     return turn
 
 
 @njit(cache=True, nogil=True)
-def _searched(state, turn):  # type: ignore[no-untyped-def]
+def _line_search(state, turn):  # type: ignore[no-untyped-def]
     """The step length of an exact line search; it also sets the weight of the majoriser."""
     terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
     stores.combine(
@@ -172,16 +170,4 @@ def _searched(state, turn):  # type: ignore[no-untyped-def]
         levels[SHARE] = SEARCH_TOLERANCE * share
     elif length < SHORT_STEP:
         levels[SHARE] = min(1.0, 3.0 * max(share, 3.0 * LEAST_SHARE))
-    return min(length, _room(buffers, m))
-
-
-@njit(cache=True, nogil=True, allocates=False)
-def _room(buffers, m):  # type: ignore[no-untyped-def]
-    """The largest step length within the bounds."""
-    room = math.inf
-    for x in range(m):
-        move = buffers.move[x]
-        bound = buffers.net.upper[x] if move > 0.0 else buffers.net.lower[x]
-        if move != 0.0 and abs(bound) < math.inf:
-            room = min(room, (bound - buffers.start[x]) / move)
-    return max(room, 0.0)
+    return min(length, largest_step(buffers.net, buffers.start, buffers.move, m))

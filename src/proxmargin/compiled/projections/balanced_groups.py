@@ -196,7 +196,7 @@ def _norm(u, sup):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _evened(u, sup, sizes):  # type: ignore[no-untyped-def]
+def _remove_row_rounding(u, sup, sizes):  # type: ignore[no-untyped-def]
     """Remove the rounding in the row sums of u, from entries strictly inside their bounds."""
     classes = sizes.size
     for j in range(u.shape[0]):
@@ -211,7 +211,7 @@ def _evened(u, sup, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
+def _minimise_largest_norm(block, sup, at, best_u):  # type: ignore[no-untyped-def]
     """Move ``at`` to the m with the least largest dual norm of ``v_k - m``; return that norm.
 
     Any u whose rows sum to zero bounds the least from below, by ``<V, u> / sum_k |u_k|``. That of
@@ -232,7 +232,7 @@ def _least(block, sup, at, best_u):  # type: ignore[no-untyped-def]
         if height == 0.0:
             break
         further = (x * u).sum() / sizes.sum()
-        _evened(u, sup, sizes)
+        _remove_row_rounding(u, sup, sizes)
         for j in range(d):  # a little above the largest entries, where all are largest ones
             u[j] -= np.where(sizes > 0.0, u[j].sum() / (sizes > 0.0).sum(), 0.0)
         norm = _norm(u, sup)
@@ -273,7 +273,7 @@ def _is_zero(block, steps, at, radius, sup, x, u):  # type: ignore[no-untyped-de
     if np.abs(u).max() > SMALL_GROUP:
         return False
     found = np.empty(at.size)
-    if _least(block / steps, sup, found, x) > radius * (1.0 + ROUNDING_ULPS * EPS):
+    if _minimise_largest_norm(block / steps, sup, found, x) > radius * (1.0 + ROUNDING_ULPS * EPS):
         return False
     _put(found, 1.0, at)
     return True
@@ -316,7 +316,7 @@ def balanced_group_prox(values, steps, order, starts, radii, sup):  # type: igno
             x, u, sizes = np.empty_like(block), np.empty_like(block), np.empty(block.shape[1])
             height = _balance(block, paces, at, radius, sup, x, u, sizes)
             if height > 0.0 and not _is_zero(block, paces, at, radius, sup, x, u):
-                _evened(u, sup, sizes)
+                _remove_row_rounding(u, sup, sizes)
                 for j in range(members.size):
                     _put(u[j], size, out[members[j]])
         for j in range(members.size):
@@ -347,7 +347,7 @@ def balanced_group_centres(values, order, starts, sup):  # type: ignore[no-untyp
         block, size = _gathered(values, members, means)
         if size > 0.0:
             u = np.empty_like(block)
-            norms[g] = size * _least(block, sup, at, u)
+            norms[g] = size * _minimise_largest_norm(block, sup, at, u)
             for j in range(members.size):
                 _put(u[j], 1.0, points[members[j]])
         for j in range(members.size):

@@ -102,7 +102,7 @@ def _measure(problem, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _less(head, tail, a, old, new):  # type: ignore[no-untyped-def]
+def _replace_term(head, tail, a, old, new):  # type: ignore[no-untyped-def]
     """The residual head + tail after an entry of normal a has moved from old to new."""
     before, before_error = times(a, old)
     after, after_error = times(a, new)
@@ -125,7 +125,7 @@ def _shift(problem, head, tail, curvature, out):  # type: ignore[no-untyped-def]
         old = out[i]
         if (low < old) & (old < high):
             u = clip(old + step * a, low, high)
-            head, tail = _less(head, tail, a, old, u)
+            head, tail = _replace_term(head, tail, a, old, u)
             out[i] = u
     return head, tail
 
@@ -152,7 +152,7 @@ def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-
         step = min(max(residual / a, -reach), reach)
         u = clip(out[i] + step, low, high)
         if u != out[i]:
-            head, tail = _less(head, tail, a, out[i], u)
+            head, tail = _replace_term(head, tail, a, out[i], u)
             out[i] = u
             misses = 0
         elif out[i] + step == out[i]:
@@ -161,7 +161,7 @@ def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _polished(problem, theta):  # type: ignore[no-untyped-def]
+def _polish(problem, theta):  # type: ignore[no-untyped-def]
     """Newton's method for a root of ``h(theta) = total``.
 
     A step is to the root of the linear piece of h around theta, in closed form and so free of
@@ -208,7 +208,7 @@ def settle(problem, theta):  # type: ignore[no-untyped-def]
     near : whether the steps ended at a root: all that was left is rounding
     valid : whether all inputs are numbers with low <= high, and point and normal finite
     """
-    theta = _polished(problem, theta)
+    theta = _polish(problem, theta)
     out = np.empty_like(problem.point)
     head, tail, curvature, capacity, size, valid = _place(problem, theta, out)
     near = abs(head + tail) <= max(capacity, EPS * size)

@@ -57,7 +57,7 @@ def _excess(problem, weight, active, count, piece, theta):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _beside(piece, theta, excess):  # type: ignore[no-untyped-def]
+def _side_with_root(piece, theta, excess):  # type: ignore[no-untyped-def]
     """The part of the interval on the side of theta that holds a root (some part, for a NaN)."""
     left = theta if excess >= 0.0 else piece.left
     right = piece.right if excess > 0.0 else theta
@@ -145,7 +145,7 @@ def _breakpoint(problem, i, piece):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _between(left, right):  # type: ignore[no-untyped-def]
+def _midpoint(left, right):  # type: ignore[no-untyped-def]
     """The midpoint; with an infinite end, further out each time, so that some end is found."""
     if math.isfinite(left) and math.isfinite(right):
         return 0.5 * left + 0.5 * right
@@ -162,7 +162,7 @@ def _draw(problem, active, count, piece, state):  # type: ignore[no-untyped-def]
         theta = _breakpoint(problem, active[_below(state, count)], piece)
         if not math.isnan(theta):
             return theta, state
-    return _between(piece.left, piece.right), state
+    return _midpoint(piece.left, piece.right), state
 
 
 @njit(cache=True, nogil=True)
@@ -183,7 +183,7 @@ def _search(problem, weight, active, count, piece, guess):  # type: ignore[no-un
             theta, state = _draw(problem, active, count, piece, state)
         if not piece.left < theta < piece.right:
             break
-        piece = _beside(piece, theta, _excess(problem, weight, active, count, piece, theta))
+        piece = _side_with_root(piece, theta, _excess(problem, weight, active, count, piece, theta))
         rounds += 1
         count, piece = _narrow(problem, weight, active, count, active, piece)
         theta = math.nan
@@ -249,10 +249,10 @@ def bisection(problem):  # type: ignore[no-untyped-def]
     tolerance = EPS * max(abs(piece.left), abs(piece.right))
     rounds, broken = 0, True
     while count > 0 and broken and piece.right - piece.left > tolerance:
-        theta = _between(piece.left, piece.right)
+        theta = _midpoint(piece.left, piece.right)
         if not piece.left < theta < piece.right:
             break
-        piece = _beside(piece, theta, _excess(problem, 1.0, active, count, piece, theta))
+        piece = _side_with_root(piece, theta, _excess(problem, 1.0, active, count, piece, theta))
         rounds += 1
         count, piece, broken = _drop_fixed(problem, active, count, active, piece)
     count, piece = _narrow(problem, 1.0, active, count, active, piece)
@@ -268,10 +268,10 @@ def refined_bisection(problem):  # type: ignore[no-untyped-def]
     count, piece = _narrow(problem, 1.0, active, count, active, piece)
     rounds = 0
     while count > 0 and piece.right - piece.left > tolerance:
-        theta = _between(piece.left, piece.right)
+        theta = _midpoint(piece.left, piece.right)
         if not piece.left < theta < piece.right:
             break
-        piece = _beside(piece, theta, _excess(problem, 1.0, active, count, piece, theta))
+        piece = _side_with_root(piece, theta, _excess(problem, 1.0, active, count, piece, theta))
         rounds += 1
         count, piece = _narrow(problem, 1.0, active, count, active, piece)
     piece, more = _search(problem, 1.0, active, count, piece, math.nan)
@@ -292,7 +292,7 @@ def _error(problem, weight, sample, theta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _likely(problem, active, count, piece):  # type: ignore[no-untyped-def]
+def _likely_interval(problem, active, count, piece):  # type: ignore[no-untyped-def]
     """An interval that likely holds a root and few breakpoints: roots for a sample, shifted.
 
     Returns
@@ -342,20 +342,20 @@ def pivot(problem):  # type: ignore[no-untyped-def]
     while count >= SAMPLED_FROM and rounds < SAMPLINGS:
         rounds += 1
         kept = np.empty(count, np.int64)
-        left, right = _likely(problem, active, count, piece)
+        left, right = _likely_interval(problem, active, count, piece)
         likely = Piece(
             left, right, piece.constant, piece.constant_tail, piece.slope, piece.slope_tail
         )
         kept_count, narrowed = _narrow(problem, 1.0, active, count, kept, likely)
         if left > piece.left and _excess(problem, 1.0, kept, kept_count, narrowed, left) < 0.0:
             kept_count, narrowed = _narrow(
-                problem, 1.0, active, count, kept, _beside(piece, left, -1.0)
+                problem, 1.0, active, count, kept, _side_with_root(piece, left, -1.0)
             )
         elif right < piece.right and (
             _excess(problem, 1.0, kept, kept_count, narrowed, right) > 0.0
         ):
             kept_count, narrowed = _narrow(
-                problem, 1.0, active, count, kept, _beside(piece, right, 1.0)
+                problem, 1.0, active, count, kept, _side_with_root(piece, right, 1.0)
             )
         active, count, piece = kept, kept_count, narrowed
     if rounds == 0:

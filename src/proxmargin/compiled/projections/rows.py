@@ -99,7 +99,7 @@ def sum_to_zero_shifts(rows, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _water(ordered, amount):  # type: ignore[no-untyped-def]
+def _water_level(ordered, amount):  # type: ignore[no-untyped-def]
     """The level with ``sum (row - level)_+ = amount`` for a descending row; the count above it."""
     total, count = 0.0, 0
     level = ordered[0]
@@ -124,8 +124,8 @@ def _off_middle(down, up, cut, rest):  # type: ignore[no-untyped-def]
         Its derivative in ``cut``, where what is taken off is the same in all.
     mean, upper, lower : float
     """
-    upper, above = _water(down, cut)
-    lower, below = _water(up, rest)
+    upper, above = _water_level(down, cut)
+    lower, below = _water_level(up, rest)
     mean = (down.sum() - cut + rest) / down.size
     slope = 1.0 / max(above, 1) + 1.0 / max(below, 1) - 4.0 / down.size
     return 2.0 * mean - (upper - lower), slope, mean, upper, -lower

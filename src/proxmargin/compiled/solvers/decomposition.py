@@ -15,7 +15,7 @@ FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _moved(gradient, step, row, other):  # type: ignore[no-untyped-def]
+def _update_gradient(gradient, step, row, other):  # type: ignore[no-untyped-def]
     """``gradient += step (row - other)``."""
     for k in range(gradient.size):
         gradient[k] += step * (row[k] - other[k])
@@ -134,5 +134,5 @@ def pairwise(  # type: ignore[no-untyped-def]
         for k in (i, j):
             grows[k] = 0.0 if value[k] < high[k] else FAR
             falls[k] = 0.0 if value[k] > low[k] else FAR
-        _moved(gradient, step, matrix[i], matrix[j])
+        _update_gradient(gradient, step, matrix[i], matrix[j])
     return most, violation

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["Net", "gap_term", "is_unshrunk", "minimiser", "violation"]
+__all__ = [
+    "Net",
+    "gap_term",
+    "is_unshrunk",
+    "largest_step",
+    "minimiser",
+    "step_to_bound",
+    "violation",
+]
 
 
 class Net(NamedTuple):
@@ -64,6 +72,37 @@ def violation(slope, coef, curvature, threshold, lower, upper):  # type: ignore[
 def is_unshrunk(l1, l2, lower, upper):  # type: ignore[no-untyped-def]
     """Whether a coordinate is neither penalised nor bounded on both sides."""
     return l1 == 0.0 and l2 == 0.0 and (lower == -math.inf or upper == math.inf)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def largest_step(net, start, direction, count):  # type: ignore[no-untyped-def]
+    """The largest length of a step of the first ``count`` coordinates between their bounds."""
+    length = math.inf
+    for j in range(count):
+        bound = net.upper[j] if direction[j] > 0.0 else net.lower[j]
+        if direction[j] != 0.0 and abs(bound) < math.inf:
+            length = min(length, (bound - start[j]) / direction[j])
+    return max(length, 0.0)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def step_to_bound(net, value, support, direction, size, step):  # type: ignore[no-untyped-def]
+    """The step length, cut at the first bound; which coordinate meets it, or -1; and the bound.
+
+    Parameters
+    ----------
+    support : (size,) integers
+        The coordinates that move, in the order of ``direction``.
+    step : float
+        The length without bounds.
+    """
+    blocking, end = -1, 0.0
+    for a in range(size):
+        j = support[a]
+        bound = net.upper[j] if direction[a] > 0.0 else net.lower[j]
+        if abs(bound) < math.inf and abs(step * direction[a]) > abs(bound - value[j]):
+            step, blocking, end = (bound - value[j]) / direction[a], a, bound
+    return step, blocking, end
 
 
 @njit(cache=True, nogil=True)

@@ -62,20 +62,24 @@ def orthant_step(  # type: ignore[no-untyped-def]
         system = _over_samples(rows, curvatures, diagonal)
     else:
         system = _over_features(rows, curvatures, diagonal, intercept_l2)
-    move, turn = _jumped(parts, system, over_samples, jitters, coef, side, slope, lean, corrections)
+    move, turn = _active_set_step(
+        parts, system, over_samples, jitters, coef, side, slope, lean, corrections
+    )
     if np.dot(slope, move) + turn * lean < 0.0:
         return move, turn
-    return _walked(parts, system, over_samples, jitters, coef, side, slope, lean, walks)
+    return _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks)
 
 
 @njit(cache=True, nogil=True)
-def _jumped(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
+def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
     """The active-set guess that fixes all sign changes at zero at once; it may not descend."""
     stays = np.ones(coef.size, np.bool_)
     move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
     for _ in range(corrections):
-        push, tilt = _pushed(parts, system, over_samples, move, 0.0)
-        part, turn = _solved(parts, system, over_samples, jitters, stays, slope + push, lean + tilt)
+        push, tilt = _slope_change(parts, system, over_samples, move, 0.0)
+        part, turn = _newton_step(
+            parts, system, over_samples, jitters, stays, slope + push, lean + tilt
+        )
         beyond = 0
         for j in range(coef.size):
             if stays[j] and (coef[j] + part[j]) * side[j] < 0.0:
@@ -91,13 +95,13 @@ def _jumped(parts, system, over_samples, jitters, coef, side, slope, lean, corre
 
 
 @njit(cache=True, nogil=True)
-def _walked(parts, system, over_samples, jitters, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
+def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
     """The path of minimisers that fixes coefficients at zero one by one; it descends."""
     stays = np.ones(coef.size, np.bool_)
     move, turn = np.zeros(coef.size), 0.0
     for _ in range(walks):
-        push, tilt = _pushed(parts, system, over_samples, move, turn)
-        part, shift = _solved(
+        push, tilt = _slope_change(parts, system, over_samples, move, turn)
+        part, shift = _newton_step(
             parts, system, over_samples, jitters, stays, slope + push, lean + tilt
         )
         reach, length = np.full(coef.size, np.inf), 1.0
@@ -160,7 +164,7 @@ def _over_features(rows, curvatures, diagonal, intercept_l2):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped-def]
+def _slope_change(parts, system, over_samples, move, turn):  # type: ignore[no-untyped-def]
     """The change of the slopes by a step."""
     rows, curvatures, diagonal, intercept_l2 = parts
     matrix, cross, pivot = system
@@ -168,23 +172,23 @@ def _pushed(parts, system, over_samples, move, turn):  # type: ignore[no-untyped
     if turn == 0.0 and not move.any():
         return np.zeros(move.size), tilt
     if over_samples:
-        bent = curvatures * (np.dot(rows, move) + turn)
+        change = curvatures * (np.dot(rows, move) + turn)
         if intercept_l2 >= 0.0:
-            tilt = bent.sum() + intercept_l2 * turn
-        return np.dot(rows.T, bent) + diagonal * move, tilt
+            tilt = change.sum() + intercept_l2 * turn
+        return np.dot(rows.T, change) + diagonal * move, tilt
     push = np.dot(matrix, move)
     if intercept_l2 >= 0.0:
-        leant = np.dot(cross, move)
-        push += cross * (leant / pivot + turn)
-        tilt = leant + pivot * turn
+        product = np.dot(cross, move)
+        push += cross * (product / pivot + turn)
+        tilt = product + pivot * turn
     return push, tilt
 
 
 @njit(cache=True, nogil=True)
-def _solved(parts, system, over_samples, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
+def _newton_step(parts, system, over_samples, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
     """The step of the features that may move, zero for others; and of the intercept."""
     if over_samples:
-        return _solved_over_samples(parts, system, jitters, stays, slope, lean)
+        return _newton_step_over_samples(parts, system, jitters, stays, slope, lean)
     matrix, cross, pivot = system
     index = np.flatnonzero(stays)
     part, right = np.zeros(slope.size), np.empty(index.size)
@@ -194,16 +198,16 @@ def _solved(parts, system, over_samples, jitters, stays, slope, lean):  # type: 
         right[a] = cross[j] * (lean / pivot) - slope[j]
         for b in range(a + 1):
             inner[a, b] = matrix[j, index[b]]
-    _solve(inner, jitters, right)
-    leant = lean
+    _factor_and_solve(inner, jitters, right)
+    tilt = lean
     for a in range(index.size):
         part[index[a]] = right[a]
-        leant += cross[index[a]] * right[a]
-    return part, -leant / pivot
+        tilt += cross[index[a]] * right[a]
+    return part, -tilt / pivot
 
 
 @njit(cache=True, nogil=True)
-def _solved_over_samples(parts, system, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
+def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
     rows, _, diagonal, intercept_l2 = parts
     inner = system[0].copy()
     left = np.flatnonzero(~stays)
@@ -217,18 +221,18 @@ def _solved_over_samples(parts, system, jitters, stays, slope, lean):  # type: i
     shift = 0.0
     if intercept_l2 >= 0.0:
         ones = np.ones(change.size)
-        factor = _solve(inner, jitters, change)
+        factor = _factor_and_solve(inner, jitters, change)
         _substitute(factor, ones)
         shift = -(lean + change.sum()) / (intercept_l2 + ones.sum())
         change += shift * ones
     else:
-        _solve(inner, jitters, change)
+        _factor_and_solve(inner, jitters, change)
     part = -(slope + np.dot(rows.T, change)) / diagonal
     return np.where(stays, part, 0.0), shift
 
 
 @njit(cache=True, nogil=True)
-def _solve(matrix, jitters, right):  # type: ignore[no-untyped-def]
+def _factor_and_solve(matrix, jitters, right):  # type: ignore[no-untyped-def]
     """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
     factor = np.empty(matrix.shape)
     for jitter in jitters:

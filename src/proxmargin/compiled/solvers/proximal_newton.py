@@ -20,11 +20,11 @@ from proxmargin.compiled.products.columns import (
     forward,
     pull,
 )
-from proxmargin.compiled.solvers.nets import Net, gap_term, is_unshrunk, violation
+from proxmargin.compiled.solvers.nets import Net, gap_term, is_unshrunk, largest_step, violation
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
 from proxmargin.compiled.solvers.quadratic_model import model_minimum
 
-__all__ = ["landed", "newton_steps", "pricing"]
+__all__ = ["end_of_step", "newton_steps", "pricing"]
 
 # forcing terms: residual of the quadratic model over the violation of optimality
 FORCING = 0.3
@@ -199,7 +199,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
             LINE_SEARCH_TOLERANCE,
             LINE_SEARCH_STEPS,
         )
-        step, ended = landed(coef, direction, step, own)
+        step, ended = end_of_step(coef, direction, step, own)
         for j in range(coef.size):
             coef[j] = ended[j]
         intercept += step * shift
@@ -212,12 +212,12 @@ def newton_steps(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def landed(coef, direction, step, net):  # type: ignore[no-untyped-def]
+def end_of_step(coef, direction, step, net):  # type: ignore[no-untyped-def]
     """The step length, cut at the bounds, and the coefficients at its end.
 
     A coefficient that only rounding keeps from zero, or from a bound, is put there.
     """
-    step = min(step, _room(coef, direction, net))
+    step = min(step, largest_step(net, coef, direction, coef.size))
     ends = coef + step * direction
     for j in range(coef.size):
         near = LANDED * abs(step * direction[j])
@@ -228,17 +228,6 @@ def landed(coef, direction, step, net):  # type: ignore[no-untyped-def]
         elif ends[j] <= net.lower[j] + near:
             ends[j] = net.lower[j]
     return step, ends
-
-
-@njit(cache=True, nogil=True)
-def _room(coef, direction, net):  # type: ignore[no-untyped-def]
-    """The largest step length within the bounds."""
-    room = math.inf
-    for j in range(coef.size):
-        bound = net.upper[j] if direction[j] > 0.0 else net.lower[j]
-        if direction[j] != 0.0 and abs(bound) < math.inf:
-            room = min(room, (bound - coef[j]) / direction[j])
-    return max(room, 0.0)
 
 
 @njit(cache=True, nogil=True)

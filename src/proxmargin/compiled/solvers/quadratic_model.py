@@ -11,7 +11,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.columns import active, add, column_square, dot, gram_of, height
-from proxmargin.compiled.solvers.nets import minimiser, violation
+from proxmargin.compiled.solvers.nets import minimiser, step_to_bound, violation
 
 __all__ = ["model_minimum", "quadratic_minimum"]
 
@@ -235,17 +235,11 @@ def _step_on_support(inner, q, support, value, net):  # type: ignore[no-untyped-
         crossings[a] = np.inf
     if stopper < 0:
         step = 1.0 + slope_jump / first
-    walled = -1
-    for a in range(size):
-        j = support[a]
-        bound = net.upper[j] if direction[a] > 0.0 else net.lower[j]
-        if abs(bound) < math.inf and abs(step * direction[a]) > abs(bound - value[j]):
-            step, walled = (bound - value[j]) / direction[a], a
+    step, blocking, bound = step_to_bound(net, value, support, direction, size, step)
     for a in range(size):
         value[support[a]] += step * direction[a]
-    if walled >= 0:
-        j = support[walled]
-        value[j] = net.upper[j] if direction[walled] > 0.0 else net.lower[j]
+    if blocking >= 0:
+        value[support[blocking]] = bound
     elif stopper >= 0:
         value[support[stopper]] = 0.0
     return True

@@ -12,7 +12,7 @@ __all__ = ["sweep_dense", "sweep_sparse"]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _moved(old, slope, major, net, j):  # type: ignore[no-untyped-def]
+def _coordinate_minimiser(old, slope, major, net, j):  # type: ignore[no-untyped-def]
     """The minimiser along one coordinate of majorant and penalty."""
     curvature = major[j] + net.l2[j]
     if curvature <= 0.0:  # a feature without entries, and no ridge: only l1 has a say
@@ -46,7 +46,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
             value = (matrix[i, j] - centre[j]) / scale[j]
             slope -= weights[i] * signs[i] * value * phi.descent(signs[i] * scores[i])
         old = coef[j]
-        new = _moved(old, slope, major, net, j)
+        new = _coordinate_minimiser(old, slope, major, net, j)
         if new != old:
             coef[j] = new
             change = (new - old) / scale[j]
@@ -65,7 +65,7 @@ def sweep_sparse(  # type: ignore[no-untyped-def]
             i = indices[entry]
             slope -= weights[i] * signs[i] * data[entry] * phi.descent(signs[i] * scores[i])
         old = coef[j]
-        new = _moved(old, slope, major, net, j)
+        new = _coordinate_minimiser(old, slope, major, net, j)
         if new != old:
             coef[j] = new
             for entry in range(indptr[j], indptr[j + 1]):

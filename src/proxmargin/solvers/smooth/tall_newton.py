@@ -10,7 +10,7 @@ import numpy as np
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
-from proxmargin.compiled.solvers.proximal_newton import landed, pricing
+from proxmargin.compiled.solvers.proximal_newton import end_of_step, pricing
 from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
 from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.standardized import standardized
@@ -172,7 +172,7 @@ class TallNewton(Solver[TallState]):
             LINE_SEARCH_TOLERANCE,
             LINE_SEARCH_STEPS,
         )
-        step, coef = landed(state.coef, direction, step, net)
+        step, coef = end_of_step(state.coef, direction, step, net)
         change = step * float(np.linalg.norm(direction))
         reached = state.but(
             n_iter=state.n_iter + 1,
