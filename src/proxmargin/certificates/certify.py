@@ -70,7 +70,7 @@ def certify(
     """
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
-    gap = _gap(problem, *found, _pulled)
+    gap = _gap(problem, *found, _adjoint)
     if 0.0 <= gap.primal < problem.negligible and dual is None:
         gap = _smaller_gap(gap, _gap_to_zero(problem, found, gap))
     return _refined_if_useful(problem, gap, found.scores, dual, tol)
@@ -97,7 +97,7 @@ def certify_together(
     back = np.asfortranarray(design.adjoint(proofs))
 
     def known(k: int) -> Callable[[Design, Array], _Pulled]:
-        return lambda _, dual: _pulled_to(design, dual, back[:, k : k + 1])
+        return lambda _, dual: _adjoint_from(design, dual, back[:, k : k + 1])
 
     gaps = [_gap(one[0], *found[k], known(k)) for k, one in enumerate(each)]
     return [
@@ -113,7 +113,7 @@ def _gap_to_zero(problem: Problem, found: _Certifiable, gap: Gap) -> Gap:
         return gap
 
     def nothing(design: Design, dual: Array) -> _Pulled:
-        return _pulled_to(design, dual, np.zeros_like(found.point.coef))
+        return _adjoint_from(design, dual, np.zeros_like(found.point.coef))
 
     return _gap(problem, found.point, found.scores, face, nothing)
 
@@ -201,23 +201,23 @@ class _Pulled(NamedTuple):
     ones: Enclosed
 
 
-def _pulled(design: Design, dual: Array) -> _Pulled:
+def _adjoint(design: Design, dual: Array) -> _Pulled:
     """``X'q`` and ``1'q`` by plain products, with bounds on their rounding."""
-    return _pulled_to(design, dual, design.adjoint(dual))
+    return _adjoint_from(design, dual, design.adjoint(dual))
 
 
-def _pulled_to(design: Design, dual: Array, back: Array) -> _Pulled:
+def _adjoint_from(design: Design, dual: Array, back: Array) -> _Pulled:
     """The same from the known product ``back = X'q``, which may be overwritten."""
     sizes = np.abs(dual).sum(axis=0)
     features = Enclosed(back, design.adjoint_error(sizes), sizes)
     return _Pulled(features, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
 
 
-def _precisely_pulled(design: Design, dual: Array) -> _Pulled:
+def _precise_adjoint(design: Design, dual: Array) -> _Pulled:
     return _Pulled(design.precise_adjoint(dual), precise_sums(dual))
 
 
-def _pulled_apart(design: Design, dual: Array) -> _Pulled:
+def _adjoint_differences(design: Design, dual: Array) -> _Pulled:
     """``X'(q - q_1)``, relative to the first class, for penalties with rows that sum to zero.
 
     They ignore what all classes have in common. That may be the larger part of the pulled-back
@@ -233,7 +233,7 @@ def _pulled_apart(design: Design, dual: Array) -> _Pulled:
     return _Pulled(Enclosed(values, error, large.sizes + small.sizes), precise_sums(dual))
 
 
-REFINED = (_precisely_pulled, _pulled_apart)
+REFINED = (_precise_adjoint, _adjoint_differences)
 
 
 def _gap(
@@ -413,7 +413,7 @@ def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
         multiple, _ = safe_multiple(problem, *moved)
         point = Point(multiple * point.coef, multiple * moved[0].intercept)
         scores = design.precise_scores(point.coef, point.intercept)
-    pull = _pulled_apart if problem.penalty.sums_to_zero else _precisely_pulled
+    pull = _adjoint_differences if problem.penalty.sums_to_zero else _precise_adjoint
     return _gap(problem, point, scores, _loss_face(problem, scores, dual), pull)
 
 

@@ -39,6 +39,7 @@ DISTANCE_SAMPLES = 1000  # samples of each class for that median
 MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
 HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
 NU_ACCURACY = 1e-6  # relative, of the least nu
+NU_ROUNDING = 1e-12  # relative, of the largest nu: a sum of shares
 # n_samples n_features up to which the least nu is computed, where the given one leaves no margin
 MAX_PROGRAM_ENTRIES = 2_000_000  # by the simplex method
 MAX_TALL_ENTRIES = 100_000_000  # by interior points, which need more samples than features
@@ -177,7 +178,7 @@ class NuSVC(_NuMachine):
             most = largest_nu(signs, shares) if self.fit_intercept else 1.0
             chosen = nu.of(most) if isinstance(nu, OfMax) else nu
             chosen = self._forced_nus.get(signs.tobytes(), chosen)
-            if chosen > most * (1 + 1e-12):
+            if chosen > most * (1 + NU_ROUNDING):
                 raise ValueError(
                     f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
                     f"{str(targets.classes[positive])!r}: choose a smaller nu, or a share such as "

@@ -12,6 +12,8 @@ __all__ = ["INTERCEPT_RULES", "minimax", "training_error"]
 Array = NDArray[np.float64]
 Minimax = MinimaxFisher | MinimaxProbability
 
+SHARE_ROUNDING = 1e-12  # difference of training errors that is rounding of sums of shares
+
 
 def training_error(loss: Minimax, scores: Array) -> float:
     """The intercept with the least weighted training error ((26) of Ito et al. 2017).
@@ -34,8 +36,7 @@ def training_error(loss: Minimax, scores: Array) -> float:
     apart = gaps > 0
     apart[[0, -1]] = True
     errors = np.where(apart, steps, np.inf)
-    # differences at the rounding of sums of shares do not count
-    best = np.flatnonzero(errors <= errors.min() + 1e-12)
+    best = np.flatnonzero(errors <= errors.min() + SHARE_ROUNDING)
     k = int(best[np.argmax(gaps[best])])
     spread = max(float(values[-1] - values[0]), np.finfo(float).tiny)
     if k == 0:

@@ -43,7 +43,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.box.decomposition import BlockDecomposition, begun_together
+from proxmargin.solvers.box.decomposition import BlockDecomposition, first_states
 
 __all__ = ["Finish", "KernelMachine", "per_class"]
 
@@ -53,7 +53,7 @@ Index = NDArray[np.intp]
 MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed by an interior point
 # warm start of a decomposition from the solution on a low-rank factor
 WARM_START_SAMPLES = 10_000  # from which on it pays
-WARM_START_RANK = 500
+WARM_START_RANK = 500  # columns of that factor
 WARM_START_GAP = 1e-3  # relative gap
 # fitted attributes that only nonlinear kernels have
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
@@ -375,7 +375,7 @@ class KernelMachine(MarginEstimator):
             stop=replace(rounds.before_product, tol=max(stop.tol, WARM_START_GAP), polish=False),
         )
         meter = Meter(matrix)
-        starts = begun_together(problems, list(map(samples_of, problems, rough)))
+        starts = first_states(problems, list(map(samples_of, problems, rough)))
         begun = meter.read(len(problems))
         solutions = self._solve(exact, starts, certify_represented, stop)
         return [

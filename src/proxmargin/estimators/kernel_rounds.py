@@ -33,7 +33,7 @@ __all__ = ["Fitted", "Rounds", "is_interior"]
 FIRST_RANK = 1000  # columns of the first factor
 FIRST_WORK = 5e10  # largest n r^2 of the first factor
 MAX_WORK = 4e11  # largest n r^2 of any factor
-MAX_FACTOR_BYTES = 4e9
+MAX_FACTOR_BYTES = 4e9  # of its float64 entries
 # ratio of the gap of a round to the gap of the round before
 SLOW_REDUCTION = 0.1  # above it the rank is doubled
 USELESS_REDUCTION = 0.7  # above it no further round is tried at the largest rank

@@ -13,18 +13,22 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.box_program import BoxProgram, box_objection, live_samples, program_of
-from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE
+from proxmargin.solvers.box.crossover import (
+    AT_CAP,
+    AT_ZERO,
+    FREE,
+    ROUNDING_TOLERANCE,
+    Sides,
+    dual_units,
+    implied_sides,
+)
 from proxmargin.solvers.in_samples import InSamples
 from proxmargin.solvers.linear_algebra import cholesky
 
 __all__ = ["ActiveSet", "OnFace"]
 
-Sides = NDArray[np.int8]
-
 FULL_EXCHANGES = 3  # steps without fewer samples on wrong sides, before one is exchanged at a time
-# relative, of dual coordinates to the box and of margins to the scores
-ROUNDING = 1e-9
-NEAR = 1e-6  # likewise, of the margins of a start
+NEAR = 1e-6  # distance of a margin of a start to its goal, over the scores, that counts as zero
 PROXIMAL = 1e-13  # added to the diagonal of K, relative: repeated samples share their weight
 
 
@@ -101,7 +105,7 @@ class ActiveSet(InSamples[OnFace]):
         at = _solution_on_face(program, face)
         if at is None or not np.isfinite(at.scores).all():
             return state.but(n_iter=state.n_iter + 1, finished=True)
-        sides = _next_face(program, face, at)
+        sides = implied_sides(program, face, at.signed, at.scores)
         wrong = np.flatnonzero(sides != face)
         ended = wrong.size == 0
         idle = 0 if wrong.size < state.wrong else state.idle + 1
@@ -155,13 +159,13 @@ def _first_sides(problem: Problem, program: BoxProgram, start: Point) -> Sides:
         sides[:] = FREE
     elif problem.fits_intercept:  # the heavier class must not be at its caps
         surplus = float(program.signs @ program.caps)
-        sides[program.signs * surplus > ROUNDING * program.caps.sum()] = FREE
+        sides[program.signs * surplus > ROUNDING_TOLERANCE * program.caps.sum()] = FREE
     return sides
 
 
 def _sides_of(program: BoxProgram, a: Array) -> Sides:
     """The sides of dual coordinates a."""
-    room = ROUNDING * _units(program, a)
+    room = ROUNDING_TOLERANCE * dual_units(program, a)
     sides = np.full(a.size, FREE, np.int8)
     sides[a <= room] = AT_ZERO
     sides[a >= program.caps - room] = AT_CAP
@@ -189,7 +193,7 @@ def _with_balance(program: BoxProgram, sides: Sides) -> Sides:
         return sides
     signed = _at_caps(program, sides)
     surplus = float(program.borders[:, 0] @ signed - program.pull[0])
-    if abs(surplus) <= ROUNDING * float(np.abs(signed).sum() + np.abs(program.pull[0])):
+    if abs(surplus) <= ROUNDING_TOLERANCE * float(np.abs(signed).sum() + np.abs(program.pull[0])):
         return sides
     edge, upper = _edges(program, sides, signed)
     pulled = np.flatnonzero(upper == (surplus > 0))
@@ -256,22 +260,3 @@ def _solution_at_corner(program: BoxProgram, sides: Sides, signed: Array) -> _Fa
     ends = [end for end in (low, high) if np.isfinite(end)]
     free = np.array([np.mean(ends)])
     return _FaceSolution(signed, free, bare + program.borders @ free)
-
-
-def _next_face(program: BoxProgram, sides: Sides, at: _FaceSolution) -> Sides:
-    """The next face: the sides that the solution on this face implies."""
-    a, inside = program.signs * at.signed, sides == FREE
-    missing = program.goal - program.signs * at.scores - program.bends * a
-    wrong = ROUNDING * (np.abs(program.goal) + float(np.abs(at.scores).max()))
-    room = ROUNDING * _units(program, a)
-    following = sides.copy()
-    following[inside & (a < -room)] = AT_ZERO
-    following[inside & (a > program.caps + room)] = AT_CAP
-    following[(sides == AT_ZERO) & (missing > wrong)] = FREE
-    following[(sides == AT_CAP) & (missing < -wrong)] = FREE
-    return following
-
-
-def _units(program: BoxProgram, a: Array) -> Array:
-    """The units of the coordinates: the caps, or the largest coordinate where there are none."""
-    return np.where(np.isfinite(program.caps), program.caps, float(np.abs(a).max(initial=0.0)))

@@ -15,12 +15,19 @@ __all__ = [
     "AT_ZERO",
     "FREE",
     "MAX_FACES",
+    "ROUNDING_TOLERANCE",
+    "TINY",
     "Crossing",
     "ExactSolution",
     "Face",
+    "Sides",
     "cross_over",
+    "dual_units",
+    "implied_sides",
     "work_of",
 ]
+
+Sides = NDArray[np.int8]
 
 # position of a dual coordinate in its box
 AT_ZERO = -1
@@ -28,18 +35,18 @@ FREE = 0  # strictly inside
 AT_CAP = 1
 # active-set iterations
 MAX_FACES = 8  # faces tried in one crossover
-# a face is given up if more samples change sides than the larger of this number and this share of
-# the free samples
-BEARABLE_CHANGES = 10
-BEARABLE_FRACTION = 0.1
+# a face is given up if more samples change sides than the larger of these
+MANY_CHANGES = 10  # samples
+MANY_CHANGES_FRACTION = 0.1  # of the free samples
 # proximal regularisation of a singular system
 PROXIMAL_WEIGHT = 1e-10  # relative to the curvature of the dual
 MIN_DISTANCE = 1e-2  # to the sides of the box over the cap, in the scaling of the proximal term
 MIN_CURVATURE = 1e-10  # in units of the program, for data without variation
 PROXIMAL_STEPS = 12  # at most
 RESIDUAL_REDUCTION = 0.3  # ratio of residuals above which a step is the last one
-# violation that counts as rounding: of the box relative to the cap, of a margin to the scores
+# violation that counts as rounding, over the cap for the box, over the scores for a margin
 ROUNDING_TOLERANCE = 1e-9
+TINY = 1e-300  # in place of a denominator of zero
 
 
 class Face(NamedTuple):
@@ -54,7 +61,7 @@ class Face(NamedTuple):
     free : (n_free,)
     """
 
-    sides: NDArray[np.int8]
+    sides: Sides
     dual: Array
     free: Array
 
@@ -84,7 +91,27 @@ class Crossing(NamedTuple):
     rounds: int
 
 
-def work_of(program: BoxProgram, sides: NDArray[np.int8]) -> float:
+def implied_sides(program: BoxProgram, sides: Sides, signed: Array, scores: Array) -> Sides:
+    """The sides that the solution on a face implies: the next face of an active-set method."""
+    dual, inside = program.signs * signed, sides == FREE
+    missing = program.goal - program.signs * scores - program.bends * dual
+    slack = ROUNDING_TOLERANCE * (np.abs(program.goal) + float(np.abs(scores).max()))
+    room = ROUNDING_TOLERANCE * dual_units(program, dual)
+    implied = sides.copy()
+    implied[inside & (dual < -room)] = AT_ZERO
+    implied[inside & (dual > program.caps + room)] = AT_CAP
+    implied[(sides == AT_ZERO) & (missing > slack)] = FREE
+    implied[(sides == AT_CAP) & (missing < -slack)] = FREE
+    return implied
+
+
+def dual_units(program: BoxProgram, dual: Array) -> Array:
+    """The units of dual coordinates: the caps, or the largest coordinate where there are none."""
+    largest = float(np.abs(dual).max(initial=0.0))
+    return np.where(np.isfinite(program.caps), program.caps, largest)
+
+
+def work_of(program: BoxProgram, sides: Sides) -> float:
     """Work of a linear system on this face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
     count = int((sides == FREE).sum())
@@ -110,12 +137,12 @@ def cross_over(program: BoxProgram, face: Face, rounds: int) -> Crossing:
     """
     sides, last = face.sides, np.inf
     for used in range(1, rounds + 1):
-        found = _solved(program, face._replace(sides=sides))
+        found = _solve_face(program, face._replace(sides=sides))
         if found is None:
             return Crossing(None, used)
         changes = int(np.count_nonzero(found.sides != sides))
         if changes == 0:
-            return Crossing(_vertex(program, found), used)
+            return Crossing(_exact_solution(program, found), used)
         if changes > min(last, _max_side_changes(sides)):
             return Crossing(None, used)
         sides, last = found.sides, changes
@@ -133,18 +160,18 @@ class _Found(NamedTuple):
     """The solution on a face, and the sides that it implies."""
 
     at: _Point
-    sides: NDArray[np.int8]
+    sides: Sides
 
 
-def _max_side_changes(sides: NDArray[np.int8]) -> float:
+def _max_side_changes(sides: Sides) -> float:
     """The number of samples that may change sides before a face is given up."""
-    return max(BEARABLE_CHANGES, BEARABLE_FRACTION * np.count_nonzero(sides == FREE))
+    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(sides == FREE))
 
 
-def _solved(program: BoxProgram, face: Face) -> _Found | None:
+def _solve_face(program: BoxProgram, face: Face) -> _Found | None:
     """Proximal steps until the conditions hold on the face; None if the face is a bad guess."""
     inside = face.sides == FREE
-    system = _factorised(program, face, inside)
+    system = _proximal_system(program, face, inside)
     if system is None:
         return None
     dual = np.where(inside, face.dual, np.where(face.sides == AT_CAP, program.caps, 0.0))
@@ -157,18 +184,19 @@ def _solved(program: BoxProgram, face: Face) -> _Found | None:
         if not np.isfinite(rest):
             return None
         if step == 0:
-            wrong = np.count_nonzero(_implied_sides(program, face.sides, at) != face.sides)
+            implied = implied_sides(program, face.sides, at.signed, at.scores)
+            wrong = np.count_nonzero(implied != face.sides)
             if wrong > _max_side_changes(face.sides):
                 return None
         elif rest > RESIDUAL_REDUCTION * last:
             break
         last = rest
-    return _Found(at, _implied_sides(program, face.sides, at))
+    return _Found(at, implied_sides(program, face.sides, at.signed, at.scores))
 
 
-def _factorised(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
+def _proximal_system(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
     """The linear system of a proximal step, scaled by the distances to the sides of the box."""
-    caps = np.where(np.isfinite(program.caps), program.caps, max(float(face.dual.max()), 1e-300))
+    caps = np.where(np.isfinite(program.caps), program.caps, max(float(face.dual.max()), TINY))
     share = np.clip(np.minimum(face.dual, program.caps - face.dual) / caps, MIN_DISTANCE, 1.0)
     curvature = float(program.design.row_norms()[inside].mean()) if inside.any() else 1.0
     curvature = max(curvature / program.l2, MIN_CURVATURE)
@@ -192,22 +220,7 @@ def _proximal_step(
     return moved, rest
 
 
-def _implied_sides(program: BoxProgram, sides: NDArray[np.int8], at: _Point) -> NDArray[np.int8]:
-    """The sides that the solution on a face implies."""
-    dual = program.signs * at.signed
-    units = np.where(np.isfinite(program.caps), program.caps, float(np.abs(dual).max()))
-    missing = program.goal - program.signs * at.scores - program.bends * dual
-    wrong = ROUNDING_TOLERANCE * (np.abs(program.goal) + float(np.abs(at.scores).max()))
-    corrected = sides.copy()
-    inside = sides == FREE
-    corrected[inside & (dual < -ROUNDING_TOLERANCE * units)] = AT_ZERO
-    corrected[inside & (dual > program.caps + ROUNDING_TOLERANCE * units)] = AT_CAP
-    corrected[(sides == AT_ZERO) & (missing > wrong)] = FREE
-    corrected[(sides == AT_CAP) & (missing < -wrong)] = FREE
-    return corrected
-
-
-def _vertex(program: BoxProgram, found: _Found) -> ExactSolution:
+def _exact_solution(program: BoxProgram, found: _Found) -> ExactSolution:
     at, sides = found
     dual = np.clip(program.signs * at.signed, 0.0, program.caps)
     dual = np.where(sides == AT_ZERO, 0.0, np.where(sides == AT_CAP, program.caps, dual))

@@ -31,7 +31,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.box_program import box_of, has_ridge
 
-__all__ = ["BlockDecomposition", "Blocks", "begun_together"]
+__all__ = ["BlockDecomposition", "Blocks", "first_states"]
 
 PAIRS_PER_COORDINATE = 200  # limit of the SMO steps on a block, per coordinate of it
 WHOLE_FORCING = 1e-4  # residual violation of a step if one block holds the whole problem
@@ -133,7 +133,7 @@ class BlockDecomposition(Solver[Blocks]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
-        return begun_together([problem], [start])[0]
+        return first_states([problem], [start])[0]
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
@@ -143,8 +143,8 @@ class BlockDecomposition(Solver[Blocks]):
         if worst <= rounding:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0
-        block = self._chosen(terms, state, gradient)
-        inside, pairs = self._solved(terms, matrix, state, gradient, block, worst)
+        block = self._next_block(terms, state, gradient)
+        inside, pairs = self._solve_block(terms, matrix, state, gradient, block, worst)
         change = np.zeros_like(state.weights)
         change[block] = inside - state.weights[block]
         weights = state.weights.copy()
@@ -184,7 +184,7 @@ class BlockDecomposition(Solver[Blocks]):
     def dual(self, problem: Problem, state: Blocks) -> Array:
         return -problem.penalty.l2 * state.weights[:, None]
 
-    def _solved(
+    def _solve_block(
         self,
         terms: Terms,
         matrix: KernelMatrix,
@@ -212,7 +212,7 @@ class BlockDecomposition(Solver[Blocks]):
         )
         return value[np.argsort(order)], int(pairs)
 
-    def _chosen(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
+    def _next_block(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
         """The next block: the largest violations, a quarter of it on each side; then free samples
         of the last block, further violations, and other free samples.
 
@@ -232,8 +232,8 @@ class BlockDecomposition(Solver[Blocks]):
                 _worst_pair(terms, state.weights, gradient),
                 _largest(short, side),
                 _largest(over, side),
-                _decreasing(amount, past & free),
-                _decreasing(amount, (amount > 0) & ~past),
+                _by_decreasing_amount(amount, past & free),
+                _by_decreasing_amount(amount, (amount > 0) & ~past),
                 np.flatnonzero(free),
                 state.block,
             ]
@@ -242,7 +242,7 @@ class BlockDecomposition(Solver[Blocks]):
         return np.sort(ordered[np.sort(places)[: self.block]])
 
 
-def begun_together(problems: Sequence[Problem], starts: Sequence[Point]) -> list[Blocks]:
+def first_states(problems: Sequence[Problem], starts: Sequence[Point]) -> list[Blocks]:
     """First states of problems with the same kernel, by one product for all of them.
 
     Parameters
@@ -377,7 +377,7 @@ def _largest(amount: Array, count: int) -> Index:
     return index[amount[index] > 0]
 
 
-def _decreasing(amount: Array, among: NDArray[np.bool_]) -> Index:
+def _by_decreasing_amount(amount: Array, among: NDArray[np.bool_]) -> Index:
     """Indices ``among`` in the order of decreasing amount."""
     index = np.flatnonzero(among)
     return index[np.argsort(-amount[index], kind="stable")]

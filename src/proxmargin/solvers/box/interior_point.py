@@ -28,6 +28,7 @@ from proxmargin.solvers.box.crossover import (
     AT_ZERO,
     FREE,
     MAX_FACES,
+    TINY,
     ExactSolution,
     Face,
     cross_over,
@@ -189,18 +190,18 @@ class InteriorPoint(Solver[Central]):
         solve = program.factorised(program, 1.0 / stiffness)
         if solve is None:
             return replace(state, n_iter=state.n_iter + 1, finished=True)
-        direction, length = _corrected(program, state, solve, rp, rf)
+        direction, length = _predictor_corrector(program, state, solve, rp, rf)
         length = min(1.0, BOUNDARY_FRACTION * length)
         if not (np.isfinite(length) and np.isfinite(direction.scores).all()):
             return replace(state, n_iter=state.n_iter + 1, finished=True)
-        moved = _moved(program, state, direction, length)
+        moved = _after_step(program, state, direction, length)
         moved = replace(moved, n_iter=state.n_iter + 1, finished=length < MIN_STEP)
         return _with_vertex(program, state, moved)
 
     def point(self, problem: Problem, state: Central) -> Point:
         program = program_of(problem)
         at = state.vertex or state
-        point = _touching(problem, program, program.point(problem, at.coef, at.free), at)
+        point = _scaled_to_goal(problem, program, program.point(problem, at.coef, at.free), at)
         return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: Central) -> Array:
@@ -224,7 +225,7 @@ class InteriorPoint(Solver[Central]):
 def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
     """``after``, with the exact solution of a crossover if one is tried and succeeds."""
     total = complementarity(after)
-    ratio = total / max(complementarity(before), 1e-300)
+    ratio = total / max(complementarity(before), TINY)
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
     if not near or after.spent >= CROSSOVER_BUDGET or total > CROSSOVER_REDUCTION * after.guessed:
         return replace(after, vertex=None, exact=False)
@@ -253,7 +254,7 @@ def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
     return sides
 
 
-def _touching(
+def _scaled_to_goal(
     problem: Problem, program: BoxProgram, point: Point, at: Central | ExactSolution
 ) -> Point:
     """The point; of a hinge with separated classes, scaled and shifted to a least margin of one.
@@ -279,7 +280,7 @@ def _touching(
     return Point(multiple * point.coef, multiple * (point.intercept + shift))
 
 
-def _corrected(
+def _predictor_corrector(
     program: BoxProgram, state: Central, solve: Solve, rp: Array, rf: Array
 ) -> tuple[_Direction, float]:
     """Predictor, corrector, and centrality corrections as long as they lengthen the step."""
@@ -300,8 +301,8 @@ def _corrected(
             break
         wanted = min(1.0, length + TRIAL_EXTENSION)
         lows, tops = products(state, found, wanted)
-        low = low + _outliers(lows, target)
-        top = top + _outliers(tops, target)
+        low = low + _centrality_correction(lows, target)
+        top = top + _centrality_correction(tops, target)
         other, reached = toward(low, top)
         if reached < length + MIN_STEP_GAIN * TRIAL_EXTENSION:
             break
@@ -331,7 +332,7 @@ def _direction(
     return _Direction(coef, free, scores, dual, below, above)
 
 
-def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> Central:
+def _after_step(program: BoxProgram, state: Central, by: _Direction, step: float) -> Central:
     floor = COMPLEMENTARITY_FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
     capped = np.isfinite(program.caps[0])
     return replace(
@@ -349,7 +350,7 @@ def _moved(program: BoxProgram, state: Central, by: _Direction, step: float) -> 
     )
 
 
-def _outliers(products: Array, target: float) -> Array:
+def _centrality_correction(products: Array, target: float) -> Array:
     """The correction that moves products into the range around the target; large ones in part."""
     low, high = PRODUCT_RANGE
     inside = np.clip(products, low * target, high * target)

@@ -271,12 +271,13 @@ class _Factor:
     def direction(self, gradient: Array) -> Array:
         """``V^-1 = D^-1 - D^-1 F R (I + R' F' D^-1 F R)^-1 R' F' D^-1``."""
         right = self.system.solved_by_loss(gradient)
-        matrix = self._rooted(self._rooted(self._gram()).T)
+        matrix = self._times_root(self._times_root(self._gram()).T)
         np.einsum("ii->i", matrix)[:] += 1.0
-        inner = inverse_of(matrix, overwrite=True)(self._rooted(self._pulled(right)[None, :])[0])
+        inner = self._times_root(self._pulled(right)[None, :])[0]
+        inner = inverse_of(matrix, overwrite=True)(inner)
         return right - self.system.solved_by_loss(self._scores(inner))
 
-    def _rooted(self, matrix: Array) -> Array:
+    def _times_root(self, matrix: Array) -> Array:
         """``matrix R``."""
         features = np.sqrt(self.system.tau) * matrix[:, : self.bias_at]
         if self.root is not None:

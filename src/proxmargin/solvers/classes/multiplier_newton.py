@@ -36,6 +36,7 @@ FIRST_RESIDUAL = 1e-2
 RESIDUAL_REDUCTION = 0.5  # factor from one problem to the next
 # working set of features
 MIN_ADDED_FEATURES = 10  # half the least number of features added at once, if as many violate
+MIN_SPREAD = 1e-3  # of a feature over the mean one, in its proximal term
 KINK_TOLERANCE = 1e-3  # distance to the largest margin that counts as a tie at a warm start
 INTERCEPT_PROXIMAL = 1e-6  # proximal curvature of the intercept, absolute
 
@@ -207,7 +208,7 @@ def _smoothed(problem: Problem, state: ClassMultipliers) -> Smoothed:
     proximal = np.zeros(members.size)
     if l1 > 0:
         mean = float(np.sqrt((spreads**2).mean()))
-        proximal = state.proximal * l1 * np.maximum(spreads[members], 1e-3 * mean)
+        proximal = state.proximal * l1 * np.maximum(spreads[members], MIN_SPREAD * mean)
     fits = problem.fits_intercept
     return Smoothed(
         block=coordinates.block(members),

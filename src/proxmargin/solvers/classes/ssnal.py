@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
@@ -23,11 +24,9 @@ __all__ = ["Multipliers", "SemismoothNewton"]
 FIRST_SCORE_STEP = 2.0  # of the scores, per sample
 WARM_START_GAP = 2e-2  # relative gap of a start below which longer steps are taken
 WARM_START_GAIN = 30.0  # factor on all steps then
-# growth from one subproblem to the next: twice this factor after few Newton steps, its root after
-# many
-STEP_GROWTH = 3.0
-FEW_NEWTON_STEPS = 3
-MANY_NEWTON_STEPS = 12
+STEP_GROWTH = 3.0  # factor from one subproblem to the next
+FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
+MANY_NEWTON_STEPS = 12  # above which the growth is its square root
 STEP_RETREAT = 5.0  # divisor if Newton's method fails
 # divisor if the gap is rounding, to which long steps add: coefficients are differences of terms as
 # large as the steps
@@ -35,10 +34,11 @@ ROUNDING_RETREAT = 12.0
 # root mean square of X W + b - Z to which subproblems are solved
 FIRST_RESIDUAL = 1e-2  # in units of a score
 RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
-MIN_RESIDUAL = 1e-14
+MIN_RESIDUAL = 1e-14  # rounding of scores of order one
 RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)  # relative to the terms of the scores: 8 ulp
 NEWTON_STEPS = 50  # limit for one subproblem
-# regularisation where the conjugate of the loss has no curvature, relative to the score step
+# regularisation where the conjugate of the loss has no curvature, relative to the score step: the
+# residual, within
 MIN_DAMPING = 1e-9
 MAX_DAMPING = 0.5
 # line search
@@ -197,13 +197,7 @@ class SemismoothNewton(Solver[Multipliers]):
                 ts=state.ts / STEP_RETREAT,
                 finished=state.idle + 1 >= self.max_stalled,
             )
-        growth = (
-            STEP_GROWTH * 2.0
-            if steps <= FEW_NEWTON_STEPS
-            else STEP_GROWTH
-            if steps <= MANY_NEWTON_STEPS
-            else np.sqrt(STEP_GROWTH)
-        )
+        growth = _growth(steps)
         moved = np.linalg.norm(trial.coef - state.coef)
         return replace(
             state,
@@ -243,6 +237,13 @@ class SemismoothNewton(Solver[Multipliers]):
         """The limit of Newton steps for the next subproblem."""
         most = self.max_iter if state.stop.max_iter is None else state.stop.max_iter
         return min(NEWTON_STEPS, max(most - state.n_iter, 1))
+
+
+def _growth(steps: int) -> float:
+    """The factor on the proximal steps after a subproblem of so many Newton steps."""
+    if steps <= FEW_NEWTON_STEPS:
+        return 2.0 * STEP_GROWTH
+    return STEP_GROWTH if steps <= MANY_NEWTON_STEPS else math.sqrt(STEP_GROWTH)
 
 
 def _with_longer_steps(state: Multipliers) -> Multipliers:

@@ -223,7 +223,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             lowest=min(state.lowest, objective),
             lowest_at=n_iter if low else state.lowest_at,
             lipschitz=trial.lipschitz,
-            next_lipschitz=self._decreased(side, state, trial),
+            next_lipschitz=self._decreased_lipschitz(side, state, trial),
         )
         if n_iter - fresh.lowest_at > max(self.max_stalled, n_iter // 2):
             fresh = replace(fresh, finished=True)
@@ -305,7 +305,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         rise = side.smooth_value(u, image) - side.smooth_value(base.u, base.image)
         return rise - float(np.vdot(base.gradient, u - base.u))
 
-    def _decreased(self, side: Side, state: Accelerated, trial: _Trial) -> float:
+    def _decreased_lipschitz(self, side: Side, state: Accelerated, trial: _Trial) -> float:
         """'dec': L for the next step."""
         smaller = max(trial.lipschitz / state.decrease, MIN_LIPSCHITZ)
         room = not self._is_careful(side) or trial.curvature <= smaller

@@ -142,7 +142,7 @@ class ProximalGradient(Solver[Momentum]):
             finished=moved == 0.0 and weight == 0.0,
         )
 
-    def _grown(self, lipschitz: float, bound: float) -> float:
+    def _next_lipschitz(self, lipschitz: float, bound: float) -> float:
         """(10): the next L, up to the bound; beyond it by `LIPSCHITZ_MARGIN`, for rounding."""
         return min(self.eta * lipschitz, bound if lipschitz < bound else LIPSCHITZ_MARGIN * bound)
 
@@ -173,7 +173,7 @@ class ProximalGradient(Solver[Momentum]):
             square = float(np.vdot(moved, moved))
             if side.divergence(u, z, base, response.partner) <= 0.5 * lipschitz * square:
                 return _Trial(u, z, lipschitz)
-            lipschitz = self._grown(lipschitz, state.bound)
+            lipschitz = self._next_lipschitz(lipschitz, state.bound)
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class AlternatingDirections(Solver[Alternated]):
         )
 
     def step(self, problem: Problem, state: Alternated) -> Alternated:
-        design, (price, weight) = problem.centred.design, self._prices(problem)
+        design, (price, weight) = problem.centred.design, self._penalty_parameters(problem)
         signs, caps = signs_and_caps(problem)
         ends = goals(problem)
         push = signs * (state.dual + price * (ends - state.missing))
@@ -137,9 +137,9 @@ class AlternatingDirections(Solver[Alternated]):
             dual=np.clip(state.dual + price * (wanted - missing), 0.0, caps),
             multipliers=state.multipliers + weight * (smooth - sparse),
         )
-        return self._compared(problem, state, moved) if state.compares else moved
+        return self._with_changes(problem, state, moved) if state.compares else moved
 
-    def _compared(self, problem: Problem, before: Alternated, after: Alternated) -> Alternated:
+    def _with_changes(self, problem: Problem, before: Alternated, after: Alternated) -> Alternated:
         """``after`` with the relative changes of objective and point."""
         objective = problem.value(self.point(problem, after))
         change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
@@ -153,12 +153,12 @@ class AlternatingDirections(Solver[Alternated]):
 
     def _system(self, problem: Problem) -> HingeSystem:
         """The linear system of the step in (w, b), factored once and kept with the data."""
-        margins, coef = self._prices(problem)
+        margins, coef = self._penalty_parameters(problem)
         ridge = intercept_ridge(problem)
         prices = np.array([margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge])
         return problem.centred.design.remembered(_system, prices)
 
-    def _prices(self, problem: Problem) -> tuple[float, float]:
+    def _penalty_parameters(self, problem: Problem) -> tuple[float, float]:
         """Penalty parameters r of margins and coefficients, for the mean of the losses."""
         total = problem.loss.sample_count
         return self.rho_margin / total, self.rho_coef / total

@@ -41,7 +41,7 @@ MAX_SHARPNESS = 3e4  # beyond it the rounding of scores dominates the multiplier
 INTERCEPT_PROXIMAL = 1e-6  # of the intercept, relative to the mean cap
 UNPENALISED_PROXIMAL = 1e-3  # of unpenalised coefficients, absolute
 # relative residual to which smoothed problems are solved
-FIRST_RESIDUAL = 0.1
+FIRST_RESIDUAL = 0.1  # of the first one
 RESIDUAL_REDUCTION = 0.3  # factor from one problem to the next
 ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted if rounding ends the search
 # working set of features

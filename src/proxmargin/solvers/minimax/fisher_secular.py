@@ -30,7 +30,7 @@ __all__ = ["FisherSecular", "FisherState"]
 # |part of the mean difference in the null space| over |mean difference|, below which it is rounding
 NULL_SPACE_ROUNDING = 1e-11
 # secular equation, by Newton's method from the left
-MAX_SECULAR_STEPS = 200
+MAX_SECULAR_STEPS = 200  # limit; convergence is quadratic and monotone
 SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
 REFINEMENTS = 2  # steps of iterative refinement, with residuals from the data
 # Lanczos iteration
@@ -162,8 +162,8 @@ class FisherSecular(Solver[FisherState]):
         values: Array = np.array(found_values, np.float64)
         values[values <= VARIANCE_ROUNDING * values.size * values[-1]] = 0.0
         found = _secular(values, size * vectors[0], loss.kappa)
-        coef = _combined(state.basis, vectors @ found.direction) / problem.penalty.l2
-        regression = _combined(state.basis, vectors @ found.regression)
+        coef = _basis_combination(state.basis, vectors @ found.direction) / problem.penalty.l2
+        regression = _basis_combination(state.basis, vectors @ found.regression)
         dual = _dual_of(problem, problem.design, regression)
         return replace(state, n_iter=state.n_iter + 1, coef=coef, dual=dual)
 
@@ -259,7 +259,7 @@ def _lanczos(problem: Problem, state: FisherState) -> FisherState:
     )
 
 
-def _combined(basis: tuple[Array, ...], weights: Array) -> Array:
+def _basis_combination(basis: tuple[Array, ...], weights: Array) -> Array:
     """``sum_j weights_j basis_j``."""
     total, first = np.zeros(basis[0].shape[1]), 0
     for block in basis:

@@ -99,7 +99,7 @@ def solved(
     deadline : float
         On the clock of `proxmargin.compiled.clock`.
     """
-    highs = _module()
+    highs = _highs()
     solver = highs.Highs()
     options = {
         "output_flag": False,
@@ -113,23 +113,23 @@ def solved(
         "time_limit": max(deadline - clock(), 0.0),
     }
     for name, value in options.items():
-        if _refuses(highs, solver.setOptionValue(name, value)):
+        if _call_failed(highs, solver.setOptionValue(name, value)):
             raise RuntimeError(f"HiGHS {solver.version()} does not take the option {name}={value}")
-    if _refuses(highs, solver.passModel(*_given(highs, program))):
+    if _call_failed(highs, solver.passModel(*_as_arrays(highs, program))):
         logger.warning("HiGHS does not take a linear program with %s", _extent(program))
-        return _failed(program, basis)
-    if basis is not None and _refuses(highs, solver.setBasis(_basis(highs, basis))):
+        return _failed_vertex(program, basis)
+    if basis is not None and _call_failed(highs, solver.setBasis(_basis(highs, basis))):
         logger.warning("HiGHS does not take a basis of %s, and starts anew", _extent(program))
-    if _refuses(highs, solver.run()):
+    if _call_failed(highs, solver.run()):
         status = solver.modelStatusToString(solver.getModelStatus())
         logger.info("HiGHS failed (%s) at a program with %s", status, _extent(program))
     if not solver.getSolution().value_valid:
         limited = solver.getModelStatus() in _limits(highs)
-        return _failed(program, basis)._replace(limited=limited)
+        return _failed_vertex(program, basis)._replace(limited=limited)
     return _vertex(highs, solver, program)
 
 
-def _refuses(highs: Any, status: Any) -> bool:
+def _call_failed(highs: Any, status: Any) -> bool:
     """Whether a call failed; warnings, as of tiny entries that HiGHS drops, do not count."""
     return bool(status == highs.HighsStatus.kError)
 
@@ -147,14 +147,14 @@ def _extent(program: RestrictedProgram) -> str:
     )
 
 
-def _failed(program: RestrictedProgram, basis: Basis | None) -> Vertex:
+def _failed_vertex(program: RestrictedProgram, basis: Basis | None) -> Vertex:
     """A vertex at zero that is neither optimal nor limited."""
     rows, columns = program.matrix.shape
     empty = Basis(np.zeros(0, np.int8), np.zeros(0, np.int8)).extended(columns, rows)
     return Vertex(np.zeros(columns), np.zeros(rows), basis or empty, False, False, 0)
 
 
-def _given(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
+def _as_arrays(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
     """A program as arrays, which HiGHS copies at once; assigned attributes it copies by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
@@ -213,7 +213,7 @@ def _codes(statuses: Any) -> Status:
 
 
 @cache
-def _module() -> Any:
+def _highs() -> Any:
     """HiGHS, loaded when the first program is solved."""
     import highspy
 

@@ -40,8 +40,8 @@ SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 # radius; an inexact Newton step saves a factor or two
 SECULAR_TOLERANCE = 1e-14  # the tightest
 SECULAR_FORCING = 0.1  # times min(relative gap, sqrt(last decrease of the objective))
-LOOSEST_SECULAR_TOLERANCE = 1e-2
-MAX_SECULAR_STEPS = 60
+LOOSEST_SECULAR_TOLERANCE = 1e-2  # far from the solution
+MAX_SECULAR_STEPS = 60  # limit: bisections alone would exhaust the 53 bits of the multiplier
 # convergence
 GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
 OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective above which it is progress

@@ -18,7 +18,7 @@ from proxmargin.solvers.linear_algebra import inverse_of
 
 __all__ = ["minimised_in_ball"]
 
-MAX_ITERATIONS = 60
+MAX_ITERATIONS = 60  # limit of predictor-corrector steps
 MIN_STEP = 1e-10  # step length below which the method ends
 PRODUCT_ROUNDING = 1e-15  # complementarity that counts as rounding, where |slope|_1 is one
 

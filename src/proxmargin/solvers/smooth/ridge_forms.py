@@ -36,6 +36,7 @@ DUAL_CG_TOLERANCE = 1e-6  # relative residual: looser multipliers give no descen
 TIGHTEST_CG_TOLERANCE = 1e-6
 LOOSEST_CG_TOLERANCE = 0.1
 CG_STEPS = 300  # iteration limit
+TINY = 1e-300  # in place of a loss of zero
 # curvature of a sample
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
@@ -212,7 +213,7 @@ class Wide(Form):
         if step.any():
             wanted -= self.products(step)[curved]
         right = root[:, None] * np.column_stack([wanted, np.ones_like(wanted)])
-        by_score, by_shift = (root[:, None] * self._solved(curved, bend, right, l2)).T
+        by_score, by_shift = (root[:, None] * self._solve_kernel_system(curved, bend, right, l2)).T
         if not np.isfinite(curvature_in_shift(problem, at.bend)):
             step[curved] = by_score
             return step, 0.0
@@ -223,7 +224,9 @@ class Wide(Form):
         step[curved] = by_score - move * by_shift
         return step, move
 
-    def _solved(self, curved: NDArray[np.bool_], bend: Array, right: Array, l2: float) -> Array:
+    def _solve_kernel_system(
+        self, curved: NDArray[np.bool_], bend: Array, right: Array, l2: float
+    ) -> Array:
         """Solve with ``sqrt(D) K sqrt(D) + l2 I``, D = ``bend``, by CG or by a Cholesky factor.
 
         By CG if a bound on the condition number shows that it takes less time, as with a strong
@@ -266,7 +269,7 @@ class Large(Form):
             bent = bend * (self.products(direction) - float(mean @ direction))
             return l2 * direction + design.adjoint(bent[:, None])[:, 0]
 
-        roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, 1e-300))
+        roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
         share = min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, float(roughly)))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
         direction = conjugate_gradients(

@@ -30,7 +30,7 @@ SUBSAMPLE_FRACTION = 0.02  # of the samples, unless the next number is larger
 SUBSAMPLE_PER_FEATURE = 10  # samples per feature at least
 SUBSAMPLE_GAP = 1e-3  # relative duality gap
 # forcing terms: residual of the quadratic model over the violation of optimality
-FORCING = 0.1
+FORCING = 0.1  # while the active set changes
 TIGHT_FORCING = 0.003  # once the active set has settled and convergence is quadratic
 NEAR_SOLUTION = 0.01  # violation over the l1 strength, below which the tight one is used
 # regularisation of the Hessian's diagonal, relative to the largest curvature of a coordinate
@@ -128,7 +128,7 @@ class TallNewton(Solver[TallState]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> TallState:
         loss = problem.margins
         if not start.coef.any():
-            start = _from_some_samples(problem, start, stop)
+            start = _subsample_start(problem, start, stop)
         design = problem.centred.design
         intercept = float(problem.centred.intercept(start)[0])
         return self._priced(
@@ -150,7 +150,7 @@ class TallNewton(Solver[TallState]):
         bend = np.empty_like(state.scores)
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         curvature_weights(loss.phi.scalars, state.scores, signs, weights, 0.0, bend)
-        matrix = _updated(design, state, bend)
+        matrix = _updated_gram(design, state, bend)
         cross = design.adjoint(bend[:, None])[:, 0]
         ridge = problem.intercept.l2
         total = float(bend.sum()) + ridge if problem.fits_intercept else 0.0
@@ -256,7 +256,7 @@ class TallNewton(Solver[TallState]):
         ).claimed(final=True)
 
 
-def _updated(design: Design, state: TallState, bend: Array) -> Array:
+def _updated_gram(design: Design, state: TallState, bend: Array) -> Array:
     """``X' diag(bend) X``, as an update of the last one if few samples changed."""
     zero = np.zeros(design.n_features)
     if state.bend is None or state.matrix is None:
@@ -271,7 +271,7 @@ def _updated(design: Design, state: TallState, bend: Array) -> Array:
     return matrix
 
 
-def _from_some_samples(problem: Problem, start: Point, stop: Stop) -> Point:
+def _subsample_start(problem: Problem, start: Point, stop: Stop) -> Point:
     """A warm start: the solution for every k-th sample of each class, at a loose gap."""
     loss = problem.margins
     n, p = problem.design.n_samples, problem.design.n_features

@@ -38,7 +38,7 @@ MULTIPLIER_GROWTH = 10.0  # factor until a solution meets the budget
 SECANT_MARGIN = 0.02  # least distance of a secant to the ends, over the width of the bracket
 # relative tolerance of the problem at one multiplier
 TOL_FRACTION = 0.1  # over the larger of the current gap and the tolerance of the whole problem
-LOOSEST_TOL = 1e-2
+LOOSEST_TOL = 1e-2  # the first solutions are only to bracket the multiplier
 TIGHTEST_TOL = 1e-13  # about the smallest that certificates can prove in float64
 # convergence, by the difference of upper and lower bound
 INTERVAL_REDUCTION = 0.9  # ratio to the smallest difference so far, below which it is progress
