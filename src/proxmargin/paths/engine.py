@@ -82,45 +82,16 @@ class Engine:
         return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
-        problem = self.problem
-        design, margins, net = problem.design, problem.margins, problem.net
-        base, centre, scale = design.stored
-        # samples of the stored data outside this subset get weight zero
-        whole, inverse = base.whole, 1.0 / scale
+        base = self.problem.design.stored.base
+        whole = base.whole
         n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
-        self.caches, shifted = dense and n < p, problem.loss.largest_offset > 0.0
-        self.phi, self.store = margins.phi.scalars, _store(whole, self.caches)
-        self.terms = Terms(
-            signs=base.spread_out(margins.signs[:, 0]).copy(),
-            weights=base.spread_out(margins.weights[:, 0]).copy(),
-            offset=base.spread_out(problem.offset).copy() if shifted else np.zeros(0),
-            largest_offset=problem.loss.largest_offset,
-            centre=_kernel_array(centre),
-            inverse=inverse,
-            norms=base.column_norms() * inverse,
-            bounds=_kernel_array(design.column_bounds()),
-            factor=net.l1 / net.l1.max(),
-            lower=_kernel_array(net.lower),
-            upper=_kernel_array(net.upper),
-            free=problem.fits_intercept,
-            jumps=not margins.phi.is_strictly_convex,
-            spans=self.caches or _has_many_entries(whole),
-        )
-        references = REFERENCES if self.terms.spans else 0
-        self.span = Span(
-            points=np.empty((references, n)),
-            products=np.empty((references, p)),
-            slack=np.zeros(references),
-            shares=np.zeros(references),
-            rest=np.empty(n),
-        )
+        self.phi = self.problem.margins.phi.scalars
+        self.caches = dense and n < p
+        self.store = _store(whole, self.caches)
+        self.terms = _terms(self.problem, self.caches or _has_many_entries(whole))
+        self.span = _empty_span(REFERENCES if self.terms.spans else 0, n, p)
         scattered = self.caches and isinstance(self.store, Dense) and self.store.by_rows
-        shelved = min(p, SHELF) if scattered else 0
-        self.shelf = Shelf(
-            columns=np.empty((shelved, n)),
-            owner=np.full(shelved, -1, np.int64),
-            place=np.full(p, -1, np.int64),
-        )
+        self.shelf = _empty_shelf(min(p, SHELF) if scattered else 0, n, p)
         holds_all = dense and not self.caches
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
@@ -327,6 +298,49 @@ def _certificate(found: Strengths, last: Index, seconds: float, number: int) -> 
         seconds=seconds,
         solver=NAME,
         because=BECAUSE,
+    )
+
+
+def _terms(problem: Problem, spans: bool) -> Terms:
+    """The terms over all samples of the stored data; those outside of the subset weigh nothing."""
+    design, margins, net = problem.design, problem.margins, problem.net
+    base, centre, scale = design.stored
+    inverse, is_shifted = 1.0 / scale, problem.loss.largest_offset > 0.0
+    return Terms(
+        signs=base.spread_out(margins.signs[:, 0]).copy(),
+        weights=base.spread_out(margins.weights[:, 0]).copy(),
+        offset=base.spread_out(problem.offset).copy() if is_shifted else np.zeros(0),
+        largest_offset=problem.loss.largest_offset,
+        centre=_kernel_array(centre),
+        inverse=inverse,
+        norms=base.column_norms() * inverse,
+        bounds=_kernel_array(design.column_bounds()),
+        factor=net.l1 / net.l1.max(),
+        lower=_kernel_array(net.lower),
+        upper=_kernel_array(net.upper),
+        free=problem.fits_intercept,
+        jumps=not margins.phi.is_strictly_convex,
+        spans=spans,
+    )
+
+
+def _empty_span(references: int, n: int, p: int) -> Span:
+    """Room for so many references over n samples and p features."""
+    return Span(
+        points=np.empty((references, n)),
+        products=np.empty((references, p)),
+        slack=np.zeros(references),
+        shares=np.zeros(references),
+        rest=np.empty(n),
+    )
+
+
+def _empty_shelf(columns: int, n: int, p: int) -> Shelf:
+    """Room for so many columns of n samples, of p features."""
+    return Shelf(
+        columns=np.empty((columns, n)),
+        owner=np.full(columns, -1, np.int64),
+        place=np.full(p, -1, np.int64),
     )
 
 
