@@ -216,15 +216,12 @@ class Run:
         assert best is not None
         if interrupts.pending:
             return best, Status.INTERRUPTED
-        if self.stop.change is None and status in _REVISED_BY_GAP:
-            met = best.relative_gap <= self.stop.tol  # `confirm` may have changed the gap
+        if self.stop.change is None:  # `confirm` and `consider` may have changed the gap
+            met = best.relative_gap <= self.stop.tol
             unmet = Status.STALLED if status is Status.CONVERGED else status
             status = Status.CONVERGED if met else unmet
         return best, status
 
-
-# statuses that are revised by the gap of the confirmed best point
-_REVISED_BY_GAP = (Status.CONVERGED, Status.STALLED, Status.ROUNDED)
 
 # tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {

@@ -32,6 +32,11 @@ NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which 
 # gap over the cost of rounding its dual point to float64
 FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
 MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver
+# how a solver ended after which the next one goes on
+ENDS = {
+    Status.ITERATION_LIMIT: "it reached its iteration limit",
+    Status.DIVERGED: "it diverged",
+}
 
 
 @dataclass(frozen=True)
@@ -231,7 +236,8 @@ def _better_with_all_work(first: Solution, second: Solution) -> Solution:
         n_passes=one.n_passes + two.n_passes,
         seconds=one.seconds + two.seconds,
         because=(
-            f"{one.because}; it stalled at a relative gap of {one.relative_gap:.1e}, "
+            f"{one.because}; {ENDS.get(first.status, 'it stalled')} at a relative gap of "
+            f"{one.relative_gap:.1e}, "
             f"and {two.solver!r} went on: {two.because}"
         ),
     )
