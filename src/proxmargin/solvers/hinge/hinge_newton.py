@@ -166,11 +166,12 @@ class HingeNewton(Solver[Multiplied]):
         violations -= net.l1
         np.maximum(violations, 0.0, out=violations)
         primal, bound = _value(problem, state), float(state.at.dual @ goals(problem))
+        off = np.flatnonzero(violations)
+        excess, l1 = violations[off], net.l1[off]
         if problem.penalty.l2 > 0:
-            bound -= 0.5 * float(violations @ (violations / net.l2))
-        elif violations.any():
-            off = violations > 0
-            bound *= float((net.l1[off] / (net.l1[off] + violations[off])).min())
+            bound -= 0.5 * float(excess @ (excess / net.l2[off]))
+        elif off.size:
+            bound *= float((l1 / (l1 + excess)).min())
         bound -= _intercept_loss_of_bound(problem, state)
         relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
         judged = state.judged(relative, self.max_stalled)
@@ -258,7 +259,9 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
         proximal=state.proximal * (max(level, l2) or UNPENALISED_PROXIMAL),
         ridge=ridge or 0.0,
-        intercept_proximal=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
+        intercept_proximal=None
+        if ridge is None
+        else INTERCEPT_PROXIMAL * float(caps.sum()) / caps.size,
     )
 
 
