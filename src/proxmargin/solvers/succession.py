@@ -27,6 +27,7 @@ from proxmargin.traits import Trait
 __all__ = ["Choice", "Table", "solve"]
 
 PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
+OBJECTIVE_ROUNDING = 16 * float(np.finfo(float).eps)  # relative, of an objective: 16 ulp
 STATIONARY = 1e-13  # relative gradient norm below which it is rounding
 NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which it counts as zero
 # gap over the cost of rounding its dual point to float64
@@ -120,12 +121,12 @@ def solve(
     """
     stop = stop.started(clock(), ())
 
-    def run(choice: Choice, stop: Stop, start: Any, told: Any, known: Gap | None) -> Solution:
+    def run(choice: Choice, stop: Stop, start: Any, callbacks: Any, known: Gap | None) -> Solution:
         return minimize(
             problem,
             choice.solver,
             stop=stop,
-            callbacks=told,
+            callbacks=callbacks,
             start=start,
             because=choice.because,
             certify=certify,
@@ -136,20 +137,20 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _with_status(solution, Status.UNPROVED)
-        following = choice.following(problem, stop.deadline)
-        ends = choice.solver.conclusive or following is None
-        roundings = MANY_ROUNDINGS if ends else FEW_ROUNDINGS
+        conclusive = choice.solver.conclusive
+        following = None if conclusive else choice.following(problem, stop.deadline)
+        roundings = MANY_ROUNDINGS if following is None else FEW_ROUNDINGS
         if is_dual_rounding(problem, solution.gap, stop.tol, roundings):
             return _with_status(solution, Status.UNBALANCED)
-        if choice.solver.conclusive or following is None:
+        if following is None:
             return solution
         best, done = solution.gap, solution.certificate
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         failures: list[Exception] = []
-        told = [_reporting_both(callback, solution, failures) for callback in callbacks]
+        reporting = [_reporting_both(callback, solution, failures) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
         try:
-            further = run(following, replace(stop, max_iter=left), begin, told, best)
+            further = run(following, replace(stop, max_iter=left), begin, reporting, best)
         except (ArithmeticError, MemoryError, ValueError) as error:  # return the result so far
             if any(error is failure for failure in failures):
                 raise
@@ -186,8 +187,7 @@ def _with_status(solution: Solution, status: Status) -> Solution:
 
 
 def _is_rounding(gap: Gap) -> bool:
-    size = 16 * float(np.finfo(float).eps) * abs(gap.primal)
-    return gap.gap <= PROVABLE_GAP * (gap.rounding + size)
+    return gap.gap <= PROVABLE_GAP * (gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal))
 
 
 def _reporting_both(
@@ -199,7 +199,7 @@ def _reporting_both(
     """
     past = before.certificate
 
-    def told(report: Report) -> object:
+    def report_whole(report: Report) -> object:
         whole = replace(
             report,
             n_iter=report.n_iter + past.n_iter,
@@ -212,7 +212,7 @@ def _reporting_both(
             failures.append(error)
             raise
 
-    return told
+    return report_whole
 
 
 def _with_remark(solution: Solution, remark: str) -> Solution:

@@ -129,7 +129,7 @@ class HingeNewton(Solver[Multiplied]):
             sharpest=unit * MAX_SHARPNESS,
             stop=stop,
         )
-        priced = self._priced(problem, first, _pulled(problem, first))
+        priced = self._priced(problem, first, _signed_adjoint(problem, first))
         # a warm start may be optimal: given multipliers have a gap that tells; without them a
         # certificate decides
         return priced if start.dual is not None else priced.but(claims=True)
@@ -149,7 +149,8 @@ class HingeNewton(Solver[Multiplied]):
             scores=here.scores,
         )
         every = state.members.size == coef.size
-        return self._priced(problem, there, slopes.pulled if every else _pulled(problem, there))
+        pulled = slopes.pulled if every else _signed_adjoint(problem, there)
+        return self._priced(problem, there, pulled)
 
     def point(self, problem: Problem, state: Multiplied) -> Point:
         coef = state.at.coef[:, None]
@@ -195,7 +196,7 @@ def _objection_to_bounds(problem: Problem) -> str | None:
     return "it needs bounds of coefficients that are zero or infinite" if within.any() else None
 
 
-def _pulled(problem: Problem, state: Multiplied) -> Array:
+def _signed_adjoint(problem: Problem, state: Multiplied) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
     signs, _ = signs_and_caps(problem)
     return problem.centred.design.adjoint((signs * state.at.dual)[:, None])[:, 0]

@@ -28,6 +28,7 @@ __all__ = ["ProximalNewton", "Pursuit"]
 # working set; violations and gradients are relative to the l1 strength
 KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
 CLOSED_SET_FORCING = 1e-3  # residual over the violation, if pricing adds no feature
+RESIDUAL_FRACTION = 0.1  # residual over the tolerance, below which it is not reduced
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
 ENTRIES_PER_CALL = 4_000_000  # limit of matrix entries read: some ten milliseconds
@@ -257,7 +258,7 @@ class ProximalNewton(Solver[Pursuit]):
     def _target(self, state: Pursuit, level: float, new: int) -> float:
         """The violation to which the restricted problem is solved."""
         share = self.forcing if new else CLOSED_SET_FORCING
-        return max(share * state.violation, 0.1 * state.tol * level)
+        return max(share * state.violation, RESIDUAL_FRACTION * state.tol * level)
 
     def _members(self, state: Pursuit, l1: Array) -> tuple[NDArray[np.bool_], int]:
         """The mask of the next working set (p,), and how many features are new in it.

@@ -18,6 +18,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
 from proxmargin.sides import lives_on_the_dual
+from proxmargin.solvers.multipliers import worst_of
 from proxmargin.solvers.wrappers.screening import surely_zero
 from proxmargin.traits import Trait
 
@@ -25,6 +26,7 @@ __all__ = ["Restricted", "WorkingSet"]
 
 # tightening of the inner tolerance, if the inner solver returns its start but the gap is not met
 TOL_REDUCTION = 0.03  # factor each time
+INNER_FRACTION = 0.3  # of the tolerance, to which restricted problems are solved at last
 MIN_TOL_FACTOR = 1e-5  # total factor at which the method ends
 
 
@@ -193,8 +195,7 @@ class WorkingSet(Solver[Restricted]):
             return np.arange(total)
         outside = state.violations.copy()
         outside[state.members] = 0.0
-        worst = np.argpartition(outside, total - min(size, total))[total - min(size, total) :]
-        worst = worst[outside[worst] > 0]
+        worst = worst_of(outside, size)
         if not (worst.size or state.members.size):
             # at a kink a subgradient may violate nothing: any features lead to a better dual point
             return np.linspace(0, total - 1, size).astype(np.intp)
@@ -205,9 +206,9 @@ class WorkingSet(Solver[Restricted]):
         outer = state.stop
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
         # certificates of restricted problems are not reported to callbacks
-        told = outer.callbacks if alone else ()
-        inner = replace(outer, max_iter=left, callbacks=told, polish=alone)
+        callbacks = outer.callbacks if alone else ()
+        inner = replace(outer, max_iter=left, callbacks=callbacks, polish=alone)
         if alone or outer.change is not None:
             return inner
-        target = max(self.forcing * min(state.relative_gap, 1.0), 0.3 * outer.tol)
+        target = max(self.forcing * min(state.relative_gap, 1.0), INNER_FRACTION * outer.tol)
         return replace(inner, tol=state.tighter * target)
