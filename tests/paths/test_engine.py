@@ -331,3 +331,13 @@ def test_the_effort_before_there_was_room_is_told(
     assert all(one.n_iter > 0 for one in told[1:])
     assert sum(one.n_iter for one in told) == path.counts[state.STEPS]
     assert sum(one.n_passes for one in told) == pytest.approx(path.levels[state.READ] - begun)
+
+
+def test_features_that_a_bound_keeps_at_zero_are_not_read_for_it() -> None:
+    X, y = wide()
+    free, bounded = (
+        margin_path(SparseLogisticRegression(bounds=bounds), X, y)
+        for bounds in ((-np.inf, np.inf), (0.0, np.inf))
+    )
+    passes = [sum(one.n_passes for one in path.certificates) for path in (free, bounded)]
+    assert passes[1] < 3.0 * passes[0]

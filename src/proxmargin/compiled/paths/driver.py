@@ -39,6 +39,7 @@ from proxmargin.compiled.paths.state import (
     Goal,
 )
 from proxmargin.compiled.paths.vectors import dot
+from proxmargin.compiled.solvers.nets import open_slope
 
 __all__ = ["advance", "begin", "restart"]
 
@@ -65,7 +66,8 @@ def begin(state):  # type: ignore[no-untyped-def]
     largest = 0.0
     for j in range(buffers.estimate.size):
         if terms.factor[j] > 0.0:
-            largest = max(largest, abs(buffers.estimate[j]) / terms.factor[j])
+            slope = open_slope(buffers.estimate[j], terms.lower[j], terms.upper[j])
+            largest = max(largest, slope / terms.factor[j])
     levels[BEFORE] = largest
     levels[SHARE] = 0.0
     levels[LOW] = math.inf
@@ -157,7 +159,7 @@ def _list_entering(state, rule):  # type: ignore[no-untyped-def]
     count = 0
     for x in range(state.counts[NEAR] if known else buffers.estimate.size):
         j = buffers.near[x] if known else x
-        size = abs(buffers.estimate[j])
+        size = open_slope(buffers.estimate[j], terms.lower[j], terms.upper[j])
         may = slots.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
         if may and size >= rule * terms.factor[j]:
             buffers.unsure[count] = j

@@ -15,6 +15,7 @@ from proxmargin.compiled.paths.state import (
     SLOTS,
     TOTAL,
 )
+from proxmargin.compiled.solvers.nets import open_slope
 
 __all__ = ["append", "form", "newcomers"]
 
@@ -69,7 +70,7 @@ def _choose_members(state, rule):  # type: ignore[no-untyped-def]
     least = rule * (KEPT_OF_FEW if terms.norms.size <= FEW else KEPT_SLOPE)
     m = 0
     for s in range(counts[SLOTS]):
-        if slots.coef[s] != 0.0 or abs(slots.slope[s]) >= least * terms.factor[slots.feature[s]]:
+        if slots.coef[s] != 0.0 or _rule_admits(slots, s, terms, least):
             if m == members.size:
                 return -1
             members[m] = s
@@ -98,19 +99,26 @@ def _model_curvatures(state, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _is_newcomer(slots, s, factor, rule):  # type: ignore[no-untyped-def]
+def _rule_admits(slots, s, terms, rule):  # type: ignore[no-untyped-def]
+    """Whether the slope of a slot satisfies the rule, in a direction that its bounds allow."""
+    j = slots.feature[s]
+    return open_slope(slots.slope[s], terms.lower[j], terms.upper[j]) >= rule * terms.factor[j]
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _is_newcomer(slots, s, terms, rule):  # type: ignore[no-untyped-def]
     """Whether a slot outside the model now is nonzero or satisfies the rule."""
     if slots.place[s] >= 0:
         return False
-    return slots.coef[s] != 0.0 or abs(slots.slope[s]) >= rule * factor[slots.feature[s]]
+    return slots.coef[s] != 0.0 or _rule_admits(slots, s, terms, rule)
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def newcomers(state, rule):  # type: ignore[no-untyped-def]
     """The number of slots outside the model that now are nonzero or satisfy the rule."""
-    slots, factor, count = state.slots, state.terms.factor, 0
+    slots, count = state.slots, 0
     for s in range(state.counts[SLOTS]):
-        if _is_newcomer(slots, s, factor, rule):
+        if _is_newcomer(slots, s, state.terms, rule):
             count += 1
     return count
 
@@ -120,7 +128,7 @@ def append(state, rule):  # type: ignore[no-untyped-def]
     """Append the `newcomers` to the model."""
     slots, buffers, counts = state.slots, state.buffers, state.counts
     for s in range(counts[SLOTS]):
-        if _is_newcomer(slots, s, state.terms.factor, rule):
+        if _is_newcomer(slots, s, state.terms, rule):
             m = counts[MEMBERS]
             buffers.members[m], slots.place[s] = s, m
             counts[MEMBERS] = m + 1

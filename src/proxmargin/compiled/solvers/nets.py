@@ -13,6 +13,7 @@ __all__ = [
     "is_unshrunk",
     "largest_step",
     "minimiser",
+    "open_slope",
     "step_to_bound",
     "violation",
 ]
@@ -72,6 +73,14 @@ def violation(slope, coef, curvature, threshold, lower, upper):  # type: ignore[
 def is_unshrunk(l1, l2, lower, upper):  # type: ignore[no-untyped-def]
     """Whether a coordinate is neither penalised nor bounded on both sides."""
     return l1 == 0.0 and l2 == 0.0 and (lower == -math.inf or upper == math.inf)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def open_slope(slope, lower, upper):  # type: ignore[no-untyped-def]
+    """The size of a slope of descent at zero; zero where a bound at zero blocks its direction."""
+    if slope > 0.0:
+        return slope if upper > 0.0 else 0.0
+    return -slope if lower < 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False)
