@@ -432,10 +432,10 @@ def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[flo
     Rounding moves margins off a kink. On one side that costs the slope of the loss, which may be
     any multiple of the optimum; on the other the dual coordinates of those samples, whose sum is at
     most twice the optimum. The worst case is convex in s, which is bisected over the powers of two.
-    Smooth losses gain nothing.
+    Smooth losses gain nothing, and neither do zero coefficients, whose margins are not rounded.
     """
     loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
-    if Trait.SMOOTH in loss.traits or loss.is_homogeneous:
+    if Trait.SMOOTH in loss.traits or loss.is_homogeneous or not coef.any():
         return 1.0, 0.0
     error = scores.error + PUBLISHED_ULPS * UNIT * scores.sizes
 
