@@ -72,8 +72,10 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
-    if 0.0 <= gap.primal < problem.negligible and dual is None:
-        gap = _smaller_gap(gap, _gap_to_zero(problem, found, gap))
+    if 0.0 <= gap.primal < problem.negligible:
+        zero = _gap_to_zero(problem, found, gap)
+        if zero.gap < gap.gap:
+            gap, dual = zero, zero.dual_point
     return _refined_if_useful(problem, gap, found.scores, dual, tol)
 
 
