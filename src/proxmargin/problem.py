@@ -23,7 +23,9 @@ from proxmargin.unshrunk import are_determined, settled
 
 __all__ = ["Centred", "Point", "Problem"]
 
+TINY = float(np.finfo(float).tiny)  # the smallest normal number
 SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
+SOLVED_WITHOUT_PENALTY = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
 SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)
 
 
@@ -109,9 +111,10 @@ class Problem(Remembers):
         (`proxmargin.unshrunk`). Empty if no feature has a penalty and they are many or
         dependent."""
         found = self.penalty.unshrunk(self.design.n_features)
-        wanted = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
-        known = wanted in self.loss.traits and found.size < self.design.n_samples
-        if known and found.size and Trait.UNIFORM_NET in self.penalty.traits:
+        if not found.size:
+            return found
+        known = SOLVED_WITHOUT_PENALTY in self.loss.traits and found.size < self.design.n_samples
+        if known and Trait.UNIFORM_NET in self.penalty.traits:
             known = are_determined(self)
         return found if known else found[:0]
 
@@ -244,13 +247,12 @@ class Problem(Remembers):
         be small: the gap is then relative to the objective of a margin of `SMALLEST_MARGIN`.
         """
         if not self.loss.is_homogeneous:
-            ones = np.broadcast_to(1.0, (self.design.n_features, self.loss.n_outputs))
-            sized = self.penalty.largest_product(ones, 0.0) == 0.0
-            return float(np.finfo(float).tiny) if sized else SMALLEST_OBJECTIVE
+            sized = self.penalty.is_definite((self.design.n_features, self.loss.n_outputs))
+            return TINY if sized else SMALLEST_OBJECTIVE
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
         l2 = self.penalty.l2  # an l1 part only lowers the bound
         length = spread / l2 if l2 > 0 else self.penalty.conjugate(np.array([[1.0]]))
-        return max(0.5 * spread * length, np.finfo(float).tiny)
+        return max(0.5 * spread * length, TINY)
 
     def critical_strength(self) -> float:
         """The least l1 strength for which zero coefficients are optimal."""

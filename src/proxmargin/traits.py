@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Flag, auto
+from functools import cache
 
 __all__ = ["Trait"]
 
@@ -52,6 +53,7 @@ class Trait(Flag):
     BUDGET = auto()
     """The loss is an exact penalty for a budget of another loss: `Problem.level_set`."""
 
+    @cache
     def sentence(self) -> str:
         """The trait in words, for messages."""
         return "; ".join(_MEANING[trait] for trait in Trait if trait in self)

@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
+import proxmargin
 from proxmargin import (
     ElasticNetSVC,
     HuberizedSVC,
@@ -407,3 +408,79 @@ def test_a_penalty_as_good_as_none_is_no_path_without_end() -> None:
     with pytest.warns(ConvergenceWarning):
         model = HuberizedSVC(alpha=1e-320).fit(X, y)
     assert np.isfinite(model.coef_).all()
+
+
+EXTREME = {
+    "C": ("SVC", "L2SVC", "LogisticRegression"),
+    "alpha": ("HuberizedSVC", "ElasticNetSVC", "SquaredHingeSVC", "SparseLogisticRegression"),
+    "delta": ("HuberizedSVC",),
+    "intercept_ridge": ("HuberizedSVC",),
+    "nu": ("NuSVC", "DWD"),
+    "kappa": ("MarginFDA", "MarginMPM"),
+    "norm": ("DWD",),
+    "coef0": ("SVC",),
+    "gamma": ("SVC", "NuSVC", "DWD", "MarginFDA", "MarginMPM"),
+    "class_weight": ("SVC", "HuberizedSVC", "NuSVC"),
+    "penalty_factor": ("HuberizedSVC",),
+    "bounds": ("ElasticNetSVC",),
+}
+
+
+@pytest.mark.parametrize("value", [1e101, 1e300, 1.7e308])
+@pytest.mark.parametrize(
+    ("parameter", "name"), [(key, name) for key, names in EXTREME.items() for name in names]
+)
+def test_numbers_whose_products_overflow_are_refused(parameter, name, value) -> None:
+    X, y = np.random.default_rng(0).standard_normal((12, 4)), np.arange(12) % 2
+    given = {
+        "class_weight": {0: 1.0, 1: value},
+        "penalty_factor": np.full(4, value),
+        "bounds": (-value, value),
+    }
+    kernel = {"kernel": "rbf"} if parameter == "gamma" else {}
+    kernel = {"kernel": "poly"} if parameter == "coef0" else kernel
+    model = getattr(proxmargin, name)(**{parameter: given.get(parameter, value)}, **kernel)
+    with pytest.raises(ValueError, match=rf"{parameter}.*at most 1e\+100 in magnitude"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "name"),
+    [("C", "SVC"), ("delta", "HuberizedSVC"), ("nu", "DWD"), ("gamma", "SVC")],
+)
+def test_numbers_whose_reciprocals_overflow_are_refused(parameter, name) -> None:
+    X, y = np.random.default_rng(0).standard_normal((12, 4)), np.arange(12) % 2
+    kernel = {"kernel": "rbf"} if parameter == "gamma" else {}
+    with pytest.raises(ValueError, match=rf"{parameter} must be at least 1e-100"):
+        getattr(proxmargin, name)(**{parameter: 1e-308}, **kernel).fit(X, y)
+
+
+def test_the_largest_numbers_that_are_taken_overflow_nothing() -> None:
+    X, y = np.random.default_rng(0).standard_normal((12, 4)), np.arange(12) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for model in (
+            HuberizedSVC(alpha=1e49, penalty_factor=np.full(4, 1e50)),
+            ElasticNetSVC(alpha=1.0, penalty_factor=np.full(4, 1e100)),
+            proxmargin.SVC(C=1e98, kernel="rbf"),
+            proxmargin.L2SVC(C=1e-98, kernel="rbf"),
+            proxmargin.MarginMPM(kappa=1e100, kernel="rbf", max_iter=20),
+        ):
+            model.fit(X, y)
+            assert not np.isnan(model.certificate_.relative_gap)
+            assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (proxmargin.SVC(C=1e60), "C times the total weight"),
+        (proxmargin.MulticlassSVC(C=1e60), "C times the total weight"),
+        (HuberizedSVC(alpha=1e60, penalty_factor=[1e60] * 4), "alpha times penalty_factor"),
+    ],
+)
+def test_products_of_parameters_that_overflow_are_refused(model, words) -> None:
+    X, y = np.random.default_rng(0).standard_normal((12, 4)), np.arange(12) % 2
+    with pytest.raises(ValueError, match=rf"{words}.* must be at most 1e\+100 in magnitude"):
+        model.fit(X, y, sample_weight=np.full(12, 1e60))

@@ -86,6 +86,19 @@ def test_a_kernel_that_is_a_function_is_the_named_one(make: Any) -> None:
     same_model(make(kernel=polynomial, tol=TIGHT).fit(X, y), named, X, X)
 
 
+@pytest.mark.parametrize("make", [SVC, L2SVC, LogisticRegression])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_weights_of_samples_are_off_by_no_more_than_the_gap(rng, make, tol, C) -> None:
+    for n, p in ((60, 8), (30, 60)):
+        X = rng.standard_normal((n, p))
+        y = (X[:, 0] + rng.standard_normal(n) > 0).astype(int)
+        model = make(C=C, tol=tol).fit(X, y)
+        apart = model.dual_coef_ @ X[model.support_] - model.coef_
+        rounding = 1e-13 * float(np.sum(model.coef_**2))
+        assert np.sum(apart**2) <= 2.0 * model.certificate_.gap * (1 + 1e-9) + rounding
+
+
 @every_model
 @pytest.mark.parametrize("standardize", [False, True])
 def test_weights_of_samples_reproduce_the_coefficients_of_a_linear_model(

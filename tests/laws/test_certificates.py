@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proxmargin import ElasticNetSVC, SquaredHingeSVC
 from proxmargin.certificates.certify import certify
 from proxmargin.designs import DenseDesign
 from proxmargin.loop.minimize import minimize
@@ -179,3 +180,15 @@ def test_the_critical_strength_is_where_coefficients_appear(rng) -> None:
             changed = Problem(problem.loss, penalty, problem.design, problem.intercept)
             solution = minimize(changed, FastProximalGradient(), stop=Stop(tol=1e-13))
             assert bool(np.any(solution.point.coef)) == expected
+
+
+@pytest.mark.parametrize("model", [ElasticNetSVC, SquaredHingeSVC])
+@pytest.mark.parametrize("offset", [None, 1.0, 3.0])
+def test_an_optimum_of_zero_is_proved(model: Any, offset: float | None) -> None:
+    y = np.array([0, 1, 0, 1])
+    shift = None if offset is None else offset * (2 * y - 1)
+    for seed in range(12):
+        X = np.round(np.random.default_rng(seed).standard_normal((4, 3)), 1)
+        certificate = model(alpha=0.0).fit(X, y, offset=shift).certificate_
+        assert certificate.converged
+        assert certificate.primal <= 1e-12

@@ -54,6 +54,15 @@ def test_alpha_max_of_a_ridge_penalty_is_infinite_and_its_path_still_has_a_grid(
     assert (path.n_nonzero == data[0].shape[1]).all()
 
 
+@pytest.mark.parametrize("kind", [HuberizedSVC, ElasticNetSVC, SparseLogisticRegression])
+def test_a_strength_of_zero_has_no_sign(kind):
+    for fits_intercept in (True, False):
+        X, y = np.zeros((6, 2)), np.array([0, 1] * 3)
+        strength = alpha_max(kind(fit_intercept=fits_intercept), X, y)
+        assert strength == 0.0
+        assert not np.signbit(strength)
+
+
 def test_features_without_any_relation_still_give_a_grid():
     X, y = np.ones((6, 2)), np.array([0, 1] * 3)
     assert alpha_max(HuberizedSVC(standardize=True), X, y) == 0.0

@@ -30,6 +30,7 @@ from proxmargin import (
     margin_path,
     save_model,
 )
+from proxmargin.paths.path import compute_path
 
 ESTIMATORS = (HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression)
 
@@ -261,6 +262,20 @@ def test_neither_dense_grids_nor_null_models_are_flat(model):
     path = margin_path(estimator, X, y, alphas=empty, stop_at=0.3)
     assert path.ended == "explained"
     assert path.alphas[-1] == coarse.alphas[-1]
+
+
+def test_an_interruption_after_the_last_strength_loses_nothing(monkeypatch):
+    def computed(*given):
+        path = compute_path(*given)
+        signal.raise_signal(signal.SIGINT)
+        return path
+
+    monkeypatch.setattr("proxmargin.paths.path.compute_path", computed)
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(UserWarning, match="interrupted: nothing is missing, as it was complete"):
+        path = margin_path(HuberizedSVC(standardize=True), X, y, alphas=[1.0, 0.1])
+    assert path.ended == "complete"
+    assert len(path) == 2
 
 
 def test_an_interrupted_path_keeps_the_strengths_that_are_complete():

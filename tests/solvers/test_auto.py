@@ -64,6 +64,21 @@ def giving_up(steps: int = 2) -> Choice:
     return Choice(GivesUp(steps), "gives-up", "the first to be asked", Table(RULES, SOLVERS))
 
 
+@dataclass(frozen=True)
+class EndsEarly(GivesUp):
+    """The same with a limit of its own."""
+
+    steps: int = 9
+    max_iter: ClassVar[int] = 2
+
+
+def test_the_reason_says_how_a_solver_ended(rng) -> None:
+    problem = ridge_problem(rng)
+    choice = Choice(EndsEarly(), "ends-early", "the first", Table(RULES, SOLVERS))
+    certificate = solve(problem, choice, stop=Stop(tol=1e-9)).certificate
+    assert certificate.because.startswith("the first; it reached its iteration limit at a relative")
+
+
 def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) -> None:
     problem, history = ridge_problem(rng), History()
     alone = minimize(problem, GivesUp(), stop=Stop(tol=1e-9))

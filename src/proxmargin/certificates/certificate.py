@@ -80,6 +80,8 @@ class Certificate:
 
     def scaled(self, factor: float) -> Certificate:
         """The same certificate for the objective times ``factor > 0``."""
+        if factor == 1.0:
+            return self
         return replace(
             self,
             primal=factor * self.primal,

@@ -71,8 +71,10 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _pulled)
-    if 0.0 <= gap.primal < problem.negligible and dual is None:
-        gap = _smaller_gap(gap, _gap_to_zero(problem, found, gap))
+    if 0.0 <= gap.primal < problem.negligible:
+        zero = _gap_to_zero(problem, found, gap)
+        if zero.gap < gap.gap:
+            gap, dual = zero, zero.dual_point
     return _refined_if_useful(problem, gap, found.scores, dual, tol)
 
 
@@ -256,7 +258,7 @@ def _gap(
     released = _zero_unpenalised_dual(problem, point, scores, pulled, back.error)
     b = point.intercept[None, :]
     parts = _in_blocks(penalty, coef, pulled)
-    violations = np.concatenate([part.violations(w, v) for part, w, v in parts])
+    violations = _joined([part.violations(w, v) for part, w, v in parts])
     primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
     if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
@@ -322,11 +324,11 @@ def _rounding_of_sums(
     c : (n_outputs,)
         Minus these sums.
     """
-    reach = np.abs(intercept) + np.max(np.atleast_2d(scores.sizes), axis=0)
+    reach = np.abs(intercept) + np.atleast_2d(scores.sizes).max(axis=0)
     reach += problem.loss.largest_offset
-    # intercepts with zero sum: scores are invariant to a constant common to all classes
-    off = c - c.mean() * problem.intercept.sums_to_zero
-    return float(reach @ (error + np.abs(off)))
+    if problem.intercept.sums_to_zero:  # scores are invariant to a constant common to all classes
+        c = c - c.mean()
+    return float(reach @ (error + np.abs(c)))
 
 
 def _zero_unpenalised_dual(
@@ -368,6 +370,10 @@ def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty
         return [(penalty, coef, dual)]
     blocks = [slice(k, min(k + rows, len(coef))) for k in range(0, len(coef), rows)]
     return [(penalty.restricted(np.arange(k.start, k.stop)), coef[k], dual[k]) for k in blocks]
+
+
+def _joined(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +17,7 @@ __all__ = ["Gap", "lower_bound"]
 Number = TypeVar("Number", float, Array)
 NEGATIVE_TOLERANCE = 1e-10  # objective over the negligible one, below which it is rounded zero
 ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
+TINY = float(np.finfo(float).tiny)  # least scale of relative gaps
 SUBTRACTION = 16 * float(np.finfo(float).eps)  # relative error of the subtraction, with a margin
 
 
@@ -58,7 +61,7 @@ class Gap:
     rounding: float
     is_refined: bool
 
-    @property
+    @cached_property
     def dual(self) -> float:
         """The `lower_bound` of the optimum."""
         return lower_bound(self.primal, self.gap)
@@ -68,17 +71,17 @@ class Gap:
         """The point is finite, and the gap is not NaN; it may be infinite."""
         coef, intercept = self.point.coef, self.point.intercept
         finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
-        return bool(finite) and not np.isnan(self.gap)
+        return bool(finite) and not math.isnan(self.gap)
 
     @property
     def relative_gap(self) -> float:
         return self.gap / self.scale
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The denominator of relative gaps."""
-        scale = max(abs(self.primal), abs(self.dual) if np.isfinite(self.dual) else 0.0)
-        return max(scale, np.finfo(float).tiny if self.is_negative else self.negligible)
+        scale = max(abs(self.primal), abs(self.dual) if math.isfinite(self.dual) else 0.0)
+        return max(scale, TINY if self.is_negative else self.negligible)
 
     def is_rounding(self, tol: float) -> bool:
         """Whether rounding beyond ``tol`` > 0 is most of the gap, with compensated products."""

@@ -230,7 +230,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_model()
         X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
-        return X, replace(targets, offset=self._checked_offset(offset, X, targets.classes))
+        offset = self._checked_offset(offset, X, targets.classes)
+        return X, targets if offset is None else replace(targets, offset=offset)
 
     def _checked_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
         """The validated offset; None stays None. Raises if the model takes no offset."""

@@ -109,7 +109,11 @@ KERNEL_ATTRIBUTES = (
     )
     + """
     dual_coef_ : (1, n_support) if binary, else (n_classes, n_support)
-        Weights of the support vectors: the model is their weighted sum.
+        Weights of the support vectors: the model is their weighted sum, of samples in the units of
+        the kernel (``standardize``). For a linear kernel they are those of the certified dual
+        point, while ``coef_`` is the certified point itself. Both agree at the optimum only: with
+        features as given, the squared distance ``|coef_ - dual_coef_ @ X[support_]|^2`` of SVC,
+        L2SVC and LogisticRegression is at most ``2 * certificate_.gap``.
     support_ : (n_support,)
         Their indices among the training samples.
     support_vectors_ : (n_support, n_features), for nonlinear kernels

@@ -24,9 +24,10 @@ from proxmargin.estimators.factors import (
     unbounded,
 )
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
+from proxmargin.magnitudes import check_magnitude
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
 from proxmargin.problem import Point
 
@@ -74,7 +75,7 @@ class ElasticNetEstimator(MarginEstimator):
         return float(self.l1_ratio)
 
     def _check_model(self) -> None:
-        check_number("alpha", self.alpha, low=0.0)
+        check_strength("alpha", self.alpha, low=0.0)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
@@ -90,6 +91,9 @@ class ElasticNetEstimator(MarginEstimator):
         """The elastic net, with the factors and bounds of the features if given."""
         net = ElasticNet.from_mixture(alpha, l1_ratio)
         factors = checked_factors(self.penalty_factor, design.n_features)
+        if factors is not None:
+            strongest = alpha * float(factors.max())
+            check_magnitude("alpha times penalty_factor", strongest, positive=False)
         bounds = checked_bounds(self.bounds, design.n_features)
         if factors is None and bounds is None:
             return net
@@ -245,8 +249,8 @@ class HuberizedSVC(ElasticNetEstimator):
 
     def _check_model(self) -> None:
         super()._check_model()
-        check_number("delta", self.delta, low=0.0, low_open=True)
-        check_number("intercept_ridge", self.intercept_ridge, low=0.0)
+        check_strength("delta", self.delta, low=0.0, low_open=True)
+        check_strength("intercept_ridge", self.intercept_ridge, low=0.0)
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge(float(self.delta))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.magnitudes import check_magnitude
+
 __all__ = ["checked_bounds", "checked_factors", "scaled_bounds", "unbounded"]
 
 Array = NDArray[np.float64]
@@ -39,6 +41,7 @@ def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
         )
     if not factors.any():
         raise ValueError("penalty_factor is zero for all features: for no penalty use alpha=0")
+    check_magnitude("penalty_factor, the largest,", float(factors.max()), positive=True)
     small = (factors > 0) & (factors < LEAST_FACTOR * factors.max())
     if small.any():
         raise ValueError(
@@ -97,6 +100,9 @@ def _one_side(name: str, given: Any, default: float, n_features: int) -> Array:
         )
     if np.isnan(side).any():
         raise ValueError(f"{name} must be numbers, got nan")
+    check_magnitude(
+        name, float(np.max(np.abs(side), initial=0.0, where=np.isfinite(side))), positive=False
+    )
     return np.array(np.broadcast_to(side, n_features), dtype=np.float64)
 
 

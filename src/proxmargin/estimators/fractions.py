@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_strength
 
 __all__ = ["OfMax", "number_or_fraction"]
 
@@ -45,5 +45,5 @@ def number_or_fraction(name: str, value: Any, *, low_open: bool) -> float | OfMa
                 f"'0.5max' (strictly between 0 and 1), got {value!r}"
             )
         return OfMax(fraction)
-    check_number(name, value, low=0.0, low_open=low_open)
+    check_strength(name, value, low=0.0, low_open=low_open)
     return float(value)

@@ -19,7 +19,7 @@ from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_strength
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import largest_nu, smallest_nu
 from proxmargin.loop.report import Report
@@ -102,7 +102,7 @@ class _NuMachine(KernelMachine):
 
     def _check_model(self) -> None:
         super()._check_model()
-        check_number("norm", self.norm, low=1.0, low_open=True)
+        check_strength("norm", self.norm, low=1.0, low_open=True)
         if self.norm != 2.0 and not self._is_linear:
             raise ValueError(f"norm must be 2 for a nonlinear kernel, got {self.norm!r}")
 
@@ -287,7 +287,7 @@ class DWD(_NuMachine):
     def _check_model(self) -> None:
         super()._check_model()
         if self.nu != "auto":
-            check_number("nu", self.nu, low=0.0, low_open=True)
+            check_strength("nu", self.nu, low=0.0, low_open=True)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(DistanceWeighted(1.0), targets, joint=False)

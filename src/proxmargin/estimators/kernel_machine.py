@@ -34,7 +34,7 @@ from proxmargin.estimators.kernel_rounds import (
     work_of,
 )
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
@@ -261,7 +261,7 @@ class KernelMachine(MarginEstimator):
         check_number("cache_size", self.cache_size, low=0.0)
         check_number("rank", self.rank, low=1, integer=True, optional=True)
         check_number("degree", self.degree, low=1, integer=True)
-        check_number("coef0", self.coef0, low=-np.inf)
+        check_strength("coef0", self.coef0, low=-np.inf)
         if self.standardize and self._is_precomputed:
             raise ValueError("standardize must be False for a precomputed kernel")
 

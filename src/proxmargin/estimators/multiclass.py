@@ -15,8 +15,8 @@ from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
-from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.inputs.targets import Targets, total_price
+from proxmargin.inputs.validation import check_choice, check_number, check_strength
 from proxmargin.limits.budgets import (
     UnattainableError,
     at_sufficient_price,
@@ -179,8 +179,8 @@ class MulticlassSVC(MarginEstimator):
     def _check_model(self) -> None:
         check_choice("penalty", self.penalty, (*NETS, *GROUP_NORMS))
         check_choice("loss", self.loss, LOSSES)
-        check_number("C", self.C, low=0.0, low_open=True, optional=True)
-        check_number("eta", self.eta, low=0.0, optional=True)
+        check_strength("C", self.C, low=0.0, low_open=True, optional=True)
+        check_strength("eta", self.eta, low=0.0, optional=True)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         if (self.C is None) == (self.eta is None):
             raise ValueError(
@@ -206,7 +206,7 @@ class MulticlassSVC(MarginEstimator):
         return shares.get(self.penalty, 1.0)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
-        strength = 1.0 if self.C is None else 1.0 / (float(self.C) * targets.total)
+        strength = 1.0 if self.C is None else 1.0 / total_price(float(self.C), targets)
         if self.penalty in GROUP_NORMS:
             return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), strength)
         return ElasticNet.from_mixture(strength, self.norm_share)

@@ -13,8 +13,8 @@ from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
-from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.targets import Targets, total_price
+from proxmargin.inputs.validation import check_strength
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
@@ -88,13 +88,13 @@ class RegularizedMachine(KernelMachine):
 
     def _check_model(self) -> None:
         super()._check_model()
-        check_number("C", self.C, low=0.0, low_open=True)
+        check_strength("C", self.C, low=0.0, low_open=True)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
-        return Ridge(1.0 / (float(self.C) * targets.total))
+        return Ridge(1.0 / total_price(float(self.C), targets))
 
     def _objective_scale(self, problem: Problem) -> float:
         return float(self.C) * problem.loss.sample_count

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
+from proxmargin.magnitudes import check_magnitude
 
-__all__ = ["Targets"]
+__all__ = ["Targets", "total_price"]
 
 ClassWeight = Mapping[Any, float] | str | None
 
@@ -62,7 +63,7 @@ class Targets:
             raise ValueError(
                 f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
             )
-        return replace(self, weights=weights)
+        return self if weights is self.weights else replace(self, weights=weights)
 
     def picked(self, index: NDArray[np.intp]) -> Targets:
         """The targets of some of the samples, with all classes."""
@@ -89,6 +90,13 @@ class Targets:
         return np.where(self.codes == positive, 1.0, -1.0)[:, None]
 
 
+def total_price(C: float, targets: Targets) -> float:
+    """``C`` times the total weight; raises ValueError unless its magnitude is moderate."""
+    price = C * targets.total
+    check_magnitude("C times the total weight of the samples", price, positive=True)
+    return price
+
+
 def _class_factors(
     classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
 ) -> Array:
@@ -106,6 +114,9 @@ def _class_factors(
     factors = np.array([float(class_weight.get(_plain(label), 1.0)) for label in classes])
     if not np.all(np.isfinite(factors) & (factors >= 0)):
         raise ValueError("class_weight: weights must be finite and >= 0")
+    check_magnitude(
+        "class_weight, the largest,", float(factors.max()), positive=bool(factors.any())
+    )
     return factors
 
 

@@ -16,11 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from proxmargin.designs.compressed import canonical
+from proxmargin.magnitudes import LARGEST, check_magnitude
 
 __all__ = [
     "check_choice",
     "check_flag",
     "check_number",
+    "check_strength",
     "validated",
     "validated_features",
     "validated_offset",
@@ -30,7 +32,6 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
-LARGEST_WEIGHT = 1e100  # of a sample; sums of squares of larger weights would overflow
 SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
 
@@ -91,6 +92,16 @@ def check_number(
         )
 
 
+def check_strength(
+    name: str, value: Any, *, low: float, low_open: bool = False, optional: bool = False
+) -> None:
+    """`check_number` for a number of the model itself, which also needs a moderate magnitude
+    (`proxmargin.magnitudes`)."""
+    check_number(name, value, low=low, low_open=low_open, optional=optional)
+    if value is not None:
+        check_magnitude(name, float(value), positive=low_open)
+
+
 def _is_finite(value: Any) -> bool:
     """Whether a real number is finite and within the range of floats."""
     try:
@@ -149,10 +160,10 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         raise ValueError(
             f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
         )
-    if weights.max(initial=0.0) > LARGEST_WEIGHT:
+    if weights.max(initial=0.0) > LARGEST:
         row = int(np.argmax(weights))
         raise ValueError(
-            f"sample_weight must be at most {LARGEST_WEIGHT:g}, got {weights[row]:g} in row {row} "
+            f"sample_weight must be at most {LARGEST:g}, got {weights[row]:g} in row {row} "
             "(counted from 0): only ratios of weights matter"
         )
     if not np.any(weights):  # recent versions of scikit-learn raise above

@@ -13,6 +13,7 @@ from proxmargin.designs.base import CONSTANT_VARIANCE, Design
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.samples import compressed
 from proxmargin.kernels.base import Array
+from proxmargin.magnitudes import check_magnitude
 
 __all__ = ["check_coef0", "check_gamma", "resolve_gamma"]
 
@@ -64,8 +65,10 @@ def _auto(design: Design, weights: Array | None) -> float:
 def check_gamma(gamma: Any) -> None:
     if not isinstance(gamma, Real) or not (isfinite(gamma) and float(gamma) > 0):
         raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {gamma!r}")
+    check_magnitude("gamma", float(gamma), positive=True)
 
 
 def check_coef0(coef0: Any) -> None:
     if not isinstance(coef0, Real) or not isfinite(coef0):
         raise ValueError(f"coef0 is a finite number, not {coef0!r}")
+    check_magnitude("coef0", float(coef0), positive=False)

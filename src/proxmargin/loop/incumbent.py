@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = ["Certify", "Incumbent"]
 Certify = Callable[..., Gap]
 """``certify(problem, point, scores=..., dual=..., tol=...)``; scores and dual may be None."""
 
+EPS = float(np.finfo(float).eps)
 TIE = 0.01  # relative difference of two gaps below which both may consist of rounding bounds
 RESIDUAL_RATIO = 1e-5  # ratio of KKT residuals below which they decide between such gaps
 OBJECTIVE_ULPS = 4  # ulps by which two certificates may differ in the objective of one point
@@ -53,7 +55,7 @@ class Incumbent:
         believed = scores is not None and self.certify is certify
         if believed and gap.relative_gap <= self.tol:
             gap, believed = certify(self.problem, point, dual=dual, tol=self.tol), False
-        if np.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
+        if math.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
             self.highest = gap
         gap = tightened(gap, self.highest)
         if self.best is not None:
@@ -74,7 +76,7 @@ class Incumbent:
             dual = best.dual_point if best.dual_point.any() else None
             gap = certify(self.problem, best.point, dual=dual, tol=self.tol)
             self.best, self.believed = tightened(gap, self.known), False
-            self.highest = self.best if np.isfinite(self.best.dual) else self.known
+            self.highest = self.best if math.isfinite(self.best.dual) else self.known
 
     def consider(self, start: Point | None) -> None:
         """Keep the start (zero by default) if it is better than all later points."""
@@ -127,7 +129,7 @@ def tightened(gap: Gap, highest: Gap | None) -> Gap:
     """The gap to the highest lower bound so far, if that is smaller; rounding included."""
     if highest is None:
         return gap
-    rounding = gap.rounding + OBJECTIVE_ULPS * float(np.finfo(float).eps) * abs(gap.primal)
+    rounding = gap.rounding + OBJECTIVE_ULPS * EPS * abs(gap.primal)
     against = max(gap.primal - highest.dual, 0.0) + rounding
     if against >= gap.gap:
         return gap

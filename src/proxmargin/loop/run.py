@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
@@ -46,7 +45,8 @@ class Run:
         known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        self.within = replace(stop, callbacks=tuple(map(OfInnerRun, stop.callbacks)))
+        told = tuple(map(OfInnerRun, stop.callbacks))
+        self.within = replace(stop, callbacks=told) if told else stop
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
         self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
@@ -113,12 +113,14 @@ class Run:
 
     def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
         """The state after a certificate, and the status that ends the run, if one does."""
-        here, late = self.waypoint(state), self.is_late(state, status)
+        here = self.waypoint(state) if self.stop.callbacks else None
+        late = self.is_late(state, status)
         if late and self.nearest is not None and self.nearest is not state:
             self.check(self.nearest)  # may meet the run's tolerance, looser than the solver's
         gap = self.check(state)
         self.last_check = state.n_iter
-        self.tell(state, gap, here)
+        if here is not None:
+            self.tell(state, gap, here)
         del here  # frees the gaps that were the best until now
         if status is not Status.TIME_LIMIT:  # `observe` may take time to prepare the next step
             state = self.solver.observe(self.problem, state, gap)
@@ -172,7 +174,7 @@ class Run:
 
     def _polishes(self, state: State, gap: Gap) -> bool:
         """Whether to take one more polishing step, which is counted; a start is not polished."""
-        ended = state.n_iter == 0 or state.exact or state.finished or not np.isfinite(gap.primal)
+        ended = state.n_iter == 0 or state.exact or state.finished or not math.isfinite(gap.primal)
         late = state.n_iter >= self.limit or self.is_out_of_time()
         if ended or late or self.polished >= self.most_polishing:
             return False
@@ -214,19 +216,16 @@ class Run:
         assert best is not None
         if interrupts.pending:
             return best, Status.INTERRUPTED
-        if self.stop.change is None and status in _REVISED_BY_GAP:
-            met = best.relative_gap <= self.stop.tol  # `confirm` may have changed the gap
+        if self.stop.change is None:  # `confirm` and `consider` may have changed the gap
+            met = best.relative_gap <= self.stop.tol
             unmet = Status.STALLED if status is Status.CONVERGED else status
             status = Status.CONVERGED if met else unmet
         return best, status
 
 
-# statuses that are revised by the gap of the confirmed best point
-_REVISED_BY_GAP = (Status.CONVERGED, Status.STALLED, Status.ROUNDED)
-
 # tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
-    Status.DIVERGED: lambda run, state, gap: not np.isfinite(gap.primal),
+    Status.DIVERGED: lambda run, state, gap: not math.isfinite(gap.primal),
     Status.ROUNDED: lambda run, state, gap: (
         run.stop.change is None and gap.is_rounding(run.stop.tol)
     ),

@@ -199,5 +199,7 @@ class Solver(ABC, Generic[S]):
 
     def objection(self, problem: Problem) -> str | None:
         """A sentence that says why this solver cannot take the problem, or None."""
+        if self.needs in problem.traits:
+            return None
         missing = self.needs & ~problem.traits
-        return f"it needs {missing.sentence()}" if missing else None
+        return f"it needs {missing.sentence()}"

@@ -58,10 +58,15 @@ class Stop:
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
         """The same limits for a run that starts ``now`` on that clock."""
+        told = tuple(callbacks)
+        if self.time_limit is None and told == self.callbacks:
+            return self
         left = float("inf") if self.time_limit is None else self.time_limit
-        return replace(self, deadline=min(self.deadline, now + left), callbacks=tuple(callbacks))
+        return replace(self, deadline=min(self.deadline, now + left), callbacks=told)
 
     def shared(self, now: float, parts: int) -> Stop:
         """The limits of the next of ``parts`` runs that share the remaining time equally."""
+        if self.time_limit is None and parts == 1:
+            return self
         left = max(self.deadline - now, 0.0) / parts
         return replace(self, time_limit=None, deadline=min(self.deadline, now + left))

@@ -162,7 +162,8 @@ def _critical_strength(template: Any, assembly: Assembly) -> float:
     """The least strength of the norm at which all coefficients are zero, for any ridge part."""
     design = assembly.problems[0].design
     norm = template._unit_penalty(assembly.targets, design)
-    return max(critical_strength(p) for p in assembly.with_penalty(norm).problems)
+    # the first of equals, which keeps out a zero that is negative
+    return max(0.0, *(critical_strength(p) for p in assembly.with_penalty(norm).problems))
 
 
 def _typical_strength(assembly: Assembly) -> float:

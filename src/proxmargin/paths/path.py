@@ -393,8 +393,11 @@ def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
 def _note_interruption(path: Path, grid: Array) -> None:
     if not len(path):
         raise KeyboardInterrupt(f"before the first of {grid.size} fits of a path was complete")
+    lost = f"it has {len(path)} of {grid.size} strengths"
+    if path.ended != Ending.INTERRUPTED.value:
+        lost = "nothing is missing, as it was complete"
     warnings.warn(
-        f"the path was interrupted: it has {len(path)} of {grid.size} strengths",
+        f"the path was interrupted: {lost}",
         stacklevel=users_level(),
     )
 

@@ -97,6 +97,10 @@ class Penalty(ABC):
         0, (n_features, n_outputs), bound that rounding, and the optimum is one of these W.
         """
 
+    def is_definite(self, shape: tuple[int, int]) -> bool:
+        """Whether ``G(W) > 0`` for all nonzero W of this shape."""
+        return self.largest_product(np.broadcast_to(1.0, shape), 0.0) == 0.0
+
     @abstractmethod
     def violations(self, coef: Array, dual: Array) -> Array:
         """Distance of ``dual`` from the subdifferential of G at ``coef``, one number a feature.

@@ -91,9 +91,13 @@ class ElasticNet(Penalty):
         return sums_of_rows(np.maximum(terms, 0.0))
 
     def largest_product(self, sizes: Array, level: float) -> float:
-        by_l2 = ridge_product(sizes, level, self.l2)
-        largest = float(sizes.max(initial=0.0))
-        return min(level * largest / self.l1, by_l2) if self.l1 > 0 else by_l2
+        if self.l1 == 0:
+            return ridge_product(sizes, level, self.l2)
+        by_l1 = level * float(sizes.max(initial=0.0)) / self.l1
+        return min(by_l1, ridge_product(sizes, level, self.l2)) if self.l2 > 0 else by_l1
+
+    def is_definite(self, shape: tuple[int, int]) -> bool:
+        return self.l1 > 0 or self.l2 > 0
 
     def violations(self, coef: Array, dual: Array) -> Array:
         at_zero = np.maximum(np.abs(dual) - self.l1, 0.0)

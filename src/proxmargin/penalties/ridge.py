@@ -70,6 +70,9 @@ class Ridge(Penalty):
     def largest_product(self, sizes: Array, level: float) -> float:
         return ridge_product(sizes, level, self.l2)
 
+    def is_definite(self, shape: tuple[int, int]) -> bool:
+        return self.l2 > 0
+
     def violations(self, coef: Array, dual: Array) -> Array:
         return np.abs(dual - self.l2 * coef).max(axis=1)
 

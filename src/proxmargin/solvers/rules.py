@@ -223,7 +223,7 @@ RULES: tuple[Rule, ...] = (
         "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
     ),
     Rule(
-        lambda facts: facts.single and not (facts.smooth and facts.net),
+        lambda facts: facts.single and not (facts.smooth and facts.selects),
         "net-interior-point",
         "a loss with a box on its dual and a ridge, small data on which other methods stall, or "
         "bounds: interior points in units of the features",
@@ -252,8 +252,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda facts: facts.single and facts.smooth,
         "net-interior-point",
-        "a smooth loss and an elastic net, small data on which other Newton methods stall: "
-        "interior points in units of the features",
+        "a smooth loss and an elastic net or l1 norm, small data on which other Newton methods "
+        "stall: interior points in units of the features",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth and facts.selects and facts.wide,

@@ -32,14 +32,20 @@ NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which 
 # gap over the cost of rounding its dual point to float64
 FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
 MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver
+# how a solver ended after which the next one goes on
+ENDS = {
+    Status.ITERATION_LIMIT: "it reached its iteration limit",
+    Status.DIVERGED: "it diverged",
+}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rules, and the constructors of the solvers that they name."""
+    """Rules, the constructors of the solvers that they name, and the names of those to skip."""
 
     rules: tuple[Rule, ...]
     solvers: Mapping[str, Callable[..., Solver[Any]]]
+    tried: tuple[str, ...] = ()
 
     def choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         """The first rule that matches and whose solver takes the problem.
@@ -63,15 +69,15 @@ class Table:
         """The choice by the first rule that fits, or the objection of the last solver."""
         objection, facts = "there are no rules", Facts(problem)
         for k, rule in enumerate(self.rules):
-            if not rule.when(facts):
+            if rule.use in self.tried or not rule.when(facts):
                 continue
             solver = _with_defaults(self.solvers[rule.use])
             refusal = solver.objection(problem)
             if refusal is None and not affordable(solver.work(problem), deadline):
                 refusal = "one step would take longer than the time that is left"
             if refusal is None:
-                others = tuple(other for other in self.rules[k + 1 :] if other.use != rule.use)
-                return Choice(solver, rule.use, rule.because, replace(self, rules=others))
+                others = Table(self.rules[k + 1 :], self.solvers, (*self.tried, rule.use))
+                return Choice(solver, rule.use, rule.because, others)
             objection = refusal
         return objection
 
@@ -230,7 +236,8 @@ def _better_with_all_work(first: Solution, second: Solution) -> Solution:
         n_passes=one.n_passes + two.n_passes,
         seconds=one.seconds + two.seconds,
         because=(
-            f"{one.because}; it stalled at a relative gap of {one.relative_gap:.1e}, "
+            f"{one.because}; {ENDS.get(first.status, 'it stalled')} at a relative gap of "
+            f"{one.relative_gap:.1e}, "
             f"and {two.solver!r} went on: {two.because}"
         ),
     )

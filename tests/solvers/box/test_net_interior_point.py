@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from proxmargin import L2SVC, ElasticNetSVC
+from proxmargin import L2SVC, ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
 from proxmargin.designs import as_design
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
@@ -79,6 +79,40 @@ def test_factors_and_bounds_of_each_feature_are_kept(rng, l1: float, intercept) 
     assert solution.certificate.converged
     assert np.all((lower <= coef) & (coef <= upper))
     assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
+
+
+@every_intercept
+@pytest.mark.parametrize("penalty", [ElasticNet(0.02, 0.01), Ridge(0.05)])
+def test_of_wide_data_too_it_is_that_of_another_solver(rng, penalty, intercept) -> None:
+    X, y = two_classes(rng, n=12, p=20)
+    lower = np.where(np.arange(20) % 3, -np.inf, -0.01)
+    factors = np.linspace(0.3, 3.0, 20)
+    weighted = WeightedElasticNet(ElasticNet(penalty.l1, penalty.l2), factors, lower, -lower)
+    for one in (penalty, weighted):
+        problem = problem_of(X, y, penalty=one, intercept=intercept)
+        solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+        assert solution.certificate.converged
+        assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
+
+
+@every_intercept
+@pytest.mark.parametrize("phi", [HuberizedHinge(1.0), SquaredHinge()])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("alpha", [1e-3, 1e-8])
+def test_weak_penalties_of_wide_data_are_certified(rng, alpha, l1_ratio, phi, intercept) -> None:
+    X, y = two_classes(rng, n=15, p=40)
+    penalty = ElasticNet.from_mixture(alpha, l1_ratio)
+    problem = problem_of(X, y, phi, penalty, intercept)
+    assert minimize(problem, NetInteriorPoint()).certificate.converged
+
+
+@pytest.mark.parametrize("model", [HuberizedSVC, SquaredHingeSVC, ElasticNetSVC])
+@pytest.mark.parametrize(("alpha", "decades"), [(1e-12, 0), (1e-3, 14), (1e-6, 8)])
+def test_single_fits_certify_weak_penalties_as_paths_do(rng, model, alpha, decades) -> None:
+    X, y = two_classes(rng, n=15, p=40)
+    factors = 10.0 ** rng.uniform(-decades / 2, decades / 2, 40)
+    fitted = model(alpha=alpha, penalty_factor=factors).fit(X, y)
+    assert fitted.certificate_.converged
 
 
 def test_bounds_take_few_steps() -> None:

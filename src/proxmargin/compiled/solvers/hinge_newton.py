@@ -11,19 +11,28 @@ __all__ = [
     "gathered_columns",
     "gathered_rows",
     "net_slopes",
-    "net_value",
     "orthant",
     "smoothed_hinge",
 ]
 
 
 @njit(cache=True, nogil=True)
-def smoothed_hinge(scores, signs, caps, centre, widths, dual):  # type: ignore[no-untyped-def]
-    """The hinge smoothed around the multipliers ``centre``, and its own multipliers.
+def smoothed_hinge(  # type: ignore[no-untyped-def]
+    scores, offset, signs, caps, multipliers, widths, coef, centre, l1, l2, proximal, dual
+):
+    """The hinge smoothed around ``multipliers``, with an elastic net and a proximal term.
 
-    ``sum_i max_{0 <= a <= caps_i}  a (1 - signs_i scores_i) - (a - centre_i)^2 / (2 widths_i)``;
-    the maximisers are written into ``dual``. All arrays are (n_samples,); ``widths`` are positive
-    where ``caps`` are.
+    ``sum_i max_{0 <= a <= caps_i}  a (1 - signs_i z_i) - (a - multipliers_i)^2 / (2 widths_i)``
+    of the scores with their offset z, and the `_net_value` of the coefficients.
+
+    Parameters
+    ----------
+    scores, offset, signs, caps, multipliers, widths : (n_samples,)
+        ``widths`` are positive where ``caps`` are.
+    coef, centre, l1, l2 : (n_features,)
+    proximal : float
+    dual : (n_samples,)
+        The maximisers are written into it.
 
     Returns
     -------
@@ -38,8 +47,8 @@ def smoothed_hinge(scores, signs, caps, centre, widths, dual):  # type: ignore[n
         if caps[i] <= 0.0:
             dual[i] = 0.0
             continue
-        missing = 1.0 - signs[i] * scores[i]
-        a = centre[i] + widths[i] * missing
+        missing = 1.0 - signs[i] * (scores[i] + offset[i])
+        a = multipliers[i] + widths[i] * missing
         if a <= 0.0:
             a = 0.0
         elif a >= caps[i]:
@@ -47,25 +56,27 @@ def smoothed_hinge(scores, signs, caps, centre, widths, dual):  # type: ignore[n
         else:
             free[count] = i
             count += 1
-        move = a - centre[i]
+        move = a - multipliers[i]
         value += a * missing - 0.5 * move * move / widths[i]
         dual[i] = a
-    return value, free[:count].copy()
+    return value + _net_value(coef, centre, l1, l2, proximal), free[:count].copy()
 
 
 @njit(cache=True, nogil=True)
-def net_value(coef, centre, net, proximal):  # type: ignore[no-untyped-def]
+def _net_value(coef, centre, l1, l2, proximal):  # type: ignore[no-untyped-def]
     """``sum_j l1_j |w_j| + l2_j/2 w_j^2 + proximal/2 |w - centre|^2``."""
     total, square, move = 0.0, 0.0, 0.0
     for j in range(coef.size):
-        total += net.l1[j] * abs(coef[j])
-        square += net.l2[j] * coef[j] * coef[j]
+        total += l1[j] * abs(coef[j])
+        square += l2[j] * coef[j] * coef[j]
         move += (coef[j] - centre[j]) ** 2
     return total + 0.5 * square + 0.5 * proximal * move
 
 
 @njit(cache=True, nogil=True)
-def net_slopes(coef, centre, pulled, net, proximal, slope):  # type: ignore[no-untyped-def]
+def net_slopes(  # type: ignore[no-untyped-def]
+    coef, centre, pulled, l1, l2, lower, upper, proximal, slope
+):
     """The gradient of the smooth part in the coefficients, written into ``slope``.
 
     Returns
@@ -78,21 +89,21 @@ def net_slopes(coef, centre, pulled, net, proximal, slope):  # type: ignore[no-u
     rest, pull = 0.0, 0.0
     for j in range(coef.size):
         at = coef[j]
-        here = net.l2[j] * at + proximal * (at - centre[j]) - pulled[j]
+        here = l2[j] * at + proximal * (at - centre[j]) - pulled[j]
         slope[j] = here
         if at > 0.0:
-            off = abs(here + net.l1[j])
+            off = abs(here + l1[j])
         elif at < 0.0:
-            off = abs(here - net.l1[j])
+            off = abs(here - l1[j])
         else:
-            off = max(violation(here, at, 0.0, net.l1[j], net.lower[j], net.upper[j]), 0.0)
+            off = max(violation(here, at, 0.0, l1[j], lower[j], upper[j]), 0.0)
         rest = max(rest, off)
         pull = max(pull, abs(pulled[j]))
     return rest, pull
 
 
 @njit(cache=True, nogil=True)
-def orthant(coef, slope, net):  # type: ignore[no-untyped-def]
+def orthant(coef, slope, l1, lower, upper):  # type: ignore[no-untyped-def]
     """The active features: those that are not zero, or violate optimality at zero, and may move.
 
     Returns
@@ -107,11 +118,11 @@ def orthant(coef, slope, net):  # type: ignore[no-untyped-def]
     side, steep = np.empty(coef.size), np.empty(coef.size)
     count = 0
     for j in range(coef.size):
-        at_zero = violation(slope[j], 0.0, 0.0, net.l1[j], net.lower[j], net.upper[j])
+        at_zero = violation(slope[j], 0.0, 0.0, l1[j], lower[j], upper[j])
         if coef[j] == 0.0 and at_zero <= 0.0:
             continue
         sign = np.sign(coef[j]) if coef[j] != 0.0 else -np.sign(slope[j])
-        index[count], side[count], steep[count] = j, sign, slope[j] + net.l1[j] * sign
+        index[count], side[count], steep[count] = j, sign, slope[j] + l1[j] * sign
         count += 1
     return index[:count].copy(), side[:count].copy(), steep[:count].copy()
 

@@ -73,7 +73,11 @@ def pricing(  # type: ignore[no-untyped-def]
     """
     worst, scale = 0.0, 1.0
     for j in range(coef.size):
-        l1, l2, low, high = net.l1[j], net.l2[j], net.lower[j], net.upper[j]
+        l1, low, high = net.l1[j], net.lower[j], net.upper[j]
+        if coef[j] == 0.0 and abs(slope[j]) <= l1:  # most features, which are optimal
+            out[j] = violation(slope[j], 0.0, 0.0, l1, low, high)
+            continue
+        l2 = net.l2[j]
         off = violation(slope[j] + l2 * coef[j], coef[j], curvature[j] + l2, l1, low, high)
         out[j] = off
         worst = max(worst, off)
@@ -91,7 +95,10 @@ def pricing(  # type: ignore[no-untyped-def]
         for i in range(scores.size):
             objective += weights[i] * phi.value(signs[i] * scores[i])
     for j in range(coef.size):
-        v, w, l1, l2 = -scale * slope[j], coef[j], net.l1[j], net.l2[j]
+        v, w, l1 = -scale * slope[j], coef[j], net.l1[j]
+        if w == 0.0 and abs(v) <= l1:  # adds nothing
+            continue
+        l2 = net.l2[j]
         objective += l1 * abs(w) + 0.5 * l2 * w * w
         if settles and is_unshrunk(l1, l2, net.lower[j], net.upper[j]):
             missing = max(out[j], 0.0)

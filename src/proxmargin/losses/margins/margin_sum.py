@@ -18,6 +18,7 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.rows import largest_of_rows
 from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
@@ -76,7 +77,7 @@ class MarginSum(Loss):
 
     @cached_property
     def shares(self) -> Array:
-        largest: Array = self.weights.max(axis=1)
+        largest = largest_of_rows(self.weights)
         return largest / largest.sum()
 
     def value(self, scores: Array) -> float:
@@ -105,7 +106,7 @@ class MarginSum(Loss):
     def row_curvatures(self) -> Array:
         if not np.isfinite(self.phi.smoothness):
             return super().row_curvatures
-        return self.phi.smoothness * self.weights.max(axis=1)
+        return self.phi.smoothness * largest_of_rows(self.weights)
 
     def curvatures(self, scores: Array) -> Array:
         bends: Array = self.weights * self.phi.curvature(self.signs * scores)
@@ -157,11 +158,11 @@ class MarginSum(Loss):
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         if intercept.is_pinned:
             return np.zeros_like(start)
-        single = self.n_outputs == 1 and Trait.NET in intercept.traits
-        if single and self.phi.is_hinge:
+        single, hinge = self.n_outputs == 1 and Trait.NET in intercept.traits, self.phi.is_hinge
+        if single and hinge:
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
             return np.array([minimise_hinge_shift(*one, intercept.l2)])
-        if self.phi.is_hinge and intercept.sums_to_zero and intercept.l2 == 0:
+        if hinge and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.phi.scalars is not None:
             return start + compiled.best_shift(

@@ -161,10 +161,10 @@ class BallInteriorPoint(Solver[BallCentral]):
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.loss.box is None:
-            return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
         if Trait.BALL not in problem.traits or not problem.has_plain_intercept:
             return "it needs coefficients in a ball, and an intercept with a ridge or none"
+        if problem.loss.box is None:
+            return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
         return size_objection(problem)
 
     def work(self, problem: Problem) -> float:

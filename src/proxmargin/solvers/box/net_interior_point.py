@@ -23,6 +23,7 @@ from proxmargin.traits import Trait
 __all__ = ["NetCentral", "NetInteriorPoint"]
 
 FIRST_SLACK = 1.0  # first slack of the boxes, in units of the goal of the margins
+LEAST_SHARE = 1e-16  # of the caps in the first duals: smaller ones are rounding
 MIN_STEP = 1e-10  # step length below which the method ends
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
@@ -73,6 +74,10 @@ class _Boxes(NamedTuple):
     pull, ridge : (n_numbers,)
     scale : (n_features,)
         Coefficients times these are the variables.
+    selected : (n_selected,)
+        The features with an l1 part.
+    held, free : index arrays
+        The variables with a ridge or a box of their own, and those without.
     """
 
     rows: Array
@@ -85,12 +90,34 @@ class _Boxes(NamedTuple):
     pull: Array
     ridge: Array
     scale: Array
+    selected: NDArray[np.intp]
+    held: NDArray[np.intp]
+    free: NDArray[np.intp]
 
     @property
     def nets(self) -> slice:
         """The boxes of the l1 norm."""
         n = len(self.rows)
-        return slice(n, n + self.scale.size)
+        return slice(n, n + self.selected.size)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the samples are fewer than the variables, so that they may all be fitted."""
+        samples, size = self.rows.shape
+        return samples < size
+
+    def feasible_share(self, dual: Array) -> float:
+        """The factor that makes first duals feasible where all samples may be fitted.
+
+        They are then as small as the penalty at the solution: other first duals would take steps
+        that overshoot the coefficients, and more of them the weaker the penalty is.
+        """
+        if not self.is_wide:
+            return 1.0
+        back = np.abs(dual[: len(self.rows)] @ self.rows)[self.held]
+        room = (self.pull + self.ridge)[self.held]
+        shares = np.divide(room, back, out=np.ones(back.size), where=back > room)
+        return max(float(shares.min(initial=1.0)), LEAST_SHARE)
 
     def margins(self, at: Array) -> Array:
         return np.concatenate([self.rows @ at, self.sign * at[self.owner]])
@@ -134,8 +161,7 @@ class NetInteriorPoint(Solver[NetCentral]):
     Parameters
     ----------
     max_entries, max_features : int >= 1
-        Limits of the problem: entries of its dense matrix (2^18 take 2 MB), and features, the side
-        of the matrix that is factored in each step.
+        Limits of the problem: entries of its dense matrix (2^18 take 2 MB), and features.
     max_stalled : int >= 1
         Certificates without a smaller gap, because of rounding, after which the method ends.
 
@@ -143,7 +169,7 @@ class NetInteriorPoint(Solver[NetCentral]):
     -----
     Mehrotra (1992), "On the implementation of a primal-dual interior point method". It is meant for
     small problems on which other methods stall: the data are copied into a dense matrix, and each
-    step factors a matrix over the features. There is no warm start.
+    step factors a matrix over the smaller of samples and features. There is no warm start.
     """
 
     max_entries: int = 1 << 18
@@ -160,11 +186,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         at_least_one(self, "max_entries", "max_features", "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
+        if not (_is_net(problem) and problem.has_plain_intercept):
+            return (
+                "it needs a ridge or an elastic net (or an l1 norm, if the loss is smooth), and an "
+                "intercept with a ridge or none"
+            )
         if problem.loss.box is None or problem.loss.is_homogeneous:
             return "it needs a hinge loss (plain, huberized or squared), binary"
-        net = Trait.NET in problem.penalty.traits and problem.penalty.l2 > 0
-        if not (net and problem.has_plain_intercept):
-            return "it needs a ridge or an elastic net, and an intercept with a ridge or none"
         n, p = problem.design.n_samples, problem.design.n_features
         if n * p > self.max_entries or p > self.max_features:
             return (
@@ -174,7 +202,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> NetCentral:
-        """The first state: zero coefficients, close to the central path."""
+        """The first state: zero coefficients, close to the central path or dual feasible."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
         # bounds are boxes with goals <= 0 and no cap; zero coefficients are feasible
@@ -186,6 +214,10 @@ class NetInteriorPoint(Solver[NetCentral]):
         below[flat] = above[flat] = 2.0 * FIRST_SLACK * (boxes.units / boxes.caps)[flat]
         share = np.divide(above, below + above, out=np.ones_like(above), where=capped)
         dual = np.where(capped, boxes.caps * share, FIRST_SLACK * boxes.units / below)
+        feasible = boxes.feasible_share(dual)
+        dual[~flat] *= feasible
+        above *= feasible
+        below[flat] *= feasible
         return NetCentral(
             at=np.zeros_like(boxes.pull),
             dual=dual,
@@ -224,12 +256,12 @@ class NetInteriorPoint(Solver[NetCentral]):
         return program.dual_point(problem, state.dual[: program.signs.size])
 
     def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
-        """End if the gap no longer follows the complementary products.
+        """End if the gap no longer follows the complementary products and the residuals.
 
         Steps change the last digits of the dual point, which may still improve by chance.
         """
         program = program_of(problem)
-        expected = program.dual_unit * program.coef_unit * complementarity(state)
+        expected = program.dual_unit * program.coef_unit * _gap_of(_boxes_of(problem), state)
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
         finished = state.finished or idle >= self.max_stalled
@@ -249,28 +281,69 @@ def _new_boxes(problem: Problem) -> _Boxes:
     fixed = net.lower == net.upper  # at zero: a box without interior, so the feature is left out
     data = np.where(fixed, 0.0, program.design.dense_columns(np.arange(p)))
     scale = np.hypot(np.abs(data).max(axis=0, initial=0.0), np.sqrt(l2))
+    scale[scale == 0.0] = 1.0  # a constant feature
     pulls = l1 / scale
     low = np.flatnonzero(np.isfinite(net.lower) & ~fixed)
     high = np.flatnonzero(np.isfinite(net.upper) & ~fixed)
-    selected = np.arange(p if l1.any() else 0)
+    selected = np.flatnonzero(np.where(fixed, 0.0, l1))
     bounds = np.concatenate([scale[low] * net.lower[low], -scale[high] * net.upper[high]])
     caps = np.concatenate([program.caps, 2.0 * pulls[selected], np.full(bounds.size, np.inf)])
     units = np.minimum(caps, 1.0)
     endless = np.flatnonzero(np.isinf(program.caps))
     units[endless] = FIRST_SLACK / program.bends[endless]
     alone = selected.size + bounds.size
+    owner = np.concatenate([selected, low, high])
+    ridge = np.concatenate([(np.sqrt(l2) / scale) ** 2, program.ridge])
+    held = (ridge > 0) | (np.bincount(owner, minlength=ridge.size) > 0)
     return _Boxes(
         rows=program.signs[:, None] * np.hstack([data / scale, program.borders]),
-        owner=np.concatenate([selected, low, high]),
+        owner=owner,
         sign=np.concatenate([np.ones(selected.size + low.size), np.full(high.size, -1.0)]),
         goal=np.concatenate([program.goal, np.zeros(selected.size), bounds]),
         caps=caps,
         bends=np.concatenate([program.bends, np.zeros(alone)]),
         units=units,
         pull=np.concatenate([pulls, program.pull]),
-        ridge=np.concatenate([(np.sqrt(l2) / scale) ** 2, program.ridge]),
+        ridge=ridge,
         scale=scale,
+        selected=selected,
+        held=np.flatnonzero(held),
+        free=np.flatnonzero(~held),
     )
+
+
+def _equations(boxes: _Boxes, state: NetCentral) -> tuple[Array, Array]:
+    """The two sides of the optimality conditions, less the slacks: of the boxes, ``above - below``
+    at a solution; of the variables, zero."""
+    missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
+    return missing, boxes.ridge * state.at + boxes.pull - boxes.adjoint(state.dual)
+
+
+def _gap_of(boxes: _Boxes, state: NetCentral) -> float:
+    """The duality gap if the equations held, and what their residuals may add to it."""
+    missing, slope = _equations(boxes, state)
+    unmet = np.abs(missing + state.below - state.above)
+    with np.errstate(divide="ignore"):  # without bends the caps alone bound the dual
+        steepest = np.minimum(boxes.caps, state.dual + unmet / boxes.bends)
+    return complementarity(state) + float(unmet @ steepest + np.abs(slope) @ np.abs(state.at))
+
+
+def _is_net(problem: Problem) -> bool:
+    """Whether the penalty is an elastic net: with a ridge, or of a smooth loss with any strength.
+
+    Features without a penalty are free parameters, as the intercept is.
+    """
+    if Trait.NET not in problem.penalty.traits:
+        return False
+    penalised = np.any(problem.net.l1 > 0) or np.any(problem.net.l2 > 0)
+    return problem.penalty.l2 > 0 or bool(Trait.SMOOTH in problem.loss.traits and penalised)
+
+
+Solve = Callable[[Array, Array], tuple[Array, Array]]
+"""Maps ``(aim, slope)`` to the changes of the variables t and of the duals a of all boxes.
+
+    a / theta + margins(t) = aim,    ridge t - adjoint(a) = -slope
+"""
 
 
 def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direction]:
@@ -280,22 +353,63 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
     """
     steep, flat = state.below / state.dual, state.above / state.room
     theta = 1.0 / (steep + flat + boxes.bends)
-    solve = inverse_of(boxes.matrix(theta), overwrite=True)
-    missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
-    slope = boxes.ridge * state.at + boxes.pull - boxes.adjoint(state.dual)
+    solve = (_over_samples if boxes.is_wide else _over_variables)(boxes, theta)
+    missing, slope = _equations(boxes, state)
 
     def toward(low: Array, top: Array) -> _Direction:
         pushed, pressed = low / state.dual, top / state.room
-        wanted = theta * (missing + pushed - pressed)
-        at = solve(boxes.adjoint(wanted) - slope)
-        dual = wanted - theta * boxes.margins(at)
+        aim = missing + pushed - pressed
+        at, dual = solve(aim, slope)
         # one step of iterative refinement: very different theta make the system ill-conditioned
-        again = solve(boxes.adjoint(dual) - boxes.ridge * at - slope)
-        at, dual = at + again, dual - theta * boxes.margins(again)
+        left = aim - dual / theta - boxes.margins(at)
+        again, more = solve(left, slope + boxes.ridge * at - boxes.adjoint(dual))
+        at, dual = at + again, dual + more
         below = pushed - state.below - steep * dual
         return _Direction(at, dual, below, pressed - state.above + flat * dual)
 
     return toward
+
+
+def _over_variables(boxes: _Boxes, theta: Array) -> Solve:
+    """Solve by Cholesky of ``ridge + margins' diag(theta) margins``."""
+    inverse = inverse_of(boxes.matrix(theta), overwrite=True)
+
+    def solve(aim: Array, slope: Array) -> tuple[Array, Array]:
+        wanted = theta * aim
+        at = inverse(boxes.adjoint(wanted) - slope)
+        return at, wanted - theta * boxes.margins(at)
+
+    return solve
+
+
+def _over_samples(boxes: _Boxes, theta: Array) -> Solve:
+    """Solve by Cholesky of ``F D^-1 F' + 1 / theta``, F the columns of the variables that have a
+    ridge or a box of their own; the free ones by a Schur complement.
+
+    D is the diagonal of ridges and of the boxes of single coefficients. With fewer samples than
+    features ``F' theta F`` is singular, and its rounding swamps a small D.
+    """
+    n, size, held = len(boxes.rows), boxes.ridge.size, boxes.held
+    columns, borders = boxes.rows[:, held], boxes.rows[:, boxes.free]
+    stiff = (boxes.ridge + np.bincount(boxes.owner, theta[n:], size))[held]
+    matrix = (columns / stiff) @ columns.T
+    np.einsum("ii->i", matrix)[:] += 1.0 / theta[:n]
+    inverse = inverse_of(matrix, overwrite=True)
+    across = inverse(borders)
+    corner = borders.T @ across
+
+    def solve(aim: Array, slope: Array) -> tuple[Array, Array]:
+        own = theta[n:] * aim[n:]
+        pulled = np.bincount(boxes.owner, boxes.sign * own, size) - slope
+        alone = inverse(aim[:n] - columns @ (pulled[held] / stiff))
+        at = np.zeros(size)
+        right = borders.T @ alone + pulled[boxes.free]
+        at[boxes.free] = np.linalg.lstsq(corner, right, rcond=None)[0]
+        dual = alone - across @ at[boxes.free]
+        at[held] = (pulled[held] + columns.T @ dual) / stiff
+        return at, np.concatenate([dual, own - theta[n:] * boxes.sign * at[boxes.owner]])
+
+    return solve
 
 
 def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> NetCentral:
@@ -313,10 +427,8 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> Net
 
 def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
     """Which coefficients count as zero at the present accuracy: their boxes are not active."""
-    p, nets = boxes.scale.size, boxes.nets
-    if not boxes.pull[:p].any():
-        return np.zeros(p, dtype=bool)
-    numbers = np.abs(state.at[:p])
+    nets, zero = boxes.nets, np.zeros(boxes.scale.size, dtype=bool)
+    numbers = np.abs(state.at[: boxes.scale.size])
     open_share = np.minimum(state.dual[nets], state.room[nets]) / boxes.caps[nets]
-    zero: NDArray[np.bool_] = numbers < open_share * float(numbers.max(initial=0.0))
+    zero[boxes.selected] = numbers[boxes.selected] < open_share * float(numbers.max(initial=0.0))
     return zero

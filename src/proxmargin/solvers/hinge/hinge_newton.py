@@ -161,20 +161,27 @@ class HingeNewton(Solver[Multiplied]):
 
     def _priced(self, problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
         """The state with all violations and the gap of the multipliers (rounding ignored)."""
-        net = problem.net
-        rise = np.where(net.upper > 0, pulled - net.l1, 0.0)
-        fall = np.where(net.lower < 0, -pulled - net.l1, 0.0)
-        violations = np.maximum(np.maximum(rise, fall), 0.0)
+        net, bounded = problem.net, Trait.UNIFORM_NET not in problem.penalty.traits
+        violations = _towards_open_sides(net, pulled) if bounded else np.abs(pulled)
+        violations -= net.l1
+        np.maximum(violations, 0.0, out=violations)
         primal, bound = _value(problem, state), float(state.at.dual @ goals(problem))
+        off = np.flatnonzero(violations)
+        excess, l1 = violations[off], net.l1[off]
         if problem.penalty.l2 > 0:
-            bound -= float((violations**2 / (2 * net.l2)).sum())
-        elif violations.any():
-            off = violations > 0
-            bound *= float((net.l1[off] / (net.l1[off] + violations[off])).min())
+            bound -= 0.5 * float(excess @ (excess / net.l2[off]))
+        elif off.size:
+            bound *= float((l1 / (l1 + excess)).min())
         bound -= _intercept_loss_of_bound(problem, state)
         relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
         judged = state.judged(relative, self.max_stalled)
         return judged.but(violations=violations, claims=relative <= state.stop.tol)
+
+
+def _towards_open_sides(net: Net, pulled: Array) -> Array:
+    """``|X'(y a)|`` of the features that may move in its direction from zero; else zero."""
+    rise, fall = np.where(net.upper > 0, pulled, 0.0), np.where(net.lower < 0, -pulled, 0.0)
+    return np.maximum(rise, fall)
 
 
 def _objection_to_bounds(problem: Problem) -> str | None:
@@ -252,7 +259,9 @@ def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
         centre=Centre(centre.coef[members], centre.intercept, centre.dual),
         proximal=state.proximal * (max(level, l2) or UNPENALISED_PROXIMAL),
         ridge=ridge or 0.0,
-        intercept_proximal=None if ridge is None else INTERCEPT_PROXIMAL * float(caps.mean()),
+        intercept_proximal=None
+        if ridge is None
+        else INTERCEPT_PROXIMAL * float(caps.sum()) / caps.size,
     )
 
 

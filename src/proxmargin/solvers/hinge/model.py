@@ -43,6 +43,10 @@ def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
 
 def goals(problem: Problem) -> Array:
     """The margins ``y_i z_i = 1 - y_i offset_i`` at which the hinges reach zero, (n_samples,)."""
+    return problem.remembered(_goals)
+
+
+def _goals(problem: Problem) -> Array:
     ends: Array = 1.0 - problem.margins.signs[:, 0] * problem.offset
     return ends
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.solvers.hinge_newton import net_slopes, net_value, orthant, smoothed_hinge
+from proxmargin.compiled.solvers.hinge_newton import net_slopes, orthant, smoothed_hinge
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
@@ -128,17 +128,29 @@ class SmoothedHinge:
             scores = self.rows.scores(coef) + intercept
         dual = np.empty_like(scores)
         value, free = smoothed_hinge(
-            scores + self.offset, self.signs, self.caps, self.centre.dual, self.widths, dual
+            scores,
+            self.offset,
+            self.signs,
+            self.caps,
+            self.centre.dual,
+            self.widths,
+            coef,
+            self.centre.coef,
+            self.net.l1,
+            self.net.l2,
+            self.proximal,
+            dual,
         )
         turn = intercept - self.centre.intercept
-        value += net_value(coef, self.centre.coef, self.net, self.proximal)
         value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.intercept_proximal or 0.0) * turn**2
         return HingePoint(coef, intercept, scores, dual, free, value)
 
     def slopes(self, here: HingePoint) -> Slopes:
         signed = self.signs * here.dual
         pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
-        rest, pull = net_slopes(here.coef, self.centre.coef, pulled, self.net, self.proximal, slope)
+        rest, pull = net_slopes(
+            here.coef, self.centre.coef, pulled, *self.net, self.proximal, slope
+        )
         lean = 0.0
         if self.intercept_proximal is not None:
             turn = here.intercept - self.centre.intercept
@@ -206,7 +218,8 @@ def _direction(
     smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
 ) -> _Direction:
     """The Newton step in the orthant of the nonzero and the violating coefficients."""
-    index, side, slope = orthant(here.coef, slopes.coef, smoothed.net)
+    net = smoothed.net
+    index, side, slope = orthant(here.coef, slopes.coef, net.l1, net.lower, net.upper)
     curved, coef = smoothed.curved(here, index), here.coef[index]
     matrix = few_by_rows(curved.design)
     if matrix is not None:

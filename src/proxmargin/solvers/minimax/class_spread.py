@@ -197,8 +197,10 @@ class FormedSpread(ClassSpread):
         """The sum of all variances in both classes, as k times their mean weighted by w^2."""
         # w can be orthogonal, up to rounding, to all features that vary within a class: without the
         # floor, rounding would set the unit
-        floor = ROUNDED_COEFFICIENT**2 * float(self.coef @ self.coef)
-        variances, squares = np.einsum("oii->i", self.covariances), self.coef**2 + floor
+        largest = float(np.abs(self.coef).max(initial=0.0))
+        shares = self.coef / largest if largest > 0 else np.ones_like(self.coef)
+        floor = ROUNDED_COEFFICIENT**2 * float(shares @ shares)
+        variances, squares = np.einsum("oii->i", self.covariances), shares**2 + floor
         return self.coef.size * float(variances @ squares) / float(squares.sum())
 
     def dual_at_levels(self, levels: Array) -> Array:

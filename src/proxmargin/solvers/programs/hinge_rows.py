@@ -187,20 +187,20 @@ class _EveryMargin(HingeRows):
 
 def hinge_rows(loss: Loss) -> HingeRows | None:
     """The rows of a loss that is a sum of hinges; None for another loss."""
-    return _rows_of(loss.unshifted, loss.offset)
+    return _rows_of(loss.unshifted, loss)
 
 
 @singledispatch
-def _rows_of(loss: Loss, offset: Array) -> HingeRows | None:
-    """The rows of a loss of the scores plus ``offset``."""
+def _rows_of(bare: Loss, loss: Loss) -> HingeRows | None:
+    """The rows of ``loss``, which is ``bare`` with an offset of the scores."""
     return None
 
 
 @_rows_of.register
-def _rows_of_classes(loss: CrammerSinger, offset: Array) -> HingeRows | None:
-    return None if offset.any() else _WorstClass(loss)
+def _rows_of_classes(bare: CrammerSinger, loss: Loss) -> HingeRows | None:
+    return None if loss.offset.any() else _WorstClass(bare)
 
 
 @_rows_of.register
-def _rows_of_margins(loss: MarginSum, offset: Array) -> HingeRows | None:
-    return _EveryMargin(loss, offset) if loss.phi.is_hinge else None
+def _rows_of_margins(bare: MarginSum, loss: Loss) -> HingeRows | None:
+    return _EveryMargin(bare, loss.offset) if bare.phi.is_hinge else None

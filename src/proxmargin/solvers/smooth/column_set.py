@@ -20,8 +20,9 @@ __all__ = ["ColumnSet", "readable"]
 def readable(problem: Problem) -> bool:
     """Whether columns can be read without making a sparse matrix dense."""
     stored = problem.design.stored
-    absorbed = problem.intercept.is_shift_invariant or not stored.centre.any()
-    return stored.base.compressed is None or absorbed
+    if stored.base.compressed is None or problem.intercept.is_shift_invariant:
+        return True
+    return not stored.centre.any()
 
 
 @dataclass(frozen=True, eq=False)
