@@ -307,6 +307,30 @@ def test_a_strength_far_below_the_last_one_is_left_to_a_single_fit() -> None:
     assert path.solved(strengths[2:], np.zeros(1)).count == 0
 
 
+@pytest.mark.parametrize("layout", ["C", "F", "CSR"])
+@pytest.mark.parametrize("data", [wide, tall])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_revised_model_is_that_of_its_curvatures(
+    data: Any, layout: str, fit_intercept: bool
+) -> None:
+    X, y = data(layout)
+    model = SquaredHingeSVC(standardize=True, fit_intercept=fit_intercept)
+    (problem,) = model._assemble(X, y, None).problems
+    path = Engine(problem, 1e-6)
+    strengths = problem.critical_strength() * np.geomspace(1.0, 0.2, 12)
+    assert path.solved(strengths, np.zeros(12)).count == 12
+    m = path.counts[state.MEMBERS]
+    assert 0 < path.counts[state.MODELS] < path.counts[state.STEPS]
+    features, bends = path.slots.feature[path.buffers.members[:m]], path.buffers.bends
+    columns = problem.design.dense_columns(features)
+    if fit_intercept:
+        columns = columns - np.average(columns, axis=0, weights=bends)
+    expected = columns.T @ (bends[:, None] * columns)
+    np.testing.assert_allclose(
+        path.quadratic.hessian[:m, :m], expected, rtol=1e-10, atol=1e-12 * expected.max()
+    )
+
+
 def test_models_of_a_path_do_not_share_its_arrays() -> None:
     path = margin_path(SparseLogisticRegression(), *wide(), n_alphas=2)
     before = path.intercepts.copy()

@@ -7,9 +7,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from proxmargin import (
+    DWD,
     ElasticNetSVC,
     HuberizedSVC,
     MarginClassifier,
+    MarginFDA,
+    MarginMPM,
+    NuSVC,
     SparseLogisticRegression,
     SquaredHingeSVC,
     alpha_max,
@@ -87,3 +91,12 @@ def test_an_unusable_grid_is_refused(option):
 def test_an_estimator_without_alpha_is_refused():
     with pytest.raises(TypeError, match="MarginClassifier has none"):
         alpha_max(MarginClassifier(), *load_wine(return_X_y=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter"), [(DWD, "nu"), (NuSVC, "nu"), (MarginFDA, "kappa"), (MarginMPM, "kappa")]
+)
+def test_a_model_without_a_strength_is_referred_to_fitted_grid(model, parameter):
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(TypeError, match=f"{model.__name__} has {parameter}: .*fitted_grid"):
+        margin_path(model(), X, y)

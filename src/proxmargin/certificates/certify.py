@@ -10,6 +10,7 @@ computed in closed form: the difference of a primal and a dual value would suffe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -402,8 +403,9 @@ def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed, tol: float) ->
     """
     if gap.rounding >= REFINED_FRACTION * gap.gap:
         return True
-    _, gain = safe_multiple(problem, gap.point, scores)
-    return max(REFINED_FRACTION * gap.gap, gap.gap - REFINABLE_GAP * tol * gap.scale) <= gain
+    least = max(REFINED_FRACTION * gap.gap, gap.gap - REFINABLE_GAP * tol * gap.scale)
+    _, gain = safe_multiple(problem, gap.point, scores, least)
+    return least <= gain
 
 
 def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
@@ -428,16 +430,23 @@ def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[
     return point._replace(intercept=point.intercept + shift), scores.plus(shift)
 
 
-def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[float, float]:
+def safe_multiple(
+    problem: Problem, point: Point, scores: Enclosed, least: float = 0.0
+) -> tuple[float, float]:
     """The factor ``1 + s`` on a point that minimises the worst-case objective, and its gain.
 
     Rounding moves margins off a kink. On one side that costs the slope of the loss, which may be
     any multiple of the optimum; on the other the dual coordinates of those samples, whose sum is at
     most twice the optimum. The worst case is convex in s, which is bisected over the powers of two.
-    Smooth losses gain nothing.
+    Smooth losses gain nothing, and neither do zero coefficients, whose margins are not rounded.
+
+    Parameters
+    ----------
+    least : float >= 0
+        The least gain of interest. If none is as large, the factor may be one and the gain zero.
     """
     loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
-    if Trait.SMOOTH in loss.traits or loss.is_homogeneous:
+    if Trait.SMOOTH in loss.traits or loss.is_homogeneous or not coef.any():
         return 1.0, 0.0
     error = scores.error + PUBLISHED_ULPS * UNIT * scores.sizes
 
@@ -447,10 +456,19 @@ def safe_multiple(problem: Problem, point: Point, scores: Enclosed) -> tuple[flo
         shifted = problem.intercept.value(multiple * intercept[None, :])
         return value + penalty.value(multiple * coef) + shifted
 
+    def rises(exponent: int) -> bool:
+        return worst(1.0 + 2.0**exponent) <= worst(1.0 + 2.0 ** (exponent + 1))
+
     low, high = MIN_EXPONENT, 0
+    if least > 0.0:
+        # by convexity the factor 1 + s gains at most s times the value at zero: at most `least`
+        # up to s = 2^(below + 1)
+        below = math.frexp(least / max(worst(0.0), least))[1] - 2
+        if below >= low and rises(below):
+            return 1.0, 0.0
+        low = max(low, below + 1)
     while low < high:
         middle = (low + high) // 2
-        rises = worst(1.0 + 2.0**middle) <= worst(1.0 + 2.0 ** (middle + 1))
-        low, high = (low, middle) if rises else (middle + 1, high)
+        low, high = (low, middle) if rises(middle) else (middle + 1, high)
     gain = worst(1.0) - worst(1.0 + 2.0**low)
     return (1.0 + 2.0**low, gain) if gain > 0 else (1.0, 0.0)

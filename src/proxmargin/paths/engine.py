@@ -352,6 +352,7 @@ def _buffers(n: int, p: int) -> Buffers:
         theta=np.zeros(n),
         curved=np.zeros(n),
         bends=np.zeros(n),
+        change=np.zeros(n),
         moved=np.zeros(n),
         estimate=np.zeros(p),
         unsure=np.empty(p, np.int64),

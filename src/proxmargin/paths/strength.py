@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.registry import MODELS
 from proxmargin.problem import Problem
 
 __all__ = ["ALPHA", "Strength", "at_strength", "parameters_of", "problems_of", "strength_of"]
@@ -80,9 +81,18 @@ def strength_of(estimator: Any) -> Strength:
     if strength is None:
         raise TypeError(
             f"paths need an estimator with alpha and l1_ratio, such as HuberizedSVC, or with C, "
-            f"such as SVC; {type(estimator).__name__} has none"
+            f"such as SVC; {_what_instead(type(estimator).__name__)}"
         )
     return strength
+
+
+def _what_instead(name: str) -> str:
+    """What a model without a strength offers instead of a path."""
+    parameters = MODELS[name].parameters if name in MODELS else ()
+    limited = next((one for one in ("nu", "kappa") if one in parameters), None)
+    if limited is None:
+        return f"{name} has none"
+    return f"{name} has {limited}: proxmargin.paths.fitted_grid fits several values of it"
 
 
 @cache

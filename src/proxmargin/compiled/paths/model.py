@@ -17,11 +17,12 @@ from proxmargin.compiled.paths.state import (
 )
 from proxmargin.compiled.solvers.nets import open_slope
 
-__all__ = ["append", "form", "newcomers"]
+__all__ = ["append", "form", "newcomers", "revise"]
 
 KEPT_SLOPE = 0.95  # share of the rule below which a new model leaves a slot out
 FEW = 512  # number of features up to which this share is `KEPT_OF_FEW`
 KEPT_OF_FEW = 0.6
+CHANGED = 0.25  # share of changed curvatures above which a model is formed anew
 LEAST_SHARE = 1e-3  # weight of the majoriser, where the loss is flat, below which it is dropped
 
 
@@ -39,7 +40,7 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
     m = _choose_members(state, rule)
     if m < 0:
         return False
-    total = _model_curvatures(state, far)
+    total, _ = _update_curvatures(state, far)
     levels[TOTAL] = total if state.terms.free else 0.0
     stores.gram(
         state.store,
@@ -52,12 +53,50 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
         quadratic.hessian,
     )
     levels[READ] += m * m / slots.slot_of.size
-    levels[LARGEST] = 0.0
-    for x in range(m):
-        levels[LARGEST] = max(levels[LARGEST], quadratic.hessian[x, x])
     counts[MEMBERS] = m
+    _measure(state)
     counts[MODELS] += 1
     return True
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def revise(state, far):  # type: ignore[no-untyped-def]
+    """Bring the curvatures of the model up to date; False if it has to be formed anew.
+
+    Curvatures that jump are constant between the kinks of the loss: from step to step few change.
+    """
+    slots, buffers, counts, levels = state.slots, state.buffers, state.counts, state.levels
+    m, before = counts[MEMBERS], levels[TOTAL]
+    total, changed = _update_curvatures(state, far)
+    if changed > CHANGED * buffers.bends.size or (state.terms.free and min(before, total) <= 0.0):
+        return False
+    if changed == 0:
+        return True
+    levels[TOTAL] = total if state.terms.free else 0.0
+    stores.revise(
+        state.store,
+        slots,
+        buffers.members,
+        m,
+        buffers.change,
+        before,
+        levels[TOTAL],
+        state.terms.inverse,
+        state.quadratic.hessian,
+    )
+    levels[READ] += m * m / slots.slot_of.size * changed / buffers.bends.size
+    counts[KEPT] = 0
+    _measure(state)
+    return True
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _measure(state):  # type: ignore[no-untyped-def]
+    """Set the largest diagonal entry of the Hessian."""
+    largest = 0.0
+    for x in range(state.counts[MEMBERS]):
+        largest = max(largest, state.quadratic.hessian[x, x])
+    state.levels[LARGEST] = largest
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -81,21 +120,24 @@ def _choose_members(state, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _model_curvatures(state, far):  # type: ignore[no-untyped-def]
-    """Set the curvatures of the samples in the model; return their sum."""
+def _update_curvatures(state, far):  # type: ignore[no-untyped-def]
+    """Set the curvatures of the samples in the model, and their changes; return the sum of the
+    former, and the number of the latter that are not zero."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
     share = min(levels[SHARE], far)
     if not terms.jumps or share < LEAST_SHARE:
         share = 0.0
-    total = 0.0
+    total, changed = 0.0, 0
     for i in range(buffers.bends.size):
         bend = buffers.curved[i]
         if bend == 0.0 and share > 0.0 and terms.weights[i] > 0.0:
             t = terms.signs[i] * (buffers.scores[i] + levels[INTERCEPT])
             bend = terms.weights[i] * share * state.phi.majorant(t)
+        buffers.change[i] = bend - buffers.bends[i]
+        changed += buffers.change[i] != 0.0
         buffers.bends[i] = bend
         total += bend
-    return total
+    return total, changed
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -52,13 +52,15 @@ def descend(state, goal):  # type: ignore[no-untyped-def]
             return DONE  # the certificate decides
         added, m = model.newcomers(state, goal.rule), counts[MEMBERS]
         slow = trial > 0 and worst > SLOW * last and not fresh
-        fresh = m == 0 or state.terms.jumps or slow
+        fresh = m == 0 or (slow and not state.terms.jumps)
         fresh = fresh or added > ADDED + m // 4 or m + added > buffers.members.size
-        if fresh:
-            if not model.form(state, goal.rule, worst / goal.l1):
-                return NO_MEMBER
-        elif added > 0:
+        if not fresh and added > 0:
             model.append(state, goal.rule)
+        if not fresh and state.terms.jumps:
+            fresh = not model.revise(state, worst / goal.l1)
+        if fresh and not model.form(state, goal.rule, worst / goal.l1):
+            return NO_MEMBER
+        fresh = fresh or state.terms.jumps
         turn = step(state, goal, worst)
         last, before = worst, objective
     return DONE

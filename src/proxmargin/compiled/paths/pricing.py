@@ -8,7 +8,6 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.certified import certified_gap
-from proxmargin.compiled.paths.standing import evaluate, recompute_scores
 from proxmargin.compiled.paths.state import LOOKED, LOW, NEAR, PASSES, READ, REFERENCES, SLOTS
 from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import violation
@@ -27,9 +26,6 @@ def price(state, goal):  # type: ignore[no-untyped-def]
     The features to enter come first in ``state.buffers.unsure``.
     """
     slots, buffers = state.slots, state.buffers
-    if state.terms.jumps:  # the scores are sums of steps
-        recompute_scores(state)
-        evaluate(state, 0.0, goal.tol)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     relative = spans.rounding(buffers.theta.size) * size
     k, count = state.counts[SLOTS], 0

@@ -92,8 +92,8 @@ class Buffers(NamedTuple):
     ----------
     scores, theta, curved : (n_samples,)
         Scores without intercept, with the offset; the dual point and the curvatures there.
-    bends : (n_samples,)
-        The curvatures in the quadratic model.
+    bends, change : (n_samples,)
+        The curvatures in the quadratic model, and their last change.
     moved : (n_samples,)
         The change of the scores by the last step.
     estimate : (n_features,)
@@ -114,6 +114,7 @@ class Buffers(NamedTuple):
     theta: Any
     curved: Any
     bends: Any
+    change: Any
     moved: Any
     estimate: Any
     unsure: Any

@@ -117,14 +117,9 @@ def _take(state, goal, length, turn):  # type: ignore[no-untyped-def]
             slots.coef[s] = 0.0 if abs(end) <= NEAR_ZERO * abs(move) else end
             buffers.move[x] = slots.coef[s] - buffers.start[x]
     turn *= length
-    if state.terms.jumps:
-        for i in range(buffers.moved.size):
-            buffers.moved[i] *= length
-            buffers.scores[i] += buffers.moved[i]
-    else:
-        if state.counts[FIRST] == 1:
-            turn = foresight.correct_predictor(state, goal, turn)
-        recompute_scores(state)
+    if not state.terms.jumps and state.counts[FIRST] == 1:
+        turn = foresight.correct_predictor(state, goal, turn)
+    recompute_scores(state)
     levels[INTERCEPT] += turn
     return turn
 
@@ -145,29 +140,63 @@ def halve(state, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _line_search(state, turn):  # type: ignore[no-untyped-def]
-    """The step length of an exact line search; it also sets the weight of the majoriser."""
+    """The step length; it also sets the weight of the majoriser.
+
+    One if the slope along the step falls there to `SEARCH_TOLERANCE` of its first value, in one
+    pass over the samples; otherwise that of an exact line search.
+    """
     terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
     stores.combine(
         state.store, state.slots, buffers.members, m, buffers.move, terms.inverse, buffers.moved
     )
-    length = exact_step(
-        state.phi,
-        buffers.scores + levels[INTERCEPT],
-        buffers.moved + turn,
-        terms.signs,
-        terms.weights,
-        buffers.start[:m],
-        buffers.move[:m],
-        buffers.net.l1[:m],
-        buffers.net.l2[:m],
-        0.0,
-        0.0,
-        SEARCH_TOLERANCE,
-        SEARCH_STEPS,
-    )
+    length = 1.0
+    if not _is_level(state, turn):
+        length = exact_step(
+            state.phi,
+            buffers.scores + levels[INTERCEPT],
+            buffers.moved + turn,
+            terms.signs,
+            terms.weights,
+            buffers.start[:m],
+            buffers.move[:m],
+            buffers.net.l1[:m],
+            buffers.net.l2[:m],
+            0.0,
+            0.0,
+            SEARCH_TOLERANCE,
+            SEARCH_STEPS,
+        )
     share = levels[SHARE]
     if length >= LONG_STEP:
         levels[SHARE] = SEARCH_TOLERANCE * share
     elif length < SHORT_STEP:
         levels[SHARE] = min(1.0, 3.0 * max(share, 3.0 * LEAST_SHARE))
     return min(length, largest_step(buffers.net, buffers.start, buffers.move, m))
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _is_level(state, turn):  # type: ignore[no-untyped-def]
+    """Whether the objective is level at the end of the step, relative to its start.
+
+    The slope is two-sided where a coefficient ends at zero. It may be level at a higher objective:
+    then the step is halved later.
+    """
+    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
+    net, first, left, right = buffers.net, -levels[SLOPE] * turn, 0.0, 0.0
+    for x in range(state.counts[MEMBERS]):
+        start, move = buffers.start[x], buffers.move[x]
+        if move != 0.0:
+            end, jump = start + move, net.l1[x] * abs(move)
+            first += (net.l2[x] * start - slots.slope[buffers.members[x]]) * move
+            first += jump if start * move >= 0.0 else -jump
+            at_zero = abs(end) <= NEAR_ZERO * abs(move)
+            left += net.l2[x] * end * move + (jump if end * move > 0.0 and not at_zero else -jump)
+            right += net.l2[x] * end * move + (jump if end * move > 0.0 or at_zero else -jump)
+    loss, shift = 0.0, levels[INTERCEPT] + turn
+    for i in range(buffers.scores.size):
+        if terms.weights[i] != 0.0:
+            t = terms.signs[i] * (buffers.scores[i] + buffers.moved[i] + shift)
+            speed = terms.signs[i] * (buffers.moved[i] + turn)
+            loss -= terms.weights[i] * speed * state.phi.descent(t)
+    enough = -SEARCH_TOLERANCE * first
+    return loss + left <= enough and loss + right >= -enough

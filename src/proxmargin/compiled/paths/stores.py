@@ -28,6 +28,7 @@ __all__ = [
     "one",
     "pull",
     "pull_all",
+    "revise",
     "some",
 ]
 
@@ -92,9 +93,10 @@ class Slots(NamedTuple):
     cache : (capacity, n_samples), or empty
         Columns, centred and scaled.
     rows : (members, n_samples), or empty
-        Columns in the quadratic model, less their means by curvature, times its roots.
+        Columns in the quadratic model, less their means by curvature, times its roots; only valid
+        while the model is formed.
     average : (members,)
-        The means by curvature in ``rows``.
+        The means by curvature of the columns in the quadratic model.
     """
 
     feature: Any
@@ -150,6 +152,34 @@ def cross(
     store: Any, slots: Any, members: Any, m: Any, bends: Any, total: Any, inverse: Any, out: Any
 ) -> Any:
     """The last row and column of the matrix of `gram`, for an appended member."""
+
+
+def revise(
+    store: Any,
+    slots: Any,
+    members: Any,
+    m: Any,
+    change: Any,
+    before: Any,
+    after: Any,
+    inverse: Any,
+    out: Any,
+) -> Any:
+    """The matrix of `gram` and its means, after some of the curvatures have changed.
+
+    With the centred matrix H, the means c and the total T of the former curvatures,
+
+        S = H + sum_i change_i (x_i - c) (x_i - c)',   h = sum_i change_i (x_i - c),
+
+    the new matrix is ``S - h h' / T_new`` and the new means are ``c + h / T_new``: only samples
+    with a change are read.
+
+    Parameters
+    ----------
+    change : (n_samples,)
+    before, after : float
+        Totals of the curvatures; zero without intercept.
+    """
 
 
 @overload(pull_all)
@@ -415,12 +445,27 @@ def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):
 
 @njit(cache=True, nogil=True)
 def _compressed_gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
-    # by rows first, then the outer product of each row with itself
+    out[:m, :m] = 0.0
+    means = np.zeros(m)
+    _add_outer(store, slots, members, m, bends, inverse, out, means)
+    for x in range(m):
+        slots.average[x] = means[x] / total if total > 0.0 else 0.0
+    for x in range(m):
+        for z in range(x + 1):
+            out[x, z] -= means[x] * slots.average[z]
+            out[z, x] = out[x, z]
+
+
+@njit(cache=True, nogil=True)
+def _add_outer(store, slots, members, m, bends, inverse, out, sums):  # type: ignore[no-untyped-def]
+    """Add ``sum_i bends_i x_i x_i'`` to the lower triangle of ``out``, ``sum_i bends_i x_i`` to
+    ``sums``: by rows first, then the outer product of each row with itself."""
     starts = np.zeros(store.n_rows + 1, np.int64)
     for x in range(m):
         j = slots.feature[members[x]]
         for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
-            starts[store.indices[at] + 1] += 1
+            if bends[store.indices[at]] != 0.0:
+                starts[store.indices[at] + 1] += 1
     for i in range(store.n_rows):
         starts[i + 1] += starts[i]
     place = starts[:-1].copy()
@@ -430,27 +475,78 @@ def _compressed_gram(store, slots, members, m, bends, total, inverse, out):  # t
         j = slots.feature[members[x]]
         for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
             row = store.indices[at]
-            column[place[row]] = x
-            value[place[row]] = store.data[at] * inverse[j]
-            place[row] += 1
-    out[:m, :m] = 0.0
-    means = np.zeros(m)
+            if bends[row] != 0.0:
+                column[place[row]] = x
+                value[place[row]] = store.data[at] * inverse[j]
+                place[row] += 1
     for i in range(store.n_rows):
-        if bends[i] == 0.0:
-            continue
         last = np.uint64(starts[i + 1])
         for first in range(np.uint64(starts[i]), last):
             weighted = bends[i] * value[first]
-            means[column[first]] += weighted
+            sums[column[first]] += weighted
             line = out[column[first]]
             for second in range(np.uint64(starts[i]), first + np.uint64(1)):
                 line[np.uint64(column[second])] += weighted * value[second]
+
+
+@overload(revise)
+def _revise(store, slots, members, m, change, before, after, inverse, out):  # type: ignore[no-untyped-def]
+    if _is_compressed(store):
+        return lambda store, slots, members, m, change, before, after, inverse, out: (
+            _compressed_revise(store, slots, members, m, change, before, after, inverse, out)
+        )
+    return lambda store, slots, members, m, change, before, after, inverse, out: _dense_revise(
+        store, slots, members, m, change, after, inverse, out
+    )
+
+
+@njit(cache=True, nogil=True)
+def _compressed_revise(store, slots, members, m, change, before, after, inverse, out):  # type: ignore[no-untyped-def]
+    sums, average = np.zeros(m), slots.average
+    _add_outer(store, slots, members, m, change, inverse, out, sums)
+    more, share = after - before, 1.0 / after if after > 0.0 else 0.0
     for x in range(m):
-        slots.average[x] = means[x] / total if total > 0.0 else 0.0
-    for x in range(m):
+        turned = sums[x] - more * average[x]
         for z in range(x + 1):
-            out[x, z] -= means[x] * slots.average[z]
+            out[x, z] -= sums[x] * average[z] + average[x] * (sums[z] - more * average[z])
+            out[x, z] -= share * turned * (sums[z] - more * average[z])
             out[z, x] = out[x, z]
+    for x in range(m):
+        average[x] += share * (sums[x] - more * average[x])
+
+
+@njit(cache=True, nogil=True)
+def _dense_revise(store, slots, members, m, change, after, inverse, out):  # type: ignore[no-untyped-def]
+    n, used, average = change.size, 0, slots.average
+    height = max(LEAST_ROWS, min(n, BLOCK // max(m, 1) + 1))
+    rows, weighted, sums = np.empty((height, m)), np.empty((height, m)), np.zeros(m)
+    for i in range(n):
+        if change[i] != 0.0:
+            for x in range(m):
+                value = _entry(store, slots, members[x], i, inverse) - average[x]
+                rows[used, x], weighted[used, x] = value, change[i] * value
+                sums[x] += weighted[used, x]
+            used += 1
+        if used == height or (used > 0 and i == n - 1):
+            more = np.dot(weighted[:used].T, rows[:used])
+            for x in range(m):
+                for z in range(m):
+                    out[x, z] += more[x, z]
+            used = 0
+    if after > 0.0:
+        for x in range(m):
+            average[x] += sums[x] / after
+            for z in range(m):
+                out[x, z] -= sums[x] * sums[z] / after
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _entry(store, slots, slot, i, inverse):  # type: ignore[no-untyped-def]
+    """The feature of a slot at sample i."""
+    if store.caches:
+        return slots.cache[slot, i]
+    j = slots.feature[slot]
+    return inverse[j] * (store.lines[i, j] if store.by_rows else store.lines[j, i])
 
 
 @overload(cross)
@@ -468,9 +564,13 @@ def _cross(store, slots, members, m, bends, total, inverse, out):  # type: ignor
 def _dense_cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
     last = m - 1
     if store.caches:
-        _weigh(slots, members[last], last, bends, total)
+        column, row = slots.cache[members[last]], slots.rows[last]
+        mean = dot(column, bends) / total if total > 0.0 else 0.0
+        slots.average[last] = mean
+        for i in range(row.size):
+            row[i] = bends[i] * (column[i] - mean)  # sum zero: the others need no centring
         for x in range(m):
-            out[last, x] = dot(slots.rows[last], slots.rows[x])
+            out[last, x] = dot(row, slots.cache[members[x]])
             out[x, last] = out[last, x]
         return
     j = slots.feature[members[last]]

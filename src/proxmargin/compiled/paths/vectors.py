@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["add", "dot"]
+__all__ = ["add", "add_four", "dot"]
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
@@ -21,3 +21,12 @@ def add(factor, vector, out):  # type: ignore[no-untyped-def]
     """``out += factor * vector``."""
     for i in range(vector.size):
         out[i] += factor * vector[i]
+
+
+@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
+def add_four(factors, vectors, out):  # type: ignore[no-untyped-def]
+    """``out += factors' vectors`` for four factors: ``out`` is read and written once."""
+    first, second, third, fourth = vectors[0], vectors[1], vectors[2], vectors[3]
+    a, b, c, d = factors[0], factors[1], factors[2], factors[3]
+    for i in range(out.size):
+        out[i] += a * first[i] + b * second[i] + c * third[i] + d * fourth[i]

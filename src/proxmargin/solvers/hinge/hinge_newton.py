@@ -162,17 +162,22 @@ class HingeNewton(Solver[Multiplied]):
 
     def _priced(self, problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
         """The state with all violations and the gap of the multipliers (rounding ignored)."""
-        net, bounded = problem.net, Trait.UNIFORM_NET not in problem.penalty.traits
-        violations = _towards_open_sides(net, pulled) if bounded else np.abs(pulled)
-        violations -= net.l1
+        l1: float | Array = problem.level
+        l2: float | Array = problem.penalty.l2
+        if Trait.UNIFORM_NET in problem.penalty.traits:
+            violations = np.abs(pulled)
+        else:
+            l1, l2 = problem.net.l1, problem.net.l2
+            violations = _towards_open_sides(problem.net, pulled)
+        violations -= l1
         np.maximum(violations, 0.0, out=violations)
         primal, bound = _value(problem, state), float(state.at.dual @ goals(problem))
-        off = np.flatnonzero(violations)
-        excess, l1 = violations[off], net.l1[off]
         if problem.penalty.l2 > 0:
-            bound -= 0.5 * float(excess @ (excess / net.l2[off]))
-        elif off.size:
-            bound *= float((l1 / (l1 + excess)).min())
+            bound -= 0.5 * float(violations @ (violations / l2))
+        else:
+            off = violations > 0
+            shares = np.divide(l1, l1 + violations, out=np.ones_like(violations), where=off)
+            bound *= float(shares.min(initial=1.0))
         bound -= _intercept_loss_of_bound(problem, state)
         relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
         judged = state.judged(relative, self.max_stalled)
