@@ -252,3 +252,35 @@ def test_no_certificate_is_below_the_exact_distance(case: Case, seed: int) -> No
 def test_no_certificate_of_many_is_below_the_exact_distance(case: Case) -> None:
     found = {seed: violation(case, seed) for seed in range(QUICK, MANY)}
     assert {seed: fault for seed, fault in found.items() if fault} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "parameters"),
+    [
+        (HuberizedSVC, {}),
+        (ElasticNetSVC, {}),
+        (SquaredHingeSVC, {"l1_ratio": 1.0}),
+        (SVC, {}),
+        (LogisticRegression, {}),
+    ],
+)
+def test_optimal_intercepts_are_as_small_as_certificates_assume(make: Any, parameters: Any) -> None:
+    """The assumption of `certify` about the intercept that its dual point cannot see."""
+    compared = 0
+    for seed in range(MANY):
+        rng = np.random.default_rng(seed)
+        X, codes = random_data(rng, 2)
+        strength = 10.0 ** rng.uniform(-4, 1)
+        given = {"C": strength} if make in (SVC, LogisticRegression) else {"alpha": strength / 10}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            loose, best = (
+                make(tol=tol, time_limit=SECONDS, **given, **parameters).fit(X, codes)
+                for tol in (1e-6, 1e-9)
+            )
+        if loose.certificate_.converged and best.certificate_.converged:
+            sizes = np.abs(X) @ np.abs(loose.coef_[0]) + abs(loose.intercept_[0])
+            assert abs(best.intercept_[0]) <= 1.0 + sizes.max()
+            compared += 1
+    assert compared > MANY // 2

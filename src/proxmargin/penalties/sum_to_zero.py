@@ -64,7 +64,7 @@ class SumToZero(Penalty):
     def prox(self, coef: Array, step: Step) -> Array:
         l1, l2 = self._strengths(len(coef))
         shrink = 1.0 + step * l2
-        thresholds = np.array(np.broadcast_to(step * l1 / shrink, (len(coef), 1)))
+        thresholds = np.full((len(coef), 1), step * l1 / shrink)
         return sum_to_zero_rows(coef / shrink, thresholds)
 
     def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
@@ -79,7 +79,7 @@ class SumToZero(Penalty):
     def conjugate(self, dual: Array) -> float:
         l1, l2 = self._strengths(len(dual))
         if self.inner.l2 > 0:
-            excess = sum_to_zero_rows(dual, np.array(np.broadcast_to(l1, (len(dual), 1))))
+            excess = sum_to_zero_rows(dual, np.full((len(dual), 1), l1))
             return float((excess * excess / (2.0 * l2)).sum())
         return np.inf if np.any(_half_ranges(dual) > l1) else 0.0
 
@@ -112,7 +112,7 @@ class SumToZero(Penalty):
     def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
         # half the difference of two entries changes by no more than a radius over sqrt(2)
         reach = _half_ranges(dual)[:, 0] + np.sqrt(0.5) * radii
-        kept: NDArray[np.bool_] = reach < self._strengths(len(dual))[0][:, 0]
+        kept: NDArray[np.bool_] = reach < np.ravel(self._strengths(len(dual))[0])
         return kept
 
     def critical_strength(self, dual: Array) -> float:
@@ -138,10 +138,10 @@ class SumToZero(Penalty):
     def restricted(self, index: NDArray[np.intp]) -> SumToZero:
         return SumToZero(self.inner.restricted(index))
 
-    def _strengths(self, rows: int) -> tuple[Array, Array]:
-        """l1 and l2 of each feature, (n_features, 1), or (1, 1) where all features share them."""
+    def _strengths(self, rows: int) -> tuple[Array | float, Array | float]:
+        """l1 and l2 of each feature, (n_features, 1), or numbers where all features share them."""
         if Trait.UNIFORM_NET in self.inner.traits:
-            return np.full((1, 1), self.inner.l1), np.full((1, 1), self.inner.l2)
+            return self.inner.l1, self.inner.l2
         net = self.inner.net(rows)
         return net.l1[:, None], net.l2[:, None]
 

@@ -211,7 +211,7 @@ class CrammerSinger(LabelledLoss):
     @staticmethod
     def _projected(shift: Array, intercept: Penalty) -> Array:
         """The nearest shift in the domain of the intercept's penalty; centred if it is free."""
-        return intercept.into_domain((shift - shift.mean())[None, :])[0]
+        return intercept.into_domain((shift - shift.sum() / shift.size)[None, :])[0]
 
     def _moved(self, dual: Array, factor: float) -> Array:
         moved = dual.copy()
