@@ -214,7 +214,7 @@ class Run:
             incumbent.consider(None)  # the offset may fit the data alone, so that zero is best
         best = incumbent.best
         assert best is not None
-        if interrupts.pending:
+        if interrupts.pending or status is Status.INTERRUPTED:
             return best, Status.INTERRUPTED
         if self.stop.change is None:  # `confirm` and `consider` may have changed the gap
             met = best.relative_gap <= self.stop.tol
