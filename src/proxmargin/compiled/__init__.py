@@ -47,4 +47,4 @@ def _whereabouts() -> str:
     )
 
 
-event.register("numba:compile", _Note())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Note())

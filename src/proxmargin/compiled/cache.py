@@ -80,7 +80,7 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Any) -> None:
         self._py_func = function  # the base class makes keys of it
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        self.enable()  # type: ignore[no-untyped-call]
+        self.enable()
 
     @property
     def cache_path(self) -> str:
@@ -126,7 +126,7 @@ class KernelCache(FunctionCache):
 
     def _key(self, sig: Any, codegen: Any) -> Any:
         """Types of the arguments with their methods, processor, the code of the function itself."""
-        own = self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        own = self._index_key(sig, codegen)
         return own, tuple(map(code.digest, _named_tuples(sig)))
 
     def _file(self, key: Any) -> str:

@@ -45,8 +45,8 @@ class _Meter(event.Listener):
 
 def _holds() -> bool:
     """Whether this thread has the lock."""
-    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]
+    return bool(global_compiler_lock.is_locked())
 
 
 _compiling = _Compiling()
-event.register("numba:compiler_lock", _Meter())  # type: ignore[no-untyped-call]
+event.register("numba:compiler_lock", _Meter())

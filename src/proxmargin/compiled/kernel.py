@@ -85,8 +85,8 @@ class _Pipeline(Compiler):
     def __init__(
         self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, local: Any
     ) -> None:
-        options = _Options(flags) if private_steps_work() else flags  # type: ignore[no-untyped-call]
-        super().__init__(typing, target, library, args, result, options, local)  # type: ignore[no-untyped-call]
+        options = _Options(flags) if private_steps_work() else flags
+        super().__init__(typing, target, library, args, result, options, local)
 
 
 @contextmanager
@@ -96,9 +96,9 @@ def _callees_only_lowered(codegen: Any) -> Iterator[None]:
 
     def library(name: str, **options: Any) -> Any:
         if _Trial.works:  # tried by now, unless this is Numba's runtime before any kernel
-            function = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+            function = ConfigStack.top_or_none()
             if function is not None and function.no_cpython_wrapper:
-                return _Unoptimised(codegen, name)  # type: ignore[no-untyped-call]
+                return _Unoptimised(codegen, name)
         return make(name, **options)
 
     codegen.create_library = library
@@ -115,7 +115,7 @@ class _Unoptimised(JITCodeLibrary):
         pass
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalize_dynamic_globals()
         engine: Any = self._codegen._engine
         engine.add_module(self._environments())
         self._finalized = True
@@ -157,14 +157,14 @@ def private_steps_work() -> bool:
 def _trial_succeeds() -> bool:
     """Whether callee and caller compute and raise, and only the caller is machine code."""
 
-    def reciprocal(x):  # type: ignore[no-untyped-def]
+    def reciprocal(x):
         if x == 0.0:
             raise ValueError("zero has no reciprocal")
         return 1.0 / x
 
     called = Kernel(reciprocal, targetoptions=TRIAL)
 
-    def total(x, y):  # type: ignore[no-untyped-def]
+    def total(x, y):
         return called(x) + called(y)
 
     caller = Kernel(total, targetoptions=TRIAL)

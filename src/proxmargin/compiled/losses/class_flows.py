@@ -15,7 +15,7 @@ __all__ = ["balance", "clip_flows", "largest_rate", "loose_rows"]
 
 
 @njit(cache=True, nogil=True)
-def clip_flows(dual, codes, shares, most):  # type: ignore[no-untyped-def]
+def clip_flows(dual, codes, shares, most):
     """The dual point with rates clipped at zero and rows shrunk to a total rate of ``most``.
 
     Parameters
@@ -52,7 +52,7 @@ def clip_flows(dual, codes, shares, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def largest_rate(dual, codes, shares):  # type: ignore[no-untyped-def]
+def largest_rate(dual, codes, shares):
     """The largest total rate ``sum_k a_ik`` of a sample; negative rates count nothing."""
     largest = 0.0
     for i in range(dual.shape[0]):
@@ -66,7 +66,7 @@ def largest_rate(dual, codes, shares):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def balance(dual, codes, shares, capacity):  # type: ignore[no-untyped-def]
+def balance(dual, codes, shares, capacity):
     """Change ``dual`` in place so that its columns sum to zero, keeping rates in the simplex.
 
     With ``p_ik = a_ik / capacity`` for the other classes and the rest of one in the own class,
@@ -116,7 +116,7 @@ def balance(dual, codes, shares, capacity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def loose_rows(dual, scores):  # type: ignore[no-untyped-def]
+def loose_rows(dual, scores):
     """``sum_i |sum_k dual_ik| max_k |scores_ik|``: what rounding of the rows' sums can hide."""
     total = 0.0
     for i in range(dual.shape[0]):

@@ -8,7 +8,7 @@ __all__ = ["fenchel_young_sum", "subgradient", "value_sum"]
 
 
 @njit(cache=True, nogil=True)
-def value_sum(scores, codes, shares):  # type: ignore[no-untyped-def]
+def value_sum(scores, codes, shares):
     """``sum_i shares_i max_k (z_ik + [k != y_i] - z_iy)``."""
     total = 0.0
     for i in range(codes.size):
@@ -23,7 +23,7 @@ def value_sum(scores, codes, shares):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def subgradient(scores, codes, shares, out):  # type: ignore[no-untyped-def]
+def subgradient(scores, codes, shares, out):
     """`value_sum`, and a subgradient in ``out``: the mean of those of the classes that attain it.
 
     The sum of a row of ``out`` is zero to the last digit.
@@ -54,7 +54,7 @@ def subgradient(scores, codes, shares, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def fenchel_young_sum(scores, codes, shares, dual):  # type: ignore[no-untyped-def]
+def fenchel_young_sum(scores, codes, shares, dual):
     """``sum_i sum_k y_ik (worst_i - margin_ik)`` with ``y = dual + shares e_code`` in the simplex.
 
     Every term is >= 0 because the worst margin is the largest.

@@ -10,7 +10,7 @@ __all__ = ["log_excess", "relative_entropy"]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def log_excess(x):  # type: ignore[no-untyped-def]
+def log_excess(x):
     """``x - log(1 + x) >= 0`` without cancellation."""
     if abs(x) > 1e-2:
         return x - math.log1p(x)
@@ -18,7 +18,7 @@ def log_excess(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def relative_entropy(a, p, log_p):  # type: ignore[no-untyped-def]
+def relative_entropy(a, p, log_p):
     """``a log(a / p) + p - a >= 0`` for a > 0, also where p is too small for a float."""
     if abs(p - a) <= 0.5 * a:
         return a * log_excess((p - a) / a)

@@ -9,7 +9,7 @@ __all__ = ["evaluated", "evaluated_logistic"]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def evaluated(phi, scores, shift, signs, weights, theta, curvature):  # type: ignore[no-untyped-def]
+def evaluated(phi, scores, shift, signs, weights, theta, curvature):
     """The dual point (minus the gradient) and the curvatures at ``scores + shift``.
 
     Returns
@@ -50,7 +50,7 @@ def evaluated(phi, scores, shift, signs, weights, theta, curvature):  # type: ig
     error_model="numpy",
     fastmath={"reassoc", "contract", "nsz"},
 )
-def evaluated_logistic(scores, shift, signs, weights, theta, curvature):  # type: ignore[no-untyped-def]
+def evaluated_logistic(scores, shift, signs, weights, theta, curvature):
     """The same for the logistic loss, in a loop that vectorises; to eight units in the last place.
 
     Beyond a margin of 708 the dual coordinates are those at 708.

@@ -51,7 +51,7 @@ def _float(typing: Any, value: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
-def fast_exp(x):  # type: ignore[no-untyped-def]
+def fast_exp(x):
     """``e^x`` for ``x <= 0``, to two units in the last place; e^-708 below -708."""
     x = max(x, LEAST)
     rounded = x * LOG2_E + ROUNDER
@@ -76,7 +76,7 @@ def fast_exp(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
-def fast_log1p(e):  # type: ignore[no-untyped-def]
+def fast_log1p(e):
     """``log(1 + e)`` for ``0 <= e <= 1``, to three units in the last place."""
     far = e > ROOT_2_LESS_1
     z = 0.5 * (e - 1.0) if far else e

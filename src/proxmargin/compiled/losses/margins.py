@@ -28,7 +28,7 @@ SLOPE_ROUNDING = 1e-14  # relative to the sums of positive and negative terms: s
 
 
 @njit(cache=True, nogil=True)
-def best_shift(phi, scores, signs, weights, l2, at, dual):  # type: ignore[no-untyped-def]
+def best_shift(phi, scores, signs, weights, l2, at, dual):
     """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
 
     The derivative of the loss in each score, there, is written into ``dual``. Newton's method on
@@ -68,7 +68,7 @@ def best_shift(phi, scores, signs, weights, l2, at, dual):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):  # type: ignore[no-untyped-def]
+def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):
     """Shift ``scores``, in place, as `best_shift` says; write the gradient there into ``dual``.
 
     Returns the shift, zero where there is no intercept.
@@ -83,7 +83,7 @@ def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):  # type: i
 
 
 @njit(cache=True, nogil=True)
-def value_sum(phi, scores, signs, weights):  # type: ignore[no-untyped-def]
+def value_sum(phi, scores, signs, weights):
     """Sum of weighted losses."""
     total = 0.0
     for i in range(scores.shape[0]):
@@ -94,7 +94,7 @@ def value_sum(phi, scores, signs, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def value_and_gradient(phi, scores, signs, weights, gradient):  # type: ignore[no-untyped-def]
+def value_and_gradient(phi, scores, signs, weights, gradient):
     """Sum of weighted losses; their derivative in each score is written into ``gradient``."""
     total = 0.0
     for i in range(scores.shape[0]):
@@ -110,7 +110,7 @@ def value_and_gradient(phi, scores, signs, weights, gradient):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def bregman_sum(phi, scores, signs, weights, dual):  # type: ignore[no-untyped-def]
+def bregman_sum(phi, scores, signs, weights, dual):
     """Fenchel-Young sum of the scores against ``dual`` (a gradient at some other scores).
 
     When ``dual`` is the gradient at scores Z0, this is ``L(Z) - L(Z0) - <L'(Z0), Z - Z0>``.
@@ -127,7 +127,7 @@ def bregman_sum(phi, scores, signs, weights, dual):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def slope_and_curvature(phi, scores, signs, weights, shift):  # type: ignore[no-untyped-def]
+def slope_and_curvature(phi, scores, signs, weights, shift):
     """First and second derivative of the loss in one shift per output, at ``scores + shift``.
 
     Returns
@@ -150,7 +150,7 @@ def slope_and_curvature(phi, scores, signs, weights, shift):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def shrink_columns(dual, up, down):  # type: ignore[no-untyped-def]
+def shrink_columns(dual, up, down):
     """Multiply the positive entries of column k by ``up[k]``, the negative ones by ``down[k]``."""
     for i in range(dual.shape[0]):
         for k in range(dual.shape[1]):
@@ -158,7 +158,7 @@ def shrink_columns(dual, up, down):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def clip_into_box(dual, signs, weights, bound):  # type: ignore[no-untyped-def]
+def clip_into_box(dual, signs, weights, bound):
     """The nearest dual with coordinates in [0, bound], and the sums of its two signs by column.
 
     Returns

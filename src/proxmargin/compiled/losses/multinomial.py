@@ -29,7 +29,7 @@ SMALLEST_EXPONENT = -700.0  # exp underflows below
 
 
 @njit(cache=True, nogil=True)
-def _softmax(row, own, margin, p):  # type: ignore[no-untyped-def]
+def _softmax(row, own, margin, p):
     """Fill ``p`` with the shares of the classes; return the loss of the row."""
     top = row[own]
     for k in range(row.size):
@@ -48,7 +48,7 @@ def _softmax(row, own, margin, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def value_and_gradient(scores, codes, shares, margin, gradient):  # type: ignore[no-untyped-def]
+def value_and_gradient(scores, codes, shares, margin, gradient):
     """Sum of weighted losses; its gradient is written into ``gradient``."""
     classes = scores.shape[1]
     p = np.empty(classes)
@@ -68,7 +68,7 @@ def value_and_gradient(scores, codes, shares, margin, gradient):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def slope_and_curvature(scores, codes, shares, margin, shift):  # type: ignore[no-untyped-def]
+def slope_and_curvature(scores, codes, shares, margin, shift):
     """Gradient and Hessian of the loss in one shift a class, at ``scores + shift``.
 
     Returns
@@ -103,7 +103,7 @@ def slope_and_curvature(scores, codes, shares, margin, shift):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def relative_entropy_sum(scores, codes, shares, margin, dual):  # type: ignore[no-untyped-def]
+def relative_entropy_sum(scores, codes, shares, margin, dual):
     """``sum_i s_i KL(a_i | p_i)``, a the shares that the dual point stands for, p those of scores.
 
     The Fenchel-Young sum of the loss; for the dual point the gradient at other scores Z0 it is
@@ -138,7 +138,7 @@ def relative_entropy_sum(scores, codes, shares, margin, dual):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def entropy_sum(codes, shares, margin, dual):  # type: ignore[no-untyped-def]
+def entropy_sum(codes, shares, margin, dual):
     """The conjugate ``sum_i s_i (sum_k a_ik log a_ik - margin (1 - a_iy))``, 0 log 0 = 0."""
     total = 0.0
     for i in range(dual.shape[0]):
@@ -157,7 +157,7 @@ def entropy_sum(codes, shares, margin, dual):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _omega(x):  # type: ignore[no-untyped-def]
+def _omega(x):
     """The w > 0 with ``w + log w = x``: Newton's method from below, where it is monotone."""
     if x < SMALLEST_EXPONENT:
         return 0.0
@@ -172,7 +172,7 @@ def _omega(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):  # type: ignore[no-untyped-def]
+def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):
     """Fill ``nearest`` with the prox of the conjugate, ``slopes`` with the g of its Jacobian.
 
     With ``c = share / step`` and ``v = (dual + share e_y) / step + r``, the shares of the classes

@@ -21,7 +21,7 @@ __all__ = [
 
 
 @njit(cache=True, nogil=True)
-def value_and_gradient(scores, codes, shares, gradient):  # type: ignore[no-untyped-def]
+def value_and_gradient(scores, codes, shares, gradient):
     """Sum of weighted losses; its gradient is written into ``gradient``."""
     value = 0.0
     for i in range(scores.shape[0]):
@@ -41,7 +41,7 @@ def value_and_gradient(scores, codes, shares, gradient):  # type: ignore[no-unty
 
 
 @njit(cache=True, nogil=True)
-def slope_and_curvature(scores, codes, shares, shift):  # type: ignore[no-untyped-def]
+def slope_and_curvature(scores, codes, shares, shift):
     """Gradient and Hessian of the loss in one shift a class, at ``scores + shift``.
 
     Returns
@@ -70,7 +70,7 @@ def slope_and_curvature(scores, codes, shares, shift):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def fenchel_young_sum(scores, codes, shares, dual):  # type: ignore[no-untyped-def]
+def fenchel_young_sum(scores, codes, shares, dual):
     """``sum_i s_i sum_{k != y} [u]_+^2 + a^2 / 4 - a u``, a the rates of the dual point.
 
     It is ``(u - a / 2)^2`` where u > 0, and ``a (a / 4 - u)`` elsewhere.
@@ -90,7 +90,7 @@ def fenchel_young_sum(scores, codes, shares, dual):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def conjugate_sum(codes, shares, dual):  # type: ignore[no-untyped-def]
+def conjugate_sum(codes, shares, dual):
     """``sum_i s_i sum_{k != y} a^2 / 4 - a``."""
     total = 0.0
     for i in range(dual.shape[0]):
@@ -104,7 +104,7 @@ def conjugate_sum(codes, shares, dual):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def conjugate_prox(dual, codes, shares, step, nearest):  # type: ignore[no-untyped-def]
+def conjugate_prox(dual, codes, shares, step, nearest):
     """Fill ``nearest`` with the prox of the conjugate.
 
     With ``c = share / step`` and ``b_k = 1 + (dual_k - dual_y) / step``, the rates are

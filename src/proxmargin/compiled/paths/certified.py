@@ -17,7 +17,7 @@ UNIT = 2.0**-53
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+def scale_into_domain(scale, slope, error, l1, l2, lower, upper):
     """The scale of the dual point, reduced if this feature would violate ``|v| <= l1``."""
     reach = abs(slope) + error
     if l2 > 0.0 or reach <= l1:
@@ -28,7 +28,7 @@ def scale_into_domain(scale, slope, error, l1, l2, lower, upper):  # type: ignor
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+def feature_term(slope, error, coef, l1, l2, lower, upper):
     """The largest Fenchel-Young term over ``slope +- error``: at an end, because it is convex."""
     if coef == 0.0 and abs(slope) + error <= l1:
         return 0.0
@@ -43,7 +43,7 @@ def feature_term(slope, error, coef, l1, l2, lower, upper):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
+def certified_gap(state, goal, count):
     """Gap and objective; features that are neither in slots nor unsure are proven inactive.
 
     Parameters
@@ -75,7 +75,7 @@ def certified_gap(state, goal, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _domain_scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
+def _domain_scale(state, goal, count, relative):
     """The largest factor <= 1 that scales the dual point into the domain of the conjugate."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     scale = 1.0
@@ -94,7 +94,7 @@ def _domain_scale(state, goal, count, relative):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sums_over_slots(state, goal, scale, relative):  # type: ignore[no-untyped-def]
+def _sums_over_slots(state, goal, scale, relative):
     """Sums over slots: gap terms, penalty, bound of the scores, number of nonzero coefficients."""
     terms, slots = state.terms, state.slots
     gap, penalty, sizes, live = 0.0, 0.0, 0.0, 0
@@ -109,7 +109,7 @@ def _sums_over_slots(state, goal, scale, relative):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _term(state, goal, j, coef, scale, relative):  # type: ignore[no-untyped-def]
+def _term(state, goal, j, coef, scale, relative):
     terms = state.terms
     return feature_term(
         scale * state.buffers.estimate[j],

@@ -49,7 +49,7 @@ LEAST_RULE = 0.5  # lowest threshold of the strong rule, in units of the l1 stre
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def begin(state):  # type: ignore[no-untyped-def]
+def begin(state):
     """Set the null model, and compute the inner products of all features with its dual point."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     buffers.scores[:] = 0.0
@@ -74,7 +74,7 @@ def begin(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def restart(state, index, values, intercept, strength):  # type: ignore[no-untyped-def]
+def restart(state, index, values, intercept, strength):
     """Continue from a solution with coefficients ``values`` of the features ``index``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     counts, levels = state.counts, state.levels
@@ -103,7 +103,7 @@ def restart(state, index, values, intercept, strength):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def advance(state, strengths, first, last, tol):  # type: ignore[no-untyped-def]
+def advance(state, strengths, first, last, tol):
     """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
         code = _solve_strength(state, strengths, at, tol)
@@ -113,7 +113,7 @@ def advance(state, strengths, first, last, tol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _solve_strength(state, strengths, at, tol):  # type: ignore[no-untyped-def]
+def _solve_strength(state, strengths, at, tol):
     """One strength: rounds of Newton's method on the slots and certificates of all features."""
     counts, levels = state.counts, state.levels
     l1, l2, before = strengths.l1[at], strengths.l2[at], levels[BEFORE]
@@ -146,13 +146,13 @@ def _solve_strength(state, strengths, at, tol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _strong_rule(l1, before):  # type: ignore[no-untyped-def]
+def _strong_rule(l1, before):
     """The threshold of slope over factor at which features enter, after the strength ``before``."""
     return max(2.0 * l1 - before, LEAST_RULE * l1) if l1 < before else l1
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _list_entering(state, rule):  # type: ignore[no-untyped-def]
+def _list_entering(state, rule):
     """Write features without a slot whose estimated slope is above the rule into ``unsure``."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     known = rule >= state.levels[LOW]
@@ -168,7 +168,7 @@ def _list_entering(state, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _enter(state, j):  # type: ignore[no-untyped-def]
+def _enter(state, j):
     """Take feature j into the next slot."""
     slots, terms, s = state.slots, state.terms, state.counts[SLOTS]
     slots.feature[s], slots.slot_of[j], slots.gate[j] = j, s, math.inf
@@ -180,7 +180,7 @@ def _enter(state, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _store_solution(state, strengths, at):  # type: ignore[no-untyped-def]
+def _store_solution(state, strengths, at):
     """Store the solution of a strength, in the coordinates of the problem."""
     terms, slots = state.terms, state.slots
     place, intercept = strengths.indptr[at], state.levels[INTERCEPT]

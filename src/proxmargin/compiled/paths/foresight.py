@@ -43,7 +43,7 @@ LARGEST_RATIO = 1.5  # of two step lengths; beyond it the last error is not extr
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def correct_predictor(state, goal, turn):  # type: ignore[no-untyped-def]
+def correct_predictor(state, goal, turn):
     """Add the expected error to the predictor step just taken.
 
     Parameters
@@ -72,7 +72,7 @@ def correct_predictor(state, goal, turn):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _share(levels, goal):  # type: ignore[no-untyped-def]
+def _share(levels, goal):
     """``h_k / h_{k-1}``; 0 where it is too large, or there is no strength before to learn from."""
     stride = 1.0 - goal.l1 / levels[BEFORE] if goal.l1 < levels[BEFORE] else 0.0
     share = stride / levels[STRIDE] if levels[STRIDE] > 0.0 else 0.0
@@ -81,7 +81,7 @@ def _share(levels, goal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def learn(state):  # type: ignore[no-untyped-def]
+def learn(state):
     """Store the error of the predictor, when the strength is solved."""
     slots, counts, levels = state.slots, state.counts, state.levels
     if counts[FIRST] == 1:  # the start was within the tolerance: no step was taken
@@ -94,7 +94,7 @@ def learn(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def forget(state):  # type: ignore[no-untyped-def]
+def forget(state):
     """Set the expected errors to zero: the next predictor is taken as it is."""
     for s in range(state.counts[SLOTS]):
         state.slots.lag[s] = 0.0

@@ -27,7 +27,7 @@ LEAST_SHARE = 1e-3  # weight of the majoriser, where the loss is flat, below whi
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def form(state, rule, far):  # type: ignore[no-untyped-def]
+def form(state, rule, far):
     """Form a new model of the slots that the rule admits; False if there is no room for them.
 
     Parameters
@@ -60,7 +60,7 @@ def form(state, rule, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def revise(state, far):  # type: ignore[no-untyped-def]
+def revise(state, far):
     """Bring the curvatures of the model up to date; False if it has to be formed anew.
 
     Curvatures that jump are constant between the kinks of the loss: from step to step few change.
@@ -91,7 +91,7 @@ def revise(state, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _measure(state):  # type: ignore[no-untyped-def]
+def _measure(state):
     """Set the largest diagonal entry of the Hessian."""
     largest = 0.0
     for x in range(state.counts[MEMBERS]):
@@ -100,7 +100,7 @@ def _measure(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _choose_members(state, rule):  # type: ignore[no-untyped-def]
+def _choose_members(state, rule):
     """Choose the members; return their number, or -1 if there is no room for them."""
     terms, slots, members, counts = state.terms, state.slots, state.buffers.members, state.counts
     for x in range(counts[MEMBERS]):
@@ -120,7 +120,7 @@ def _choose_members(state, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _update_curvatures(state, far):  # type: ignore[no-untyped-def]
+def _update_curvatures(state, far):
     """Set the curvatures of the samples in the model, and their changes; return the sum of the
     former, and the number of the latter that are not zero."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
@@ -141,14 +141,14 @@ def _update_curvatures(state, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _rule_admits(slots, s, terms, rule):  # type: ignore[no-untyped-def]
+def _rule_admits(slots, s, terms, rule):
     """Whether the slope of a slot satisfies the rule, in a direction that its bounds allow."""
     j = slots.feature[s]
     return open_slope(slots.slope[s], terms.lower[j], terms.upper[j]) >= rule * terms.factor[j]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _is_newcomer(slots, s, terms, rule):  # type: ignore[no-untyped-def]
+def _is_newcomer(slots, s, terms, rule):
     """Whether a slot outside the model now is nonzero or satisfies the rule."""
     if slots.place[s] >= 0:
         return False
@@ -156,7 +156,7 @@ def _is_newcomer(slots, s, terms, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def newcomers(state, rule):  # type: ignore[no-untyped-def]
+def newcomers(state, rule):
     """The number of slots outside the model that now are nonzero or satisfy the rule."""
     slots, count = state.slots, 0
     for s in range(state.counts[SLOTS]):
@@ -166,7 +166,7 @@ def newcomers(state, rule):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def append(state, rule):  # type: ignore[no-untyped-def]
+def append(state, rule):
     """Append the `newcomers` to the model."""
     slots, buffers, counts = state.slots, state.buffers, state.counts
     for s in range(counts[SLOTS]):

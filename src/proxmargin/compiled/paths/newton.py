@@ -26,7 +26,7 @@ ADDED = 8  # number of newcomers, besides a quarter of the members, up to which 
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def descend(state, goal):  # type: ignore[no-untyped-def]
+def descend(state, goal):
     """Newton steps on the slots until their gap meets the tolerance.
 
     The dual point and the slopes of the slots are still those of the previous strength, so that

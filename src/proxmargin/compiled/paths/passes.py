@@ -19,7 +19,7 @@ SHARE_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulp
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def settle(state, far, tol):  # type: ignore[no-untyped-def]
+def settle(state, far, tol):
     """Minimise over the intercept, to a tolerance in proportion to the violation ``far``.
 
     Then the dual point is balanced: its heavier class is shrunk until the sum is zero. The results
@@ -61,12 +61,12 @@ def settle(state, far, tol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _safeguarded(phi, scores, intercept, signs, weights, theta):  # type: ignore[no-untyped-def]
+def _safeguarded(phi, scores, intercept, signs, weights, theta):
     return intercept + best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, theta)
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def lost(state, scale, enough, far):  # type: ignore[no-untyped-def]
+def lost(state, scale, enough, far):
     """Fenchel-Young sum of the scores against ``scale`` times the dual point.
 
     Or an upper bound, where that is at most ``enough`` or more than ``far`` times ``enough``: the
@@ -81,7 +81,7 @@ def lost(state, scale, enough, far):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _bound(state, up, down):  # type: ignore[no-untyped-def]
+def _bound(state, up, down):
     """The bound from the curvature of the conjugate, by `shrunk_bound` of the loss."""
     terms, buffers, levels = state.terms, state.buffers, state.levels
     above, below = 0.0, 0.0
@@ -97,7 +97,7 @@ def _bound(state, up, down):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _lost(state, up, down):  # type: ignore[no-untyped-def]
+def _lost(state, up, down):
     terms, scores, intercept = state.terms, state.buffers.scores, state.levels[INTERCEPT]
     total = 0.0
     for i in range(scores.size):

@@ -20,7 +20,7 @@ MANY_UNSURE = 4  # number of features over this
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def price(state, goal):  # type: ignore[no-untyped-def]
+def price(state, goal):
     """The certified gap, the objective, the violation, and how many features have to enter.
 
     The features to enter come first in ``state.buffers.unsure``.
@@ -39,7 +39,7 @@ def price(state, goal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _violators(state, goal, count):  # type: ignore[no-untyped-def]
+def _violators(state, goal, count):
     """The largest violation, and the number of violating unsure features, which are moved first."""
     terms, slots, buffers = state.terms, state.slots, state.buffers
     worst, wanted = 0.0, 0
@@ -59,7 +59,7 @@ def _violators(state, goal, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _price_unsure(state, goal, relative):  # type: ignore[no-untyped-def]
+def _price_unsure(state, goal, relative):
     """List features without a slot not proven inactive, and compute their inner products."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     p = buffers.estimate.size
@@ -91,7 +91,7 @@ def _price_unsure(state, goal, relative):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _add_reference(state):  # type: ignore[no-untyped-def]
+def _add_reference(state):
     """Make the rest of the dual point a further reference; return the remaining radius."""
     span, theta, counts = state.span, state.buffers.theta, state.counts
     if counts[REFERENCES] == span.points.shape[0]:
@@ -108,7 +108,7 @@ def _add_reference(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _find_unsure(state, goal, radius):  # type: ignore[no-untyped-def]
+def _find_unsure(state, goal, radius):
     """Write features without a slot whose inner product may exceed its l1 strength to ``unsure``.
 
     Those whose product may exceed ``goal.low``, and so may enter at the next strength, go to

@@ -47,7 +47,7 @@ class Quadratic(NamedTuple):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type: ignore[no-untyped-def]
+def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
     """Minimise ``slope'd + d'(H + diag(lift)) d / 2`` plus the l1 norm, between bounds.
 
     Parameters
@@ -81,7 +81,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):  # type
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sweep(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no-untyped-def]
+def _sweep(hessian, lift, slope, value, net, target, sweeps):
     """Coordinate descent until the support is stable; return whether all changes met the target."""
     k = value.size
     for _ in range(sweeps):
@@ -110,12 +110,12 @@ def _sweep(hessian, lift, slope, value, net, target, sweeps):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _is_inside(value, lower, upper):  # type: ignore[no-untyped-def]
+def _is_inside(value, lower, upper):
     return value != 0.0 and lower < value < upper
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _factor(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
+def _factor(quadratic, lift, value, net, kept):
     """Factor the Hessian of the support; return its size, not positive if it is singular."""
     hessian, factor, order, placed = (
         quadratic.hessian,
@@ -157,7 +157,7 @@ def _factor(quadratic, lift, value, net, kept):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sort(order, size, value):  # type: ignore[no-untyped-def]
+def _sort(order, size, value):
     """Sort by falling absolute value: small entries leave first, and only later rows are lost."""
     for a in range(1, size):
         j, b = order[a], a
@@ -168,7 +168,7 @@ def _sort(order, size, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _solve(factor, size, right):  # type: ignore[no-untyped-def]
+def _solve(factor, size, right):
     """Solve with the lower factor and its transpose, in place."""
     for a in range(size):
         right[a] = (right[a] - dot(factor[a, :a], right[:a])) / factor[a, a]
@@ -178,7 +178,7 @@ def _solve(factor, size, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _step_on_support(quadratic, size, lift, slope, value, net):  # type: ignore[no-untyped-def]
+def _step_on_support(quadratic, size, lift, slope, value, net):
     """Newton's step on the support, to the minimum along it or to the first bound.
 
     Along it the model is quadratic between the points where a coordinate changes its sign, and its
@@ -211,7 +211,7 @@ def _step_on_support(quadratic, size, lift, slope, value, net):  # type: ignore[
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _length(order, direction, size, first, value, net):  # type: ignore[no-untyped-def]
+def _length(order, direction, size, first, value, net):
     """The minimiser along the direction, and the coordinate that is zero there, or -1."""
     jumps, last = 0.0, 0.0
     while True:

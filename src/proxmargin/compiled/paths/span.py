@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def rounding(terms):  # type: ignore[no-untyped-def]
+def rounding(terms):
     """``gamma_m`` for ``m = 2 n + FURTHER_TERMS``.
 
     One n is for the inner product itself. The other one is for the shift between the stored columns
@@ -68,7 +68,7 @@ def rounding(terms):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def bounded(span, count, theta, rounds):  # type: ignore[no-untyped-def]
+def bounded(span, count, theta, rounds):
     """Decompose a dual point; return the norm of the rest, and a bound of it with all rounding.
 
     Parameters
@@ -96,7 +96,7 @@ def bounded(span, count, theta, rounds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def estimate(span, count, out):  # type: ignore[no-untyped-def]
+def estimate(span, count, out):
     """Inner products of all features with the part of the dual point inside the span."""
     out[:] = 0.0
     fours = count - count % 4
@@ -107,7 +107,7 @@ def estimate(span, count, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def put(span, place, point, size):  # type: ignore[no-untyped-def]
+def put(span, place, point, size):
     """Store ``point / size`` as a reference; the caller computes its products."""
     for i in range(point.size):
         span.points[place, i] = point[i] / size
@@ -115,7 +115,7 @@ def put(span, place, point, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def compress(span, count):  # type: ignore[no-untyped-def]
+def compress(span, count):
     """Reduce the span to the projection of the last dual point and the newer half of references.
 
     These are combinations of references, so that no product is needed. Returns their number.
@@ -160,7 +160,7 @@ def compress(span, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _put(vector, length, out):  # type: ignore[no-untyped-def]
+def _put(vector, length, out):
     """Write ``vector / length`` into ``out``; a loop, as slice assignments compile for seconds."""
     for i in range(vector.size):
         out[i] = vector[i] / length

@@ -16,7 +16,7 @@ HOPELESS = 4.0  # factor on the gap tolerance beyond which bounds need not be sh
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def recompute_scores(state):  # type: ignore[no-untyped-def]
+def recompute_scores(state):
     """Recompute the scores from the coefficients."""
     slots, k = state.slots, state.counts[SLOTS]
     stores.combine(
@@ -32,7 +32,7 @@ def recompute_scores(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def add_offset(state):  # type: ignore[no-untyped-def]
+def add_offset(state):
     """Add the offset, if there is one, to scores without it."""
     offset, scores = state.terms.offset, state.buffers.scores
     for i in range(offset.size):
@@ -40,7 +40,7 @@ def add_offset(state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def evaluate(state, far, tol):  # type: ignore[no-untyped-def]
+def evaluate(state, far, tol):
     """Compute the intercept, the dual point and the slopes of the slots from the scores."""
     slots, k = state.slots, state.counts[SLOTS]
     settle(state, far, tol)
@@ -49,7 +49,7 @@ def evaluate(state, far, tol):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def standing(state, goal, claim):  # type: ignore[no-untyped-def]
+def standing(state, goal, claim):
     """The largest violation, the gap and the objective, all over the slots only.
 
     Parameters
@@ -71,7 +71,7 @@ def standing(state, goal, claim):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _measure(state, goal):  # type: ignore[no-untyped-def]
+def _measure(state, goal):
     """The largest violation of the slots, the scale of their dual point, and the objective."""
     terms, slots = state.terms, state.slots
     relative = spans.rounding(state.buffers.scores.size)

@@ -40,7 +40,7 @@ SEARCH_STEPS = 60
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def step(state, goal, worst):  # type: ignore[no-untyped-def]
+def step(state, goal, worst):
     """Step to the minimum of the model; return the change of the intercept.
 
     Parameters
@@ -72,7 +72,7 @@ def step(state, goal, worst):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _lift(state, goal, worst):  # type: ignore[no-untyped-def]
+def _lift(state, goal, worst):
     """Set ridge and damping of the model's Hessian; a change invalidates its factor.
 
     Where a factor costs more than the rest of a step, one with a slightly stronger ridge is kept:
@@ -91,7 +91,7 @@ def _lift(state, goal, worst):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _pose(state, goal):  # type: ignore[no-untyped-def]
+def _pose(state, goal):
     """Set the model's gradient and penalties at the present coefficients."""
     terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
     net = buffers.net
@@ -107,7 +107,7 @@ def _pose(state, goal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _take(state, goal, length, turn):  # type: ignore[no-untyped-def]
+def _take(state, goal, length, turn):
     """Move coefficients, scores and intercept; return the move of the intercept."""
     slots, buffers, levels = state.slots, state.buffers, state.levels
     for x in range(state.counts[MEMBERS]):
@@ -125,7 +125,7 @@ def _take(state, goal, length, turn):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def halve(state, turn):  # type: ignore[no-untyped-def]
+def halve(state, turn):
     """Take back half of the last step; return the remaining move of the intercept."""
     buffers = state.buffers
     for x in range(state.counts[MEMBERS]):
@@ -139,7 +139,7 @@ def halve(state, turn):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _line_search(state, turn):  # type: ignore[no-untyped-def]
+def _line_search(state, turn):
     """The step length; it also sets the weight of the majoriser.
 
     One if the slope along the step falls there to `SEARCH_TOLERANCE` of its first value, in one
@@ -175,7 +175,7 @@ def _line_search(state, turn):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _is_level(state, turn):  # type: ignore[no-untyped-def]
+def _is_level(state, turn):
     """Whether the objective is level at the end of the step, relative to its start.
 
     The slope is two-sided where a coefficient ends at zero. It may be level at a higher objective:

@@ -183,21 +183,21 @@ def revise(
 
 
 @overload(pull_all)
-def _pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
+def _pull_all(store, vector, inverse, out):
     if _is_compressed(store):
         return lambda store, vector, inverse, out: _compressed_pull_all(store, vector, inverse, out)
     return lambda store, vector, inverse, out: _dense_pull_all(store, vector, inverse, out)
 
 
 @njit(cache=True, nogil=True)
-def _dense_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_pull_all(store, vector, inverse, out):
     _multiply(store, vector, out)
     for j in range(out.size):
         out[j] *= inverse[j]
 
 
 @njit(cache=True, nogil=True)
-def _multiply(store, vector, out):  # type: ignore[no-untyped-def]
+def _multiply(store, vector, out):
     if store.by_rows:
         np.dot(vector, store.lines, out)
     else:
@@ -205,20 +205,20 @@ def _multiply(store, vector, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _compressed_pull_all(store, vector, inverse, out):  # type: ignore[no-untyped-def]
+def _compressed_pull_all(store, vector, inverse, out):
     for j in range(out.size):
         out[j] = inverse[j] * _compressed_one(store, j, vector)
 
 
 @overload(one)
-def _one(store, j, vector):  # type: ignore[no-untyped-def]
+def _one(store, j, vector):
     if _is_compressed(store):
         return lambda store, j, vector: _compressed_one(store, j, vector)
     return lambda store, j, vector: _dense_one(store, j, vector)
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
-def _compressed_one(store, j, vector):  # type: ignore[no-untyped-def]
+def _compressed_one(store, j, vector):
     total = 0.0
     for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
         total += store.data[at] * vector[np.uint64(store.indices[at])]
@@ -226,7 +226,7 @@ def _compressed_one(store, j, vector):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _dense_one(store, j, vector):  # type: ignore[no-untyped-def]
+def _dense_one(store, j, vector):
     if not store.by_rows:
         return dot(store.lines[j], vector)
     total = 0.0
@@ -236,7 +236,7 @@ def _dense_one(store, j, vector):  # type: ignore[no-untyped-def]
 
 
 @overload(some)
-def _some(store, shelf, index, count, vector, inverse, out, counts):  # type: ignore[no-untyped-def]
+def _some(store, shelf, index, count, vector, inverse, out, counts):
     if _is_compressed(store):
         return lambda store, shelf, index, count, vector, inverse, out, counts: _each(
             store, index, count, vector, inverse, out
@@ -247,14 +247,14 @@ def _some(store, shelf, index, count, vector, inverse, out, counts):  # type: ig
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _each(store, index, count, vector, inverse, out):  # type: ignore[no-untyped-def]
+def _each(store, index, count, vector, inverse, out):
     for x in range(count):
         j = index[x]
         out[j] = inverse[j] * one(store, j, vector)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _dense_some(store, shelf, index, count, vector, inverse, out, counts):  # type: ignore[no-untyped-def]
+def _dense_some(store, shelf, index, count, vector, inverse, out, counts):
     if not store.by_rows:
         _each(store, index, count, vector, inverse, out)
         return
@@ -267,7 +267,7 @@ def _dense_some(store, shelf, index, count, vector, inverse, out, counts):  # ty
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _shelve(store, shelf, j, place):  # type: ignore[no-untyped-def]
+def _shelve(store, shelf, j, place):
     """Put a column on the shelf, in place of the oldest."""
     if shelf.owner[place] >= 0:
         shelf.place[shelf.owner[place]] = -1
@@ -277,10 +277,10 @@ def _shelve(store, shelf, j, place):  # type: ignore[no-untyped-def]
 
 
 @overload(load)
-def _load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
+def _load(store, slots, slot, j, weights, inverse, free):
     if _is_compressed(store):
 
-        def compressed(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
+        def compressed(store, slots, slot, j, weights, inverse, free):
             slots.mean[slot] = 0.0
 
         return compressed
@@ -290,7 +290,7 @@ def _load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _dense_load(store, slots, slot, j, weights, inverse, free):  # type: ignore[no-untyped-def]
+def _dense_load(store, slots, slot, j, weights, inverse, free):
     slots.mean[slot] = 0.0
     if not store.caches:
         return
@@ -308,7 +308,7 @@ def _dense_load(store, slots, slot, j, weights, inverse, free):  # type: ignore[
 
 
 @overload(pull)
-def _pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
+def _pull(store, slots, k, theta, inverse):
     if _is_compressed(store):
         return lambda store, slots, k, theta, inverse: _compressed_pull(
             store, slots, k, theta, inverse
@@ -317,14 +317,14 @@ def _pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _compressed_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
+def _compressed_pull(store, slots, k, theta, inverse):
     for s in range(k):
         j = slots.feature[s]
         slots.slope[s] = inverse[j] * _compressed_one(store, j, theta)
 
 
 @njit(cache=True, nogil=True)
-def _dense_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def]
+def _dense_pull(store, slots, k, theta, inverse):
     if store.caches:
         np.dot(slots.cache[:k], theta, slots.slope[:k])
     else:  # all features have slots, in their order
@@ -332,7 +332,7 @@ def _dense_pull(store, slots, k, theta, inverse):  # type: ignore[no-untyped-def
 
 
 @overload(combine)
-def _combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
+def _combine(store, slots, members, m, steps, inverse, out):
     if _is_compressed(store):
         return lambda store, slots, members, m, steps, inverse, out: _compressed_combine(
             store, slots, members, m, steps, inverse, out
@@ -343,7 +343,7 @@ def _combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _compressed_combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
+def _compressed_combine(store, slots, members, m, steps, inverse, out):
     out[:] = 0.0
     for x in range(m):
         if steps[x] != 0.0:
@@ -354,7 +354,7 @@ def _compressed_combine(store, slots, members, m, steps, inverse, out):  # type:
 
 
 @njit(cache=True, nogil=True)
-def _dense_combine(store, slots, members, m, steps, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_combine(store, slots, members, m, steps, inverse, out):
     if store.caches or not store.by_rows:
         out[:] = 0.0
         for x in range(m):
@@ -374,7 +374,7 @@ def _dense_combine(store, slots, members, m, steps, inverse, out):  # type: igno
 
 
 @overload(gram)
-def _gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _gram(store, slots, members, m, bends, total, inverse, out):
     if _is_compressed(store):
         return lambda store, slots, members, m, bends, total, inverse, out: _compressed_gram(
             store, slots, members, m, bends, total, inverse, out
@@ -385,7 +385,7 @@ def _gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _dense_gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_gram(store, slots, members, m, bends, total, inverse, out):
     if store.caches:
         for x in range(m):
             _weigh(slots, members[x], x, bends, total)
@@ -399,7 +399,7 @@ def _dense_gram(store, slots, members, m, bends, total, inverse, out):  # type: 
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _weigh(slots, slot, place, bends, total):  # type: ignore[no-untyped-def]
+def _weigh(slots, slot, place, bends, total):
     """A cached column less its mean by curvature, times the roots of the curvatures."""
     column, row = slots.cache[slot], slots.rows[place]
     mean = dot(column, bends) / total if total > 0.0 else 0.0
@@ -409,7 +409,7 @@ def _weigh(slots, slot, place, bends, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):
     n = bends.size
     means = np.zeros(m)
     if total > 0.0:
@@ -444,7 +444,7 @@ def _dense_gram_by_blocks(store, slots, members, m, bends, total, inverse, out):
 
 
 @njit(cache=True, nogil=True)
-def _compressed_gram(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _compressed_gram(store, slots, members, m, bends, total, inverse, out):
     out[:m, :m] = 0.0
     means = np.zeros(m)
     _add_outer(store, slots, members, m, bends, inverse, out, means)
@@ -457,7 +457,7 @@ def _compressed_gram(store, slots, members, m, bends, total, inverse, out):  # t
 
 
 @njit(cache=True, nogil=True)
-def _add_outer(store, slots, members, m, bends, inverse, out, sums):  # type: ignore[no-untyped-def]
+def _add_outer(store, slots, members, m, bends, inverse, out, sums):
     """Add ``sum_i bends_i x_i x_i'`` to the lower triangle of ``out``, ``sum_i bends_i x_i`` to
     ``sums``: by rows first, then the outer product of each row with itself."""
     starts = np.zeros(store.n_rows + 1, np.int64)
@@ -490,7 +490,7 @@ def _add_outer(store, slots, members, m, bends, inverse, out, sums):  # type: ig
 
 
 @overload(revise)
-def _revise(store, slots, members, m, change, before, after, inverse, out):  # type: ignore[no-untyped-def]
+def _revise(store, slots, members, m, change, before, after, inverse, out):
     if _is_compressed(store):
         return lambda store, slots, members, m, change, before, after, inverse, out: (
             _compressed_revise(store, slots, members, m, change, before, after, inverse, out)
@@ -501,7 +501,7 @@ def _revise(store, slots, members, m, change, before, after, inverse, out):  # t
 
 
 @njit(cache=True, nogil=True)
-def _compressed_revise(store, slots, members, m, change, before, after, inverse, out):  # type: ignore[no-untyped-def]
+def _compressed_revise(store, slots, members, m, change, before, after, inverse, out):
     sums, average = np.zeros(m), slots.average
     _add_outer(store, slots, members, m, change, inverse, out, sums)
     more, share = after - before, 1.0 / after if after > 0.0 else 0.0
@@ -516,7 +516,7 @@ def _compressed_revise(store, slots, members, m, change, before, after, inverse,
 
 
 @njit(cache=True, nogil=True)
-def _dense_revise(store, slots, members, m, change, after, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_revise(store, slots, members, m, change, after, inverse, out):
     n, used, average = change.size, 0, slots.average
     height = max(LEAST_ROWS, min(n, BLOCK // max(m, 1) + 1))
     rows, weighted, sums = np.empty((height, m)), np.empty((height, m)), np.zeros(m)
@@ -541,7 +541,7 @@ def _dense_revise(store, slots, members, m, change, after, inverse, out):  # typ
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _entry(store, slots, slot, i, inverse):  # type: ignore[no-untyped-def]
+def _entry(store, slots, slot, i, inverse):
     """The feature of a slot at sample i."""
     if store.caches:
         return slots.cache[slot, i]
@@ -550,7 +550,7 @@ def _entry(store, slots, slot, i, inverse):  # type: ignore[no-untyped-def]
 
 
 @overload(cross)
-def _cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _cross(store, slots, members, m, bends, total, inverse, out):
     if _is_compressed(store):
         return lambda store, slots, members, m, bends, total, inverse, out: _compressed_cross(
             store, slots, members, m, bends, total, inverse, out
@@ -561,7 +561,7 @@ def _cross(store, slots, members, m, bends, total, inverse, out):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def _dense_cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _dense_cross(store, slots, members, m, bends, total, inverse, out):
     last = m - 1
     if store.caches:
         column, row = slots.cache[members[last]], slots.rows[last]
@@ -590,7 +590,7 @@ def _dense_cross(store, slots, members, m, bends, total, inverse, out):  # type:
 
 
 @njit(cache=True, nogil=True)
-def _compressed_cross(store, slots, members, m, bends, total, inverse, out):  # type: ignore[no-untyped-def]
+def _compressed_cross(store, slots, members, m, bends, total, inverse, out):
     last = m - 1
     j = slots.feature[members[last]]
     weighted, mean = np.zeros(bends.size), 0.0

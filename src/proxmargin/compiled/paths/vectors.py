@@ -8,7 +8,7 @@ __all__ = ["add", "add_four", "dot"]
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
-def dot(left, right):  # type: ignore[no-untyped-def]
+def dot(left, right):
     """``left'right``; the sum may be reordered, so that it vectorises."""
     total = 0.0
     for i in range(left.size):
@@ -17,14 +17,14 @@ def dot(left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
-def add(factor, vector, out):  # type: ignore[no-untyped-def]
+def add(factor, vector, out):
     """``out += factor * vector``."""
     for i in range(vector.size):
         out[i] += factor * vector[i]
 
 
 @njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
-def add_four(factors, vectors, out):  # type: ignore[no-untyped-def]
+def add_four(factors, vectors, out):
     """``out += factors' vectors`` for four factors: ``out`` is read and written once."""
     first, second, third, fourth = vectors[0], vectors[1], vectors[2], vectors[3]
     a, b, c, d = factors[0], factors[1], factors[2], factors[3]

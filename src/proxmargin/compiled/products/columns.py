@@ -74,14 +74,14 @@ _EXACT: Any = {"nogil": True, "fastmath": {"contract"}}
 
 
 @overload(dot)
-def _dot(columns, j, vector):  # type: ignore[no-untyped-def]
+def _dot(columns, j, vector):
     if isinstance(columns, types.Array):
         return lambda columns, j, vector: _dense_dot(columns, j, vector)
     return lambda columns, j, vector: _compressed_dot(columns, j, vector)
 
 
 @njit(cache=True, **_FAST)
-def _dense_dot(columns, j, vector):  # type: ignore[no-untyped-def]
+def _dense_dot(columns, j, vector):
     total = vector.dtype.type(0.0)
     for i in range(vector.size):
         total += columns[j, i] * vector[i]
@@ -89,7 +89,7 @@ def _dense_dot(columns, j, vector):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, **_EXACT)
-def _compressed_dot(columns, j, vector):  # type: ignore[no-untyped-def]
+def _compressed_dot(columns, j, vector):
     total = vector.dtype.type(0.0)
     for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
         total += columns.data[at] * vector[np.uint64(columns.indices[at])]
@@ -97,31 +97,31 @@ def _compressed_dot(columns, j, vector):  # type: ignore[no-untyped-def]
 
 
 @overload(add)
-def _add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+def _add(columns, j, factor, vector):
     if isinstance(columns, types.Array):
         return lambda columns, j, factor, vector: _dense_add(columns, j, factor, vector)
     return lambda columns, j, factor, vector: _compressed_add(columns, j, factor, vector)
 
 
 @njit(cache=True, **_FAST)
-def _dense_add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+def _dense_add(columns, j, factor, vector):
     scale = vector.dtype.type(factor)
     for i in range(vector.size):
         vector[i] += scale * columns[j, i]
 
 
 @njit(cache=True, **_EXACT)
-def _compressed_add(columns, j, factor, vector):  # type: ignore[no-untyped-def]
+def _compressed_add(columns, j, factor, vector):
     scale = vector.dtype.type(factor)
     for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
         vector[np.uint64(columns.indices[at])] += scale * columns.data[at]
 
 
 @overload(column_square, jit_options=_FAST)
-def _column_square(columns, j):  # type: ignore[no-untyped-def]
+def _column_square(columns, j):
     if isinstance(columns, types.Array):
 
-        def dense(columns, j):  # type: ignore[no-untyped-def]
+        def dense(columns, j):
             total = columns.dtype.type(0.0)
             for i in range(columns.shape[1]):
                 total += columns[j, i] * columns[j, i]
@@ -129,7 +129,7 @@ def _column_square(columns, j):  # type: ignore[no-untyped-def]
 
         return dense
 
-    def compressed(columns, j):  # type: ignore[no-untyped-def]
+    def compressed(columns, j):
         total = columns.data.dtype.type(0.0)
         for at in range(columns.indptr[j], columns.indptr[j + 1]):
             total += columns.data[at] * columns.data[at]
@@ -139,17 +139,17 @@ def _column_square(columns, j):  # type: ignore[no-untyped-def]
 
 
 @overload(height)
-def _height(columns):  # type: ignore[no-untyped-def]
+def _height(columns):
     if isinstance(columns, types.Array):
         return lambda columns: columns.shape[1]
     return lambda columns: columns.n_rows
 
 
 @overload(active, jit_options={"nogil": True})
-def _active(columns, roots):  # type: ignore[no-untyped-def]
+def _active(columns, roots):
     if isinstance(columns, types.Array):
 
-        def dense(columns, roots):  # type: ignore[no-untyped-def]
+        def dense(columns, roots):
             live = np.flatnonzero(roots)
             out = np.empty((columns.shape[0], live.size), np.float32)
             for j in range(columns.shape[0]):
@@ -159,7 +159,7 @@ def _active(columns, roots):  # type: ignore[no-untyped-def]
 
         return dense
 
-    def compressed(columns, roots):  # type: ignore[no-untyped-def]
+    def compressed(columns, roots):
         indptr = np.zeros(columns.indptr.size, np.int64)
         indices = np.empty(columns.data.size, np.int32)
         data = np.empty(columns.data.size, np.float32)
@@ -178,10 +178,10 @@ def _active(columns, roots):  # type: ignore[no-untyped-def]
 
 
 @overload(gram_of, jit_options=_FAST)
-def _gram_of(columns, support):  # type: ignore[no-untyped-def]
+def _gram_of(columns, support):
     if isinstance(columns, types.Array):
 
-        def dense(columns, support):  # type: ignore[no-untyped-def]
+        def dense(columns, support):
             picked = np.empty((support.size, columns.shape[1]), columns.dtype)
             for a in range(support.size):
                 for i in range(columns.shape[1]):  # an assignment of slices compiles for seconds
@@ -190,7 +190,7 @@ def _gram_of(columns, support):  # type: ignore[no-untyped-def]
 
         return dense
 
-    def compressed(columns, support):  # type: ignore[no-untyped-def]
+    def compressed(columns, support):
         # by rows first, then the outer product of each row with itself
         starts = np.zeros(columns.n_rows + 1, np.int64)
         for a in range(support.size):
@@ -220,14 +220,14 @@ def _gram_of(columns, support):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def pull(columns, vector, out):  # type: ignore[no-untyped-def]
+def pull(columns, vector, out):
     """Inner products of all columns with ``vector``, into ``out``."""
     for j in range(out.size):
         out[j] = dot(columns, j, vector)
 
 
 @njit(cache=True, nogil=True)
-def forward(columns, coef, out):  # type: ignore[no-untyped-def]
+def forward(columns, coef, out):
     """The sum of the columns with coefficients ``coef``, into ``out``."""
     out[:] = 0.0
     for j in range(coef.size):
@@ -236,7 +236,7 @@ def forward(columns, coef, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def scale_lines(lines, weights, centres, constant, mean, unit):  # type: ignore[no-untyped-def]
+def scale_lines(lines, weights, centres, constant, mean, unit):
     """Give each line unit weighted mean square, in place; less its mean first, if ``centres``.
 
     Lines whose variance is at most ``constant`` times their squared mean become zero.

@@ -20,7 +20,7 @@ LANES = 32  # sums side by side, none of which waits for another: as vectors of 
 
 
 @njit(cache=True, nogil=True)
-def _rounding_of_product(a, b, product):  # type: ignore[no-untyped-def]
+def _rounding_of_product(a, b, product):
     """``a b - product``, exactly."""
     big = SPLITTER * a
     a_high = big - (big - a)
@@ -32,14 +32,14 @@ def _rounding_of_product(a, b, product):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _rounding_of_sum(a, b, total):  # type: ignore[no-untyped-def]
+def _rounding_of_sum(a, b, total):
     """``a + b - total``, exactly (Knuth)."""
     part = total - a
     return (a - (total - part)) + (b - part)
 
 
 @njit(cache=True, nogil=True)
-def along(lines, right, out, sizes):  # type: ignore[no-untyped-def]
+def along(lines, right, out, sizes):
     """``out[i] = sum_j lines_ij right[j]`` and ``sizes[i] = sum_j |lines_ij right[j]|``.
 
     The bound holds for any order of the sums.
@@ -69,7 +69,7 @@ def along(lines, right, out, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def across(lines, right, out, sizes):  # type: ignore[no-untyped-def]
+def across(lines, right, out, sizes):
     """``out[j] = sum_i lines_ij right[i]`` and the sums of absolute values, line by line."""
     low = np.zeros(out.size)
     out[:] = 0.0
@@ -91,7 +91,7 @@ def across(lines, right, out, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def gather(data, indices, indptr, right, out, sizes):  # type: ignore[no-untyped-def]
+def gather(data, indices, indptr, right, out, sizes):
     """`along` for the entries of each compressed line."""
     for i in range(out.size):
         total = low = size = 0.0
@@ -107,7 +107,7 @@ def gather(data, indices, indptr, right, out, sizes):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def scatter(data, indices, indptr, right, out, sizes):  # type: ignore[no-untyped-def]
+def scatter(data, indices, indptr, right, out, sizes):
     """`across` for the entries of each compressed line."""
     low = np.zeros(out.size)
     out[:] = 0.0

@@ -13,9 +13,7 @@ __all__ = ["rbf_product", "sparse_products"]
 
 
 @njit(cache=True, nogil=True)
-def sparse_products(  # type: ignore[no-untyped-def]
-    data, indices, indptr, others_data, others_indices, others_indptr, out
-):
+def sparse_products(data, indices, indptr, others_data, others_indices, others_indptr, out):
     """``out[i, k] = <row_i, other_k>`` in float64; costs a pass over the columns row i has.
 
     Parameters
@@ -37,7 +35,7 @@ def sparse_products(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def rbf_product(samples, anchors, weights, gamma, out):  # type: ignore[no-untyped-def]
+def rbf_product(samples, anchors, weights, gamma, out):
     """``out[i] = sum_j weights_j exp(-gamma |sample_i - anchor_j|^2)``, by compensated sums.
 
     Distances are sums of squared differences: close samples far from all others keep their digits.

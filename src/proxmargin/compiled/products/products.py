@@ -27,7 +27,7 @@ __all__ = [
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def along(lines, right, out):  # type: ignore[no-untyped-def]
+def along(lines, right, out):
     """``out[i] = sum_j lines_ij right[j]``; the sum may be reordered, so that it vectorises."""
     for i in range(lines.shape[0]):
         total = 0.0
@@ -37,7 +37,7 @@ def along(lines, right, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def across(lines, right, out):  # type: ignore[no-untyped-def]
+def across(lines, right, out):
     """``out[j] += sum_i lines_ij right[i]``, line by line."""
     for i in range(lines.shape[0]):
         factor = right[i]
@@ -47,7 +47,7 @@ def across(lines, right, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
+def gather(data, indices, indptr, right, out):
     """``out[i] = sum_j data_ij right[j]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
     if outputs == 1:
@@ -70,7 +70,7 @@ def gather(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
+def scatter(data, indices, indptr, right, out):
     """``out[j] += sum_i data_ij right[i]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
     if outputs == 1:
@@ -95,7 +95,7 @@ def scatter(data, indices, indptr, right, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def scaled_lines(lines, live, centre, roots, by_rows, out):  # type: ignore[no-untyped-def]
+def scaled_lines(lines, live, centre, roots, by_rows, out):
     """``(x_ij - centre_j) roots_i`` for the samples i in ``live``, in the order of ``lines``.
 
     Parameters
@@ -119,7 +119,7 @@ def scaled_lines(lines, live, centre, roots, by_rows, out):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def line_squares(lines, weights, centre, of_lines, by_rows, out):  # type: ignore[no-untyped-def]
+def line_squares(lines, weights, centre, of_lines, by_rows, out):
     """Weighted squares ``(x_ij - centre_j)^2`` of a dense matrix, added up in ``out``.
 
     Parameters
@@ -146,7 +146,7 @@ def line_squares(lines, weights, centre, of_lines, by_rows, out):  # type: ignor
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nnan", "nsz"})
-def line_largest(lines, of_lines, out):  # type: ignore[no-untyped-def]
+def line_largest(lines, of_lines, out):
     """Largest absolute entry of each line of a dense matrix, or of each place in the lines."""
     for i in range(lines.shape[0]):
         line = lines[i]
@@ -161,7 +161,7 @@ def line_largest(lines, of_lines, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def largest_entries(data, indices, indptr, by_rows, length):  # type: ignore[no-untyped-def]
+def largest_entries(data, indices, indptr, by_rows, length):
     """Largest absolute entry of each column of a compressed matrix, (n_columns,)."""
     out = np.zeros(length)
     for line in range(indptr.size - 1):
@@ -172,9 +172,7 @@ def largest_entries(data, indices, indptr, by_rows, length):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _squares_of_rows(  # type: ignore[no-untyped-def]
-    data, indices, indptr, weights, centre, by_rows, length
-):
+def _squares_of_rows(data, indices, indptr, weights, centre, by_rows, length):
     """`centred_squares` of each row; columns without gaps have no part in what is not stored."""
     gaps = np.zeros(weights.size, dtype=np.int64)
     if np.any(centre):
@@ -206,9 +204,7 @@ def _squares_of_rows(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _squares_of_columns(  # type: ignore[no-untyped-def]
-    data, indices, indptr, weights, centre, by_rows, length
-):
+def _squares_of_columns(data, indices, indptr, weights, centre, by_rows, length):
     """`centred_squares` of each column; rows without weight leave no gaps."""
     out = np.zeros(length)
     stored = np.zeros(length)
@@ -233,9 +229,7 @@ def _squares_of_columns(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def centred_squares(  # type: ignore[no-untyped-def]
-    data, indices, indptr, weights, centre, by_rows, of_rows, length
-):
+def centred_squares(data, indices, indptr, weights, centre, by_rows, of_rows, length):
     """Weighted squares ``(x_ij - centre_j)^2`` of a compressed matrix, by row or by column.
 
     Parameters

@@ -12,7 +12,7 @@ SPLIT = 134217729.0  # 2^27 + 1 halves the digits of a double (Veltkamp)
 
 
 @njit(cache=True, nogil=True)
-def add(head, tail, term):  # type: ignore[no-untyped-def]
+def add(head, tail, term):
     """Head + tail + term, where the tail collects the rounding of the head (Knuth's two-sum)."""
     total = head + term
     seen = total - head
@@ -20,7 +20,7 @@ def add(head, tail, term):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def times(a, b):  # type: ignore[no-untyped-def]
+def times(a, b):
     """The rounded product and its rounding error (Dekker); no error is told near overflow."""
     product = a * b
     if abs(a) == 1.0:

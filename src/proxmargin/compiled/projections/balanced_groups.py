@@ -37,7 +37,7 @@ SMALL_GROUP = 1e-6  # norm over that of the data, below which the dual norm deci
 
 
 @njit(cache=True, nogil=True)
-def _split(block, steps, at, radius, sup, members, x, u, sizes):  # type: ignore[no-untyped-def]
+def _split(block, steps, at, radius, sup, members, x, u, sizes):
     """Write ``x = v - t m`` and ``u``, its prox class by class; the norm of each class of u.
 
     Returns
@@ -65,7 +65,7 @@ def _split(block, steps, at, radius, sup, members, x, u, sizes):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):  # type: ignore[no-untyped-def]
+def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):
     """Write D and B, so that ``diag(D) + B B'`` is minus the derivative of ``sum_k u_k`` in m."""
     diagonal[:] = 0.0
     columns[:] = 0.0
@@ -92,7 +92,7 @@ def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):  # type: ign
 
 
 @njit(cache=True, nogil=True)
-def _newton(sums, diagonal, columns, flat):  # type: ignore[no-untyped-def]
+def _newton(sums, diagonal, columns, flat):
     """``(diag(D) + B B')^-1 sums`` by a system of the size of the classes; zeros of D are flat."""
     d, classes = columns.shape
     for j in range(d):
@@ -129,7 +129,7 @@ def _newton(sums, diagonal, columns, flat):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-untyped-def]
+def _balance(block, steps, at, radius, sup, x, u, sizes):
     """Move ``at`` to the minimiser of h, with x, u and sizes there; data and steps are up to one.
 
     Returns
@@ -176,7 +176,7 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _reach(x, sup):  # type: ignore[no-untyped-def]
+def _reach(x, sup):
     """The largest dual norm of a class."""
     largest = 0.0
     for k in range(x.shape[1]):
@@ -186,7 +186,7 @@ def _reach(x, sup):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _norm(u, sup):  # type: ignore[no-untyped-def]
+def _norm(u, sup):
     """The sum of the norms of the classes."""
     total = 0.0
     for k in range(u.shape[1]):
@@ -196,7 +196,7 @@ def _norm(u, sup):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _remove_row_rounding(u, sup, sizes):  # type: ignore[no-untyped-def]
+def _remove_row_rounding(u, sup, sizes):
     """Remove the rounding in the row sums of u, from entries strictly inside their bounds."""
     classes = sizes.size
     for j in range(u.shape[0]):
@@ -211,7 +211,7 @@ def _remove_row_rounding(u, sup, sizes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _minimise_largest_norm(block, sup, at, best_u):  # type: ignore[no-untyped-def]
+def _minimise_largest_norm(block, sup, at, best_u):
     """Move ``at`` to the m with the least largest dual norm of ``v_k - m``; return that norm.
 
     Any u whose rows sum to zero bounds the least from below, by ``<V, u> / sum_k |u_k|``. That of
@@ -247,14 +247,14 @@ def _minimise_largest_norm(block, sup, at, best_u):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _put(vector, factor, out):  # type: ignore[no-untyped-def]
+def _put(vector, factor, out):
     """``out = factor * vector``; assignments of slices compile for seconds."""
     for i in range(vector.size):
         out[i] = factor * vector[i]
 
 
 @njit(cache=True, nogil=True)
-def _gathered(values, members, means):  # type: ignore[no-untyped-def]
+def _gathered(values, members, means):
     """The rows of a group without their means, up to one, and what they were divided by."""
     block = np.empty((members.size, values.shape[1]))
     for j in range(members.size):
@@ -268,7 +268,7 @@ def _gathered(values, members, means):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _is_zero(block, steps, at, radius, sup, x, u):  # type: ignore[no-untyped-def]
+def _is_zero(block, steps, at, radius, sup, x, u):
     """Whether the prox is zero by the dual norm of the group; ``at`` is then its minimiser."""
     if np.abs(u).max() > SMALL_GROUP:
         return False
@@ -280,7 +280,7 @@ def _is_zero(block, steps, at, radius, sup, x, u):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def balanced_group_prox(values, steps, order, starts, radii, sup):  # type: ignore[no-untyped-def]
+def balanced_group_prox(values, steps, order, starts, radii, sup):
     """``argmin_u sum_gk radius_g |u_gk| + sum_jk (u_jk - v_jk)^2 / (2 t_j), sum_k u_jk = 0``.
 
     Parameters
@@ -325,7 +325,7 @@ def balanced_group_prox(values, steps, order, starts, radii, sup):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def balanced_group_centres(values, order, starts, sup):  # type: ignore[no-untyped-def]
+def balanced_group_centres(values, order, starts, sup):
     """The shifts of rows after which the largest dual norm of a class is least, for each group.
 
     Parameters are those of `balanced_group_prox`.

@@ -10,7 +10,7 @@ __all__ = ["project_epigraphs"]
 
 
 @njit(cache=True, nogil=True)
-def project_epigraphs(rows, levels, codes, out, out_levels):  # type: ignore[no-untyped-def]
+def project_epigraphs(rows, levels, codes, out, out_levels):
     """Proposition 3.3 of Chierchia et al. (2015); ``out`` may be ``rows``.
 
     With nu the entries of ``y + r`` in descending order, the level is ``theta = (zeta + nu_1 + ...

@@ -15,7 +15,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(cache=True, nogil=True)
-def _length(values, steps, members, column, radius):  # type: ignore[no-untyped-def]
+def _length(values, steps, members, column, radius):
     """The norm r of the prox of ``radius |.|_2``: zero, or the root of ``s(r) = 1``.
 
     With a step t_j for each entry the prox is ``u_j = v_j r / (r + t_j radius)``, so that
@@ -46,7 +46,7 @@ def _length(values, steps, members, column, radius):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def group_l2_prox(values, steps, order, starts, radii):  # type: ignore[no-untyped-def]
+def group_l2_prox(values, steps, order, starts, radii):
     """``argmin_u sum_g radius_g |u_g|_2 + sum_j (u_j - v_j)^2 / (2 t_j)``, column by column.
 
     Parameters
@@ -76,7 +76,7 @@ def group_l2_prox(values, steps, order, starts, radii):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _threshold(sizes, shares, total):  # type: ignore[no-untyped-def]
+def _threshold(sizes, shares, total):
     """The root of ``sum_j shares_j (sizes_j - root)_+ = total``.
 
     The sum is decreasing, convex and piecewise linear in the root: Newton's method from the left
@@ -96,7 +96,7 @@ def _threshold(sizes, shares, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _cap(values, steps, members, column, radius):  # type: ignore[no-untyped-def]
+def _cap(values, steps, members, column, radius):
     """The largest entry of the prox of ``radius |.|_inf``: the root of
     ``sum_j (|v_j| - cap)_+ / t_j = radius``, or zero. For steps 1 the part above the cap is the
     projection on the l1 ball."""
@@ -111,7 +111,7 @@ def _cap(values, steps, members, column, radius):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def group_linf_prox(values, steps, order, starts, radii):  # type: ignore[no-untyped-def]
+def group_linf_prox(values, steps, order, starts, radii):
     """``argmin_u sum_g radius_g |u_g|_inf + sum_j (u_j - v_j)^2 / (2 t_j)``, column by column.
 
     Parameters and result are those of `group_l2_prox`. Entries of a group at its largest absolute
@@ -128,7 +128,7 @@ def group_linf_prox(values, steps, order, starts, radii):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def group_linf_residual(values, dual, largest, order, starts, radii):  # type: ignore[no-untyped-def]
+def group_linf_residual(values, dual, largest, order, starts, radii):
     """The vector from ``dual`` to the subdifferential of ``sum_g radius_g |.|_inf``, by column.
 
     The subdifferential is the l1 ball where the group is zero; elsewhere it is ``s sign(value)``

@@ -40,7 +40,7 @@ class Knapsack(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def entry(problem, i):  # type: ignore[no-untyped-def]
+def entry(problem, i):
     """Point, normal, low and high of entry i; a product is quicker here than a choice."""
     return (
         problem.point[i],
@@ -51,14 +51,14 @@ def entry(problem, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def clip(value, low, high):  # type: ignore[no-untyped-def]
+def clip(value, low, high):
     """The nearest value of [low, high]; a NaN stays one, which min and max do not promise."""
     value = low if value < low else value
     return high if value > high else value
 
 
 @njit(cache=True, nogil=True)
-def _place(problem, theta, out):  # type: ignore[no-untyped-def]
+def _place(problem, theta, out):
     """Write u(theta), and measure it against the hyperplane in twice the digits.
 
     Returns
@@ -90,7 +90,7 @@ def _place(problem, theta, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _measure(problem, out):  # type: ignore[no-untyped-def]
+def _measure(problem, out):
     """The residual head + tail and the size of a point, both as of `_place`."""
     head, tail, size = problem.total, 0.0, 0.0
     for i in range(out.size):
@@ -102,7 +102,7 @@ def _measure(problem, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _replace_term(head, tail, a, old, new):  # type: ignore[no-untyped-def]
+def _replace_term(head, tail, a, old, new):
     """The residual head + tail after an entry of normal a has moved from old to new."""
     before, before_error = times(a, old)
     after, after_error = times(a, new)
@@ -112,7 +112,7 @@ def _replace_term(head, tail, a, old, new):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _shift(problem, head, tail, curvature, out):  # type: ignore[no-untyped-def]
+def _shift(problem, head, tail, curvature, out):
     """Move all entries strictly inside their bounds by one step of theta, below its own rounding.
 
     Returns
@@ -131,7 +131,7 @@ def _shift(problem, head, tail, curvature, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-def]
+def _absorb(problem, theta, slack, head, tail, out):
     """Spread a residual over entries not held at a bound, each by ``slack`` of its size at most.
 
     Returns
@@ -161,7 +161,7 @@ def _absorb(problem, theta, slack, head, tail, out):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _polish(problem, theta):  # type: ignore[no-untyped-def]
+def _polish(problem, theta):
     """Newton's method for a root of ``h(theta) = total``.
 
     A step is to the root of the linear piece of h around theta, in closed form and so free of
@@ -187,7 +187,7 @@ def _polish(problem, theta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def settle(problem, theta):  # type: ignore[no-untyped-def]
+def settle(problem, theta):
     """The point u(theta) with ``normal'u = total`` to the last digits.
 
     Newton steps on theta remove what is more than rounding, and a last one below the digits of

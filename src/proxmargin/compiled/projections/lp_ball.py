@@ -14,7 +14,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(cache=True, nogil=True)
-def _two_powers(a, b, e, y):  # type: ignore[no-untyped-def]
+def _two_powers(a, b, e, y):
     """The root x >= 0 of ``a x + b x^e = y``, e >= 1: Newton from above, where it is monotone."""
     x = y / a if a > 0.0 else math.inf
     if b > 0.0:
@@ -29,7 +29,7 @@ def _two_powers(a, b, e, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def lp_unit(sizes, radius, q, multiplier, out):  # type: ignore[no-untyped-def]
+def lp_unit(sizes, radius, q, multiplier, out):
     """Solve ``radius z + multiplier z^q = sizes`` for each entry, z >= 0.
 
     These are the optimality conditions of the nearest point ``radius z`` of an lp ball, q = p - 1.

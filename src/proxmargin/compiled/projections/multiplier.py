@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _excess(problem, weight, active, count, piece, theta):  # type: ignore[no-untyped-def]
+def _excess(problem, weight, active, count, piece, theta):
     """``h(theta) - total``, with the active entries counted ``weight`` times.
 
     Zero if it is below the rounding of the total: a plateau of h at the total (so many entries at
@@ -57,7 +57,7 @@ def _excess(problem, weight, active, count, piece, theta):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _side_with_root(piece, theta, excess):  # type: ignore[no-untyped-def]
+def _side_with_root(piece, theta, excess):
     """The part of the interval on the side of theta that holds a root (some part, for a NaN)."""
     left = theta if excess >= 0.0 else piece.left
     right = piece.right if excess > 0.0 else theta
@@ -65,7 +65,7 @@ def _side_with_root(piece, theta, excess):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _narrow(problem, weight, active, count, kept, piece):  # type: ignore[no-untyped-def]
+def _narrow(problem, weight, active, count, kept, piece):
     """Move entries without a breakpoint inside the interval into its sums: I of Algorithm 5.
 
     The indices of the others are written into ``kept``, which may be ``active`` itself; an empty
@@ -96,7 +96,7 @@ def _narrow(problem, weight, active, count, kept, piece):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _drop_fixed(problem, active, count, kept, piece):  # type: ignore[no-untyped-def]
+def _drop_fixed(problem, active, count, kept, piece):
     """Move entries at one bound on the whole interval into its sums: I of Algorithm 2.
 
     Returns
@@ -122,19 +122,19 @@ def _drop_fixed(problem, active, count, kept, piece):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _next(state):  # type: ignore[no-untyped-def]
+def _next(state):
     """The next state of a 64-bit congruential generator; its high digits are the good ones."""
     return state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
 
 
 @njit(cache=True, nogil=True)
-def _below(state, count):  # type: ignore[no-untyped-def]
+def _below(state, count):
     """An index below count from the high digits of the state."""
     return (np.int64(state >> np.uint64(33)) * count) >> 31
 
 
 @njit(cache=True, nogil=True)
-def _breakpoint(problem, i, piece):  # type: ignore[no-untyped-def]
+def _breakpoint(problem, i, piece):
     """A breakpoint of entry i strictly inside the interval, or NaN."""
     p, a, low, high = entry(problem, i)
     for bound in (high, low):
@@ -145,7 +145,7 @@ def _breakpoint(problem, i, piece):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _midpoint(left, right):  # type: ignore[no-untyped-def]
+def _midpoint(left, right):
     """The midpoint; with an infinite end, further out each time, so that some end is found."""
     if math.isfinite(left) and math.isfinite(right):
         return 0.5 * left + 0.5 * right
@@ -155,7 +155,7 @@ def _midpoint(left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _draw(problem, active, count, piece, state):  # type: ignore[no-untyped-def]
+def _draw(problem, active, count, piece, state):
     """A breakpoint of a random active entry; the middle where four of them have none inside."""
     for _ in range(4):
         state = _next(state)
@@ -166,7 +166,7 @@ def _draw(problem, active, count, piece, state):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _search(problem, weight, active, count, piece, guess):  # type: ignore[no-untyped-def]
+def _search(problem, weight, active, count, piece, guess):
     """Narrow an interval until no active entry has a breakpoint inside (Kiwiel, 2008).
 
     Each round tries a breakpoint strictly inside, or the midpoint, and so the interval shrinks
@@ -191,7 +191,7 @@ def _search(problem, weight, active, count, piece, guess):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _root(piece, total):  # type: ignore[no-untyped-def]
+def _root(piece, total):
     """The root on an interval without breakpoints, (19); on a plateau, an end."""
     if piece.left < piece.right and piece.slope > 0.0:
         head, tail = add(piece.constant, piece.constant_tail, -total)
@@ -202,7 +202,7 @@ def _root(piece, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _start(problem):  # type: ignore[no-untyped-def]
+def _start(problem):
     """An interval that holds a root, for the bisections: from the first to the last breakpoint.
 
     Where a bound is infinite the root may lie beyond; h is then linear on that side.
@@ -235,7 +235,7 @@ def _start(problem):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def bisection(problem):  # type: ignore[no-untyped-def]
+def bisection(problem):
     """Algorithm 2: bisection that drops entries which stay at a bound, and ends by (19).
 
     The interval is closed and its tolerance is relative to its first ends; what is left inside it
@@ -261,7 +261,7 @@ def bisection(problem):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def refined_bisection(problem):  # type: ignore[no-untyped-def]
+def refined_bisection(problem):
     """Algorithm 5: as `bisection`, and entries that stay between their bounds are dropped too."""
     active, count, piece = _start(problem)
     tolerance = EPS * max(abs(piece.left), abs(piece.right))
@@ -279,7 +279,7 @@ def refined_bisection(problem):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _error(problem, weight, sample, theta):  # type: ignore[no-untyped-def]
+def _error(problem, weight, sample, theta):
     """Standard error of the sampled h at theta."""
     mean, squares = 0.0, 0.0
     for k in range(sample.size):
@@ -292,7 +292,7 @@ def _error(problem, weight, sample, theta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _likely_interval(problem, active, count, piece):  # type: ignore[no-untyped-def]
+def _likely_interval(problem, active, count, piece):
     """An interval that likely holds a root and few breakpoints: roots for a sample, shifted.
 
     Returns
@@ -326,7 +326,7 @@ def _likely_interval(problem, active, count, piece):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def pivot(problem):  # type: ignore[no-untyped-def]
+def pivot(problem):
     """Breakpoint search: large sets are cut by a sample first, and random pivots finish.
 
     A sample of n^(2/3) entries tells an interval that holds a root but few breakpoints, as in the

@@ -13,7 +13,7 @@ ZERO_SLOPE = 1e-12  # slope of `_off_middle` that counts as zero
 
 
 @njit(cache=True, nogil=True)
-def _root(row, threshold):  # type: ignore[no-untyped-def]
+def _root(row, threshold):
     """The shift for which the soft-thresholded row sums to zero.
 
     The sum is non-increasing and piecewise linear in the shift. Newton steps solve the piece they
@@ -49,7 +49,7 @@ def _root(row, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sum_to_zero_rows(rows, thresholds):  # type: ignore[no-untyped-def]
+def sum_to_zero_rows(rows, thresholds):
     """``argmin_w 1/2 |w - z|^2 + threshold |w|_1, sum(w) = 0`` for each row z: (17) of [X].
 
     Parameters
@@ -83,7 +83,7 @@ def sum_to_zero_rows(rows, thresholds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sum_to_zero_shifts(rows, threshold):  # type: ignore[no-untyped-def]
+def sum_to_zero_shifts(rows, threshold):
     """The shift of each row that `sum_to_zero_rows` subtracts; the midrange where it is not unique.
 
     Returns
@@ -99,7 +99,7 @@ def sum_to_zero_shifts(rows, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _water_level(ordered, amount):  # type: ignore[no-untyped-def]
+def _water_level(ordered, amount):
     """The level with ``sum (row - level)_+ = amount`` for a descending row; the count above it."""
     total, count = 0.0, 0
     level = ordered[0]
@@ -113,7 +113,7 @@ def _water_level(ordered, amount):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _off_middle(down, up, cut, rest):  # type: ignore[no-untyped-def]
+def _off_middle(down, up, cut, rest):
     """The state of `_cut` where ``cut`` is taken off the top and ``rest`` off the bottom.
 
     Returns
@@ -132,7 +132,7 @@ def _off_middle(down, up, cut, rest):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _cut(row, radius):  # type: ignore[no-untyped-def]
+def _cut(row, radius):
     """The shift and the cap of ``clip(row - shift, -cap, cap)`` in `balanced_linf_prox`.
 
     ``radius`` is what is cut off the row, at the top and at the bottom, and for a sum of zero
@@ -167,7 +167,7 @@ def _cut(row, radius):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def balanced_linf_prox(rows, radii):  # type: ignore[no-untyped-def]
+def balanced_linf_prox(rows, radii):
     """``argmin_w 1/2 |w - z|^2 + radius |w|_inf, sum(w) = 0`` for each row z.
 
     Parameters

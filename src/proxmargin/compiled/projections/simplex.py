@@ -42,7 +42,7 @@ class Columns(NamedTuple):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def project_row(row, size, out):  # type: ignore[no-untyped-def]
+def project_row(row, size, out):
     """The nearest point of ``{y >= 0, sum(y) = size}``, written into ``out``.
 
     ``y_k = max(row_k - level, 0)``: entries below the mean excess are dropped until none is
@@ -85,14 +85,14 @@ def project_row(row, size, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def project_rows(rows, sizes, out):  # type: ignore[no-untyped-def]
+def project_rows(rows, sizes, out):
     """`project_row` for each row, with sizes >= 0 of their own; ``out`` may be ``rows``."""
     for i in range(rows.shape[0]):
         project_row(rows[i], sizes[i], out[i])
 
 
 @njit(cache=True, nogil=True)
-def _expand(problem, shift, residual, jacobian):  # type: ignore[no-untyped-def]
+def _expand(problem, shift, residual, jacobian):
     """The residual of the column sums at a shift, and its derivative.
 
     The derivative is ``sum_i diag(A_i) - A_i A_i' / |A_i|``, A_i the support of the projection of
@@ -131,7 +131,7 @@ def _expand(problem, shift, residual, jacobian):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _largest(values):  # type: ignore[no-untyped-def]
+def _largest(values):
     largest = 0.0
     for value in values:
         largest = max(largest, abs(value))
@@ -139,7 +139,7 @@ def _largest(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _largest_finite(rows):  # type: ignore[no-untyped-def]
+def _largest_finite(rows):
     largest = 0.0
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
@@ -150,7 +150,7 @@ def _largest_finite(rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _solve(matrix, right):  # type: ignore[no-untyped-def]
+def _solve(matrix, right):
     """``matrix^-1 right`` by Cholesky's method; both are overwritten. For small matrices."""
     size = right.size
     for j in range(size):
@@ -170,7 +170,7 @@ def _solve(matrix, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def column_newton(problem, shift):  # type: ignore[no-untyped-def]
+def column_newton(problem, shift):
     """Newton steps for the shift at which the projected rows have the wanted column sums.
 
     The Jacobian is singular along equal shifts, and nearly so in columns where no row has support;

@@ -15,14 +15,14 @@ FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _update_gradient(gradient, step, row, other):  # type: ignore[no-untyped-def]
+def _update_gradient(gradient, step, row, other):
     """``gradient += step (row - other)``."""
     for k in range(gradient.size):
         gradient[k] += step * (row[k] - other[k])
 
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _ends(gradient, grows, falls):  # type: ignore[no-untyped-def]
+def _ends(gradient, grows, falls):
     """The least gradient of coordinates that may grow, the largest of those that may fall."""
     lowest, highest = FAR, -FAR
     for k in range(gradient.size):
@@ -32,7 +32,7 @@ def _ends(gradient, grows, falls):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _gains(gradient, falls, at, row, diagonal, own, floor, out):  # type: ignore[no-untyped-def]
+def _gains(gradient, falls, at, row, diagonal, own, floor, out):
     """Second-order gains of pairs with a coordinate of gradient ``at``; returns the largest."""
     best = 0.0
     for k in range(gradient.size):
@@ -44,7 +44,7 @@ def _gains(gradient, falls, at, row, diagonal, own, floor, out):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _first(numbers, wanted):  # type: ignore[no-untyped-def]
+def _first(numbers, wanted):
     """The first index of ``wanted``, or -1."""
     for k in range(numbers.size):
         if numbers[k] == wanted:
@@ -53,7 +53,7 @@ def _first(numbers, wanted):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _lowest(gradient, grows, wanted):  # type: ignore[no-untyped-def]
+def _lowest(gradient, grows, wanted):
     """The first coordinate that may grow and has the gradient ``wanted``, or -1."""
     for k in range(gradient.size):
         if gradient[k] == wanted and grows[k] == 0.0:
@@ -62,9 +62,7 @@ def _lowest(gradient, grows, wanted):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def pairwise(  # type: ignore[no-untyped-def]
-    matrix, value, gradient, low, high, split, tol, most
-):
+def pairwise(matrix, value, gradient, low, high, split, tol, most):
     """Lower ``v'Qv / 2 - p'v`` over ``low <= v <= high``, the sum of each of two groups fixed.
 
     Of each group the coordinate that gains most by growing, i, is paired with the one, j, for

@@ -17,7 +17,7 @@ __all__ = [
 
 
 @njit(cache=True, nogil=True)
-def smoothed_hinge(  # type: ignore[no-untyped-def]
+def smoothed_hinge(
     scores, offset, signs, caps, multipliers, widths, coef, centre, l1, l2, proximal, dual
 ):
     """The hinge smoothed around ``multipliers``, with an elastic net and a proximal term.
@@ -63,7 +63,7 @@ def smoothed_hinge(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _net_value(coef, centre, l1, l2, proximal):  # type: ignore[no-untyped-def]
+def _net_value(coef, centre, l1, l2, proximal):
     """``sum_j l1_j |w_j| + l2_j/2 w_j^2 + proximal/2 |w - centre|^2``."""
     total, square, move = 0.0, 0.0, 0.0
     for j in range(coef.size):
@@ -74,9 +74,7 @@ def _net_value(coef, centre, l1, l2, proximal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def net_slopes(  # type: ignore[no-untyped-def]
-    coef, centre, pulled, l1, l2, lower, upper, proximal, slope
-):
+def net_slopes(coef, centre, pulled, l1, l2, lower, upper, proximal, slope):
     """The gradient of the smooth part in the coefficients, written into ``slope``.
 
     Returns
@@ -103,7 +101,7 @@ def net_slopes(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def orthant(coef, slope, l1, lower, upper):  # type: ignore[no-untyped-def]
+def orthant(coef, slope, l1, lower, upper):
     """The active features: those that are not zero, or violate optimality at zero, and may move.
 
     Returns
@@ -128,7 +126,7 @@ def orthant(coef, slope, l1, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def gathered_columns(matrix, rows, columns):  # type: ignore[no-untyped-def]
+def gathered_columns(matrix, rows, columns):
     """``matrix[rows][:, columns]`` of a matrix kept by columns."""
     out = np.empty((rows.size, columns.size))
     for i in range(rows.size):
@@ -138,7 +136,7 @@ def gathered_columns(matrix, rows, columns):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def gathered_rows(data, indices, indptr, centre, scale, rows, columns):  # type: ignore[no-untyped-def]
+def gathered_rows(data, indices, indptr, centre, scale, rows, columns):
     """``((X - 1 centre') / scale)[rows][:, columns]`` of X compressed by rows."""
     places = np.full(centre.size, -1, np.intp)
     bare = np.empty(columns.size)

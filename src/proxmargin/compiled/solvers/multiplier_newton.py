@@ -25,7 +25,7 @@ __all__ = [
 
 
 @njit(cache=True, nogil=True)
-def smoothed_classes(scores, codes, shares, centre, sharpness, masses):  # type: ignore[no-untyped-def]
+def smoothed_classes(scores, codes, shares, centre, sharpness, masses):
     """The multiclass hinge smoothed around the multipliers ``centre``, and its own multipliers.
 
     ``sum_i shares_i max_p  p'm_i - |p - centre_i|^2 / (2 sharpness)`` over the unit simplex, with
@@ -111,9 +111,7 @@ def smoothed_classes(scores, codes, shares, centre, sharpness, masses):  # type:
 
 
 @njit(cache=True, nogil=True)
-def add_dense_curvature(  # type: ignore[no-untyped-def]
-    matrix, live, masses, weights, columns, starts, hessian
-):
+def add_dense_curvature(matrix, live, masses, weights, columns, starts, hessian):
     """Add the Hessian of the smoothed loss in the unknowns to the lower triangle of ``hessian``.
 
     Parameters
@@ -155,9 +153,7 @@ def add_dense_curvature(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def add_sparse_curvature(  # type: ignore[no-untyped-def]
-    data, indices, indptr, live, masses, weights, places, hessian
-):
+def add_sparse_curvature(data, indices, indptr, live, masses, weights, places, hessian):
     """`add_dense_curvature` for a matrix compressed by rows.
 
     ``places`` (m + 1, K) holds the unknown of each pair, and -1 where there is none.
@@ -199,7 +195,7 @@ def add_sparse_curvature(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _contrast(position, class_, which):  # type: ignore[no-untyped-def]
+def _contrast(position, class_, which):
     """Entry ``class_`` of the orthonormal contrast ``which`` of a support (Helmert).
 
     Contrast j of a support of m classes, j = 0 .. m - 2: the mean of the classes before against
@@ -214,7 +210,7 @@ def _contrast(position, class_, which):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def dense_rows(matrix, live, masses, weights, columns, starts, factors, out):  # type: ignore[no-untyped-def]
+def dense_rows(matrix, live, masses, weights, columns, starts, factors, out):
     """Rows B with ``B'B`` the Hessian of the smoothed loss: one for each contrast of a support.
 
     Parameters
@@ -245,7 +241,7 @@ def dense_rows(matrix, live, masses, weights, columns, starts, factors, out):  #
 
 
 @njit(cache=True, nogil=True)
-def sparse_rows(data, indices, indptr, live, masses, weights, places, factors, out):  # type: ignore[no-untyped-def]
+def sparse_rows(data, indices, indptr, live, masses, weights, places, factors, out):
     """`dense_rows` for a matrix compressed by rows; ``places`` as in `add_sparse_curvature`."""
     ones = places.shape[0] - 1
     row = 0
@@ -272,7 +268,7 @@ def sparse_rows(data, indices, indptr, live, masses, weights, places, factors, o
 
 
 @njit(cache=True, nogil=True)
-def curved_scores(scores, live, masses, weights, out):  # type: ignore[no-untyped-def]
+def curved_scores(scores, live, masses, weights, out):
     """The curvature of the smoothed loss times ``scores``, row by row; zero where not live."""
     classes = scores.shape[1]
     out[:] = 0.0

@@ -36,7 +36,7 @@ class Net(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def shrunk(reach, threshold):  # type: ignore[no-untyped-def]
+def shrunk(reach, threshold):
     """The soft threshold of one number."""
     if reach > threshold:
         return reach - threshold
@@ -44,13 +44,13 @@ def shrunk(reach, threshold):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def minimiser(reach, curvature, threshold, lower, upper):  # type: ignore[no-untyped-def]
+def minimiser(reach, curvature, threshold, lower, upper):
     """``argmin_u  curvature u^2 / 2 - reach u + threshold |u|`` between the bounds."""
     return min(max(shrunk(reach, threshold) / curvature, lower), upper)
 
 
 @njit(cache=True, nogil=True)
-def violation(slope, coef, curvature, threshold, lower, upper):  # type: ignore[no-untyped-def]
+def violation(slope, coef, curvature, threshold, lower, upper):
     """Violation of optimality of a coordinate: its prox step, in units of the slope.
 
     Next to zero the slope alone would not tell: a coefficient that has just crossed it is up to
@@ -70,13 +70,13 @@ def violation(slope, coef, curvature, threshold, lower, upper):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def is_unshrunk(l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+def is_unshrunk(l1, l2, lower, upper):
     """Whether a coordinate is neither penalised nor bounded on both sides."""
     return l1 == 0.0 and l2 == 0.0 and (lower == -math.inf or upper == math.inf)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def open_slope(slope, lower, upper):  # type: ignore[no-untyped-def]
+def open_slope(slope, lower, upper):
     """The size of a slope of descent at zero; zero where a bound at zero blocks its direction."""
     if slope > 0.0:
         return slope if upper > 0.0 else 0.0
@@ -84,7 +84,7 @@ def open_slope(slope, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def largest_step(net, start, direction, count):  # type: ignore[no-untyped-def]
+def largest_step(net, start, direction, count):
     """The largest length of a step of the first ``count`` coordinates between their bounds."""
     length = math.inf
     for j in range(count):
@@ -95,7 +95,7 @@ def largest_step(net, start, direction, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def step_to_bound(net, value, support, direction, size, step):  # type: ignore[no-untyped-def]
+def step_to_bound(net, value, support, direction, size, step):
     """The step length, cut at the first bound; which coordinate meets it, or -1; and the bound.
 
     Parameters
@@ -115,7 +115,7 @@ def step_to_bound(net, value, support, direction, size, step):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def gap_term(v, w, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+def gap_term(v, w, l1, l2, lower, upper):
     """``G(w) + G*(v) - v w >= 0`` of one coordinate, v in the domain of the conjugate.
 
     With the u between the bounds that attains ``G*(v)``, and s its sign,

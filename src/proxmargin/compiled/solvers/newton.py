@@ -13,7 +13,7 @@ LEVEL_SLOPE = 0.01  # share of the first slope too small to raise the objective 
 
 
 @njit(cache=True, nogil=True)
-def curvature_weights(phi, scores, signs, weights, theta, out):  # type: ignore[no-untyped-def]
+def curvature_weights(phi, scores, signs, weights, theta, out):
     """Second derivative of the loss in each score, (n_samples,), written into ``out``.
 
     With ``theta > 0``, where the loss is flat or linear, theta times the curvature of its majorant
@@ -28,7 +28,7 @@ def curvature_weights(phi, scores, signs, weights, theta, out):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def exact_step(  # type: ignore[no-untyped-def]
+def exact_step(
     phi, scores, moved, signs, weights, coef, direction, l1, l2, slope, curvature, share, limit
 ):
     """A step at which the slope along the ray has fallen to ``share`` of its first value.
@@ -85,7 +85,7 @@ def exact_step(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _loss_slope(phi, scores, moved, signs, weights, step):  # type: ignore[no-untyped-def]
+def _loss_slope(phi, scores, moved, signs, weights, step):
     total = 0.0
     for i in range(scores.size):
         if weights[i] != 0.0:
@@ -95,9 +95,7 @@ def _loss_slope(phi, scores, moved, signs, weights, step):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _rise(  # type: ignore[no-untyped-def]
-    phi, scores, moved, signs, weights, coef, direction, l1, step
-):
+def _rise(phi, scores, moved, signs, weights, coef, direction, l1, step):
     """How far loss and l1 norm lie above their value at a step of zero."""
     total = 0.0
     for i in range(scores.size):
@@ -110,7 +108,7 @@ def _rise(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
+def _l1_slopes(coef, direction, l1, step):
     """Left and right derivative of ``sum_j l1_j |coef_j + step * direction_j|`` in the step."""
     left, right = 0.0, 0.0
     for j in range(coef.size):
@@ -126,7 +124,7 @@ def _l1_slopes(coef, direction, l1, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[no-untyped-def]
+def _crossing(low, high, at_low, at_high, coef, direction, l1):
     """The zero of the slope between ``low`` and ``high``, all but the jumps of l1 being linear."""
     rate = (at_high - at_low) / (high - low)
     jumps = np.empty(coef.size)
@@ -149,7 +147,7 @@ def _crossing(low, high, at_low, at_high, coef, direction, l1):  # type: ignore[
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def sparse_gram(data, indices, indptr, weights, out):  # type: ignore[no-untyped-def]
+def sparse_gram(data, indices, indptr, weights, out):
     """``out += X' diag(weights) X`` for X compressed by rows, by outer products of its rows.
 
     Each pair of entries of a row is added once, to either side of the diagonal; ``out``, which is

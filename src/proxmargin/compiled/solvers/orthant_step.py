@@ -16,7 +16,7 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True)
-def orthant_step(  # type: ignore[no-untyped-def]
+def orthant_step(
     rows,
     curvatures,
     diagonal,
@@ -71,7 +71,7 @@ def orthant_step(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):  # type: ignore[no-untyped-def]
+def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):
     """The active-set guess that fixes all sign changes at zero at once; it may not descend."""
     stays = np.ones(coef.size, np.bool_)
     move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
@@ -95,7 +95,7 @@ def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, le
 
 
 @njit(cache=True, nogil=True)
-def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks):  # type: ignore[no-untyped-def]
+def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks):
     """The path of minimisers that fixes coefficients at zero one by one; it descends."""
     stays = np.ones(coef.size, np.bool_)
     move, turn = np.zeros(coef.size), 0.0
@@ -124,7 +124,7 @@ def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, wa
 
 
 @njit(cache=True, nogil=True)
-def _over_samples(rows, curvatures, diagonal):  # type: ignore[no-untyped-def]
+def _over_samples(rows, curvatures, diagonal):
     """``X D^-1 X' + C^-1``, with placeholders for the intercept's row of the other form."""
     scaled = rows / np.sqrt(diagonal)
     matrix = np.dot(scaled, scaled.T)
@@ -134,7 +134,7 @@ def _over_samples(rows, curvatures, diagonal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _over_features(rows, curvatures, diagonal, intercept_l2):  # type: ignore[no-untyped-def]
+def _over_features(rows, curvatures, diagonal, intercept_l2):
     """The Schur complement of the intercept in ``X'C X + D``, with ``X'c`` and the pivot.
 
     The rows are centred first, so that large means do not cause cancellation.
@@ -164,7 +164,7 @@ def _over_features(rows, curvatures, diagonal, intercept_l2):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _slope_change(parts, system, over_samples, move, turn):  # type: ignore[no-untyped-def]
+def _slope_change(parts, system, over_samples, move, turn):
     """The change of the slopes by a step."""
     rows, curvatures, diagonal, intercept_l2 = parts
     matrix, cross, pivot = system
@@ -185,7 +185,7 @@ def _slope_change(parts, system, over_samples, move, turn):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _newton_step(parts, system, over_samples, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
+def _newton_step(parts, system, over_samples, jitters, stays, slope, lean):
     """The step of the features that may move, zero for others; and of the intercept."""
     if over_samples:
         return _newton_step_over_samples(parts, system, jitters, stays, slope, lean)
@@ -207,7 +207,7 @@ def _newton_step(parts, system, over_samples, jitters, stays, slope, lean):  # t
 
 
 @njit(cache=True, nogil=True)
-def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):  # type: ignore[no-untyped-def]
+def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):
     rows, _, diagonal, intercept_l2 = parts
     inner = system[0].copy()
     left = np.flatnonzero(~stays)
@@ -232,7 +232,7 @@ def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):  # ty
 
 
 @njit(cache=True, nogil=True)
-def _factor_and_solve(matrix, jitters, right):  # type: ignore[no-untyped-def]
+def _factor_and_solve(matrix, jitters, right):
     """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
     factor = np.empty(matrix.shape)
     for jitter in jitters:
@@ -245,7 +245,7 @@ def _factor_and_solve(matrix, jitters, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _cholesky(matrix, jitter, factor):  # type: ignore[no-untyped-def]
+def _cholesky(matrix, jitter, factor):
     """The lower factor of the matrix with a shifted diagonal; whether there is one."""
     for i in range(matrix.shape[0]):
         for j in range(i):
@@ -264,7 +264,7 @@ def _cholesky(matrix, jitter, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _substitute(factor, right):  # type: ignore[no-untyped-def]
+def _substitute(factor, right):
     """Solve with the lower factor and its transpose, in place."""
     for i in range(right.size):
         total = 0.0

@@ -43,9 +43,7 @@ LINE_SEARCH_STEPS = 60  # maximum number: more bisections than a step has bits
 
 
 @njit(cache=True, nogil=True)
-def pricing(  # type: ignore[no-untyped-def]
-    phi, scores, signs, weights, slope, coef, curvature, net, settles, out
-):
+def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, out):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
     Features at zero whose gradient is below the threshold have a negative violation.
@@ -109,7 +107,7 @@ def pricing(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def newton_steps(  # type: ignore[no-untyped-def]
+def newton_steps(
     columns,
     unit,
     phi,
@@ -219,7 +217,7 @@ def newton_steps(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def end_of_step(coef, direction, step, net):  # type: ignore[no-untyped-def]
+def end_of_step(coef, direction, step, net):
     """The step length, cut at the bounds, and the coefficients at its end.
 
     A coefficient that only rounding keeps from zero, or from a bound, is put there.
@@ -238,14 +236,14 @@ def end_of_step(coef, direction, step, net):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _share_used(theta, far):  # type: ignore[no-untyped-def]
+def _share_used(theta, far):
     """The weight of the majoriser in this step, at most the relative violation."""
     share = min(theta, far)
     return share if share >= SMALLEST_THETA else 0.0
 
 
 @njit(cache=True, nogil=True)
-def _next_theta(before, used, step):  # type: ignore[no-untyped-def]
+def _next_theta(before, used, step):
     """The next weight of the majoriser: less after a good step, more after a short one."""
     if before == 0.0 and step >= 0.1:
         return 0.0

@@ -30,7 +30,7 @@ SINGLE_PRECISION_REDUCTION = 0.5  # reduction of the model's violation that floa
 
 
 @njit(cache=True, nogil=True)
-def _added_diagonal(square, largest, far, ridge):  # type: ignore[no-untyped-def]
+def _added_diagonal(square, largest, far, ridge):
     """The shift of the model's diagonal: damping, ridge, and more for flat coordinates."""
     diagonal = ridge + largest * (MIN_DAMPING + DAMPING * far)
     for j in range(square.size):
@@ -40,7 +40,7 @@ def _added_diagonal(square, largest, far, ridge):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def model_minimum(  # type: ignore[no-untyped-def]
+def model_minimum(
     columns, curvatures, cross, total, largest, far, slope, coef, net, unit, target, side
 ):
     """The minimum of model and penalty by coordinate descent on the change of the scores."""
@@ -126,7 +126,7 @@ def model_minimum(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _model_violation(  # type: ignore[no-untyped-def]
+def _model_violation(
     rows, rho, drift, cross, total, diagonal, square, slope, coef, net, unit, value
 ):
     """The largest violation of optimality in the model at ``value``, in the units of the data."""
@@ -141,7 +141,7 @@ def _model_violation(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def quadratic_minimum(hessian, slope, start, net, target):  # type: ignore[no-untyped-def]
+def quadratic_minimum(hessian, slope, start, net, target):
     """``argmin_v  slope'(v - start) + (v - start)' hessian (v - start) / 2 + sum_j l1_j |v_j|``.
 
     Between the bounds; the ridge is part of the Hessian. By coordinate descent and steps on the
@@ -186,13 +186,13 @@ def quadratic_minimum(hessian, slope, start, net, target):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
-def _inside(value, net):  # type: ignore[no-untyped-def]
+def _inside(value, net):
     """The coordinates away from zero and from their bounds."""
     return np.flatnonzero((value != 0.0) & (value > net.lower) & (value < net.upper))
 
 
 @njit(cache=True, nogil=True)
-def _step_on_support(inner, q, support, value, net):  # type: ignore[no-untyped-def]
+def _step_on_support(inner, q, support, value, net):
     """Newton's step of the model on the support, to the minimum along it; whether it moved.
 
     A step that meets a bound ends there.
@@ -246,7 +246,7 @@ def _step_on_support(inner, q, support, value, net):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _solved(factor, right):  # type: ignore[no-untyped-def]
+def _solved(factor, right):
     """Solve with a lower Cholesky factor and its transpose."""
     x = right.copy()
     for a in range(x.size):

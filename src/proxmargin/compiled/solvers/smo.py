@@ -12,7 +12,7 @@ MIN_CURVATURE = 1e-12  # of a pair, whose samples may be equal
 
 
 @njit(cache=True, nogil=True)
-def pair_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # type: ignore[no-untyped-def]
+def pair_steps(kernel, signs, caps, scale, dual, slope, enough, limit):
     """Steps of two coordinates on ``(scale/2) a'YKYa + l'a``, ``y'a`` kept, ``0 <= a <= caps``.
 
     The pair is the coordinate of the largest violation and the one with the largest second-order
@@ -69,7 +69,7 @@ def pair_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # type:
 
 
 @njit(cache=True, nogil=True)
-def single_steps(kernel, signs, caps, scale, dual, slope, enough, limit):  # type: ignore[no-untyped-def]
+def single_steps(kernel, signs, caps, scale, dual, slope, enough, limit):
     """`pair_steps` without the hyperplane: the coordinate of the largest violation moves alone."""
     size = signs.size
     for step in range(limit):

@@ -12,7 +12,7 @@ __all__ = ["sweep_dense", "sweep_sparse"]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _coordinate_minimiser(old, slope, major, net, j):  # type: ignore[no-untyped-def]
+def _coordinate_minimiser(old, slope, major, net, j):
     """The minimiser along one coordinate of majorant and penalty."""
     curvature = major[j] + net.l2[j]
     if curvature <= 0.0:  # a feature without entries, and no ridge: only l1 has a say
@@ -21,9 +21,7 @@ def _coordinate_minimiser(old, slope, major, net, j):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def sweep_dense(  # type: ignore[no-untyped-def]
-    phi, matrix, centre, scale, signs, weights, coef, scores, major, net
-):
+def sweep_dense(phi, matrix, centre, scale, signs, weights, coef, scores, major, net):
     """One sweep over all features of a dense matrix, in order.
 
     Parameters
@@ -55,9 +53,7 @@ def sweep_dense(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sweep_sparse(  # type: ignore[no-untyped-def]
-    phi, data, indices, indptr, signs, weights, coef, scores, major, net
-):
+def sweep_sparse(phi, data, indices, indptr, signs, weights, coef, scores, major, net):
     """One sweep over all features of a matrix compressed by columns; see `sweep_dense`."""
     for j in range(coef.size):
         slope = 0.0
