@@ -41,6 +41,7 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> f
             raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {gamma!r}")
         return rules[gamma](as_design(compressed(X)), weights)
     check_gamma(gamma)
+    check_magnitude("gamma", float(gamma), positive=True)  # that of the data follows their units
     return float(gamma)
 
 
@@ -65,7 +66,6 @@ def _auto(design: Design, weights: Array | None) -> float:
 def check_gamma(gamma: Any) -> None:
     if not isinstance(gamma, Real) or not (isfinite(gamma) and float(gamma) > 0):
         raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {gamma!r}")
-    check_magnitude("gamma", float(gamma), positive=True)
 
 
 def check_coef0(coef0: Any) -> None:

@@ -24,8 +24,10 @@ __all__ = ["NetCentral", "NetInteriorPoint"]
 
 FIRST_SLACK = 1.0  # first slack of the boxes, in units of the goal of the margins
 LEAST_SHARE = 1e-16  # of the caps in the first duals: smaller ones are rounding
+WIDE = 2  # variables per sample, from which systems are formed over the samples
 MIN_STEP = 1e-10  # step length below which the method ends
 # convergence
+FEASIBLE = 1e-8  # residuals over the first ones, up to which they are rounding
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
 
 
@@ -41,6 +43,8 @@ class NetCentral(State):
         ``a`` and ``u - a``, both positive.
     below, above : (n_boxes,)
         Slacks of the two sides of the box.
+    infeasible : float
+        Residuals of the equations over the first ones; a step of length s leaves 1 - s of them.
     best : float
         Smallest gap so far.
     idle : int
@@ -52,6 +56,7 @@ class NetCentral(State):
     room: Array
     below: Array
     above: Array
+    infeasible: float = 1.0
     best: float = np.inf
     idle: int = 0
 
@@ -102,9 +107,9 @@ class _Boxes(NamedTuple):
 
     @property
     def is_wide(self) -> bool:
-        """Whether the samples are fewer than the variables, so that they may all be fitted."""
+        """Whether the samples are so few that a weak penalty lets all of them be fitted."""
         samples, size = self.rows.shape
-        return samples < size
+        return WIDE * samples <= size
 
     def feasible_share(self, dual: Array) -> float:
         """The factor that makes first duals feasible where all samples may be fitted.
@@ -256,12 +261,14 @@ class NetInteriorPoint(Solver[NetCentral]):
         return program.dual_point(problem, state.dual[: program.signs.size])
 
     def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
-        """End if the gap no longer follows the complementary products and the residuals.
+        """End if the gap no longer follows the complementary products, and the residuals as long as
+        these are not those of rounding.
 
         Steps change the last digits of the dual point, which may still improve by chance.
         """
-        program = program_of(problem)
-        expected = program.dual_unit * program.coef_unit * _gap_of(_boxes_of(problem), state)
+        program, feasible = program_of(problem), state.infeasible <= FEASIBLE
+        left = complementarity(state) if feasible else _gap_of(_boxes_of(problem), state)
+        expected = program.dual_unit * program.coef_unit * left
         idle = idle_after(state, gap, expected, ROUNDING_PRODUCTS)
         best = min(gap.gap, state.best)
         finished = state.finished or idle >= self.max_stalled
@@ -343,6 +350,8 @@ Solve = Callable[[Array, Array], tuple[Array, Array]]
 """Maps ``(aim, slope)`` to the changes of the variables t and of the duals a of all boxes.
 
     a / theta + margins(t) = aim,    ridge t - adjoint(a) = -slope
+
+It takes one step of iterative refinement: very different theta make the system ill-conditioned.
 """
 
 
@@ -360,10 +369,6 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
         pushed, pressed = low / state.dual, top / state.room
         aim = missing + pushed - pressed
         at, dual = solve(aim, slope)
-        # one step of iterative refinement: very different theta make the system ill-conditioned
-        left = aim - dual / theta - boxes.margins(at)
-        again, more = solve(left, slope + boxes.ridge * at - boxes.adjoint(dual))
-        at, dual = at + again, dual + more
         below = pushed - state.below - steep * dual
         return _Direction(at, dual, below, pressed - state.above + flat * dual)
 
@@ -377,7 +382,9 @@ def _over_variables(boxes: _Boxes, theta: Array) -> Solve:
     def solve(aim: Array, slope: Array) -> tuple[Array, Array]:
         wanted = theta * aim
         at = inverse(boxes.adjoint(wanted) - slope)
-        return at, wanted - theta * boxes.margins(at)
+        dual = wanted - theta * boxes.margins(at)  # meets the first equation up to rounding
+        again = inverse(boxes.adjoint(dual) - boxes.ridge * at - slope)
+        return at + again, dual - theta * boxes.margins(again)
 
     return solve
 
@@ -398,7 +405,7 @@ def _over_samples(boxes: _Boxes, theta: Array) -> Solve:
     across = inverse(borders)
     corner = borders.T @ across
 
-    def solve(aim: Array, slope: Array) -> tuple[Array, Array]:
+    def once(aim: Array, slope: Array) -> tuple[Array, Array]:
         own = theta[n:] * aim[n:]
         pulled = np.bincount(boxes.owner, boxes.sign * own, size) - slope
         alone = inverse(aim[:n] - columns @ (pulled[held] / stiff))
@@ -409,6 +416,12 @@ def _over_samples(boxes: _Boxes, theta: Array) -> Solve:
         at[held] = (pulled[held] + columns.T @ dual) / stiff
         return at, np.concatenate([dual, own - theta[n:] * boxes.sign * at[boxes.owner]])
 
+    def solve(aim: Array, slope: Array) -> tuple[Array, Array]:
+        at, dual = once(aim, slope)
+        left = aim - dual / theta - boxes.margins(at)
+        again, more = once(left, slope + boxes.ridge * at - boxes.adjoint(dual))
+        return at + again, dual + more
+
     return solve
 
 
@@ -418,6 +431,7 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> Net
     return replace(
         state,
         at=state.at + step * by.at,
+        infeasible=state.infeasible * (1.0 - step),
         dual=np.maximum(state.dual + step * by.dual, floor),
         room=np.maximum(state.room - step * by.dual, floor),
         below=np.maximum(state.below + step * by.below, COMPLEMENTARITY_FLOOR),
