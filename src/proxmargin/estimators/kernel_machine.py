@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -262,6 +263,9 @@ class KernelMachine(MarginEstimator):
         check_number("rank", self.rank, low=1, integer=True, optional=True)
         check_number("degree", self.degree, low=1, integer=True)
         check_strength("coef0", self.coef0, low=-np.inf)
+        # the gamma of 'scale' follows the units of the data, and may have any magnitude
+        if isinstance(self.gamma, Real) and float(self.gamma) > 0:
+            check_strength("gamma", self.gamma, low=0.0, low_open=True)
         if self.standardize and self._is_precomputed:
             raise ValueError("standardize must be False for a precomputed kernel")
 
