@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 
+from proxmargin import SquaredHingeSVC
 from proxmargin.designs import DenseDesign, SparseDesign, StandardizedDesign
 from proxmargin.designs.standardized import published
 from proxmargin.losses import Loss, MarginLoss
@@ -164,3 +167,15 @@ def test_no_coefficients_of_a_level_have_a_larger_product(penalty: Penalty, rng)
         product = float(np.vdot(sizes, np.abs(coef)))
         assert product <= penalty.largest_product(sizes, level) * (1 + 1e-9) + 1e-300
         assert penalty.largest_product(np.zeros((4, 3)), level) == 0.0
+        assert penalty.largest_product(sizes, 0.0) >= 0.0  # and no NaN
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+def test_factors_of_one_change_nothing_of_what_is_negligible(l1_ratio: float, rng) -> None:
+    X, y = rng.standard_normal((20, 40)), np.arange(20) % 2
+    for weighted in ({"penalty_factor": np.ones(40)}, {"bounds": (-9.0, 9.0)}):
+        settings = {"alpha": 1e-22, "l1_ratio": l1_ratio, "max_iter": 300}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            told = SquaredHingeSVC(**settings, **weighted).fit(X, y).certificate_
+        assert told.converged == (told.gap <= 1e-6 * max(told.primal, told.dual))

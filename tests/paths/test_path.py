@@ -107,7 +107,9 @@ def test_a_converged_path_is_silent(data):
         margin_path(SparseLogisticRegression(standardize=True), *data, n_alphas=3)
 
 
-@pytest.mark.parametrize("alphas", [[], [[0.1]], [-1.0], [np.nan], 0.5, "abc", [None]])
+@pytest.mark.parametrize(
+    "alphas", [[1e101, 1.0], [], [[0.1]], [-1.0], [np.nan], 0.5, "abc", [None]]
+)
 def test_unusable_alphas_are_refused(alphas):
     with pytest.raises(ValueError, match="alphas must be"):
         margin_path(HuberizedSVC(), *load_wine(return_X_y=True), alphas=alphas)

@@ -51,8 +51,8 @@ def no_margin(
     leaves_margin, told = admissible()
     if leaves_margin:
         return (
-            f"{value} leaves a margin ({told}), but it is too small against the units of the "
-            f"features to be found: standardize them; {within}"
+            f"{value} leaves a margin ({told}), but it is too small to be found against the units "
+            f"of the features{'' if estimator.standardize else ': standardize them'}; {within}"
         )
     if leaves_margin is None and gap.relative_gap > estimator.tol:
         return f"no margin was found for {value}; {within}"

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.registry import MODELS
+from proxmargin.magnitudes import check_magnitude
 from proxmargin.problem import Problem
 
 __all__ = ["ALPHA", "Strength", "at_strength", "parameters_of", "problems_of", "strength_of"]
@@ -62,6 +63,8 @@ class Strength:
             raise ValueError(
                 f"{self.name}s must be a non-empty list of finite numbers {least}, got {values!r}"
             )
+        for extreme in (grid.max(), grid.min()):
+            check_magnitude(f"each of {self.name}s", float(extreme), positive=not self.falls)
         return grid
 
 

@@ -188,9 +188,10 @@ class WeightedElasticNet(Penalty):
         l1, l2, lower, upper = (np.broadcast_to(each, sizes.shape) for each in self._columns)
         shrunk = (l1 > 0) | (l2 > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_l1 = level * float(np.where(shrunk & (sizes > 0), sizes / l1, 0.0).max(initial=0.0))
+            most = float(np.where(shrunk & (sizes > 0), sizes / l1, 0.0).max(initial=0.0))
             scaled = np.where(shrunk & (sizes > 0), sizes / np.sqrt(l2), 0.0)
             reach = np.where(shrunk | (sizes == 0), 0.0, sizes * np.maximum(-lower, upper))
+        by_l1 = level * most if np.isfinite(most) else np.inf  # at a level of zero too
         by_l2 = ridge_product(scaled, level, 1.0) if np.isfinite(scaled).all() else np.inf
         return (min(by_l1, by_l2) if shrunk.any() else 0.0) + float(np.nansum(reach))
 
