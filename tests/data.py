@@ -1,4 +1,4 @@
-"""Finds the public data sets and the reference optima that lie beside the checkout.
+"""Finds the public data sets and the reference optima that lie beside the checkout; made data.
 
 Nothing here needs them at import time: where they are absent, tests skip and say why.
 """
@@ -77,3 +77,10 @@ def load_instance(instance: dict[str, Any]) -> tuple[Any, np.ndarray, np.ndarray
     module = _reference()
     assert module is not None
     return module.load(instance, data_root() / "data")
+
+
+def clouds(n: int = 40, p: int = 4, apart: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
+    """Two overlapping Gaussian classes of different sizes."""
+    rng = np.random.default_rng(17)
+    y = (np.arange(n) % 5 < 2).astype(int)
+    return rng.standard_normal((n, p)) + apart * (2 * y[:, None] - 1), y
