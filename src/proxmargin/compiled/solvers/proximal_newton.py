@@ -80,9 +80,9 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
         out[j] = off
         worst = max(worst, off)
         beyond = l2 == 0.0 and scale * abs(slope[j]) > l1  # seldom, as the scale falls
-        if beyond and not (settles and is_unshrunk(l1, l2, low, high)):
-            if abs(high if slope[j] < 0.0 else low) == math.inf:
-                scale = l1 / abs(slope[j])
+        counts = beyond and not (settles and is_unshrunk(l1, l2, low, high))
+        if counts and abs(high if slope[j] < 0.0 else low) == math.inf:
+            scale = l1 / abs(slope[j])
     objective, gap = 0.0, 0.0
     if scale < 1.0:
         near_scale = scale * log_excess(1.0 / scale - 1.0) if scale > 0.0 else 1.0
