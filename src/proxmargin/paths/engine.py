@@ -65,7 +65,7 @@ class Engine:
     Parameters
     ----------
     problem : Problem
-        At any strength; see `Engine.takes`.
+        At strength one; see `Engine.takes`.
     tol : float
         Relative duality gap of every strength.
     """
@@ -74,13 +74,14 @@ class Engine:
     tol: float
 
     @staticmethod
-    def takes(problem: Problem, weakest: float = 1.0) -> bool:
-        """Whether this problem can be solved here, with penalties down to ``weakest`` times its."""
-        if NEEDED not in problem.traits:
+    def takes(last: Problem) -> bool:
+        """Whether a path can be solved here whose weakest penalty is that of ``last``.
+
+        The certificates do not cover features without an l1 penalty, nor one that has underflowed.
+        """
+        if NEEDED not in last.traits or not float(last.net.l1.min()) > 0:
             return False
-        if not float(problem.net.l1.min()) * weakest > 0:
-            return False  # these certificates do not cover unpenalised features
-        return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
+        return last.has_unpenalised_intercept and _is_readable(last.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         base = self.problem.design.stored.base
