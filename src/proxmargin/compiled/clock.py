@@ -1,4 +1,4 @@
-"""A clock that stands still while kernels are compiled: what time limits are measured with.
+"""Clocks that stand still while kernels are compiled: what time limits are measured with.
 
 Kernels are compiled on their first use, in the middle of a fit. That can take a minute, and says
 nothing about the fit.
@@ -7,13 +7,13 @@ nothing about the fit.
 from __future__ import annotations
 
 import threading
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-__all__ = ["clock"]
+__all__ = ["clock", "cpu_clock"]
 
 
 def clock() -> float:
@@ -23,11 +23,17 @@ def clock() -> float:
     return perf_counter() - _compiling.seconds
 
 
+def cpu_clock() -> float:
+    """CPU seconds of this thread without those in which it compiled kernels or loaded them."""
+    return thread_time() - _compiling.cpu_seconds
+
+
 class _Compiling(threading.local):
     """How long this thread has compiled, and when it began to."""
 
     seconds = 0.0
-    since: float | None = None
+    cpu_seconds = 0.0
+    since: tuple[float, float] | None = None
 
 
 class _Meter(event.Listener):
@@ -35,11 +41,13 @@ class _Meter(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if not _holds():
-            _compiling.since = perf_counter()
+            _compiling.since = perf_counter(), thread_time()
 
     def on_end(self, event: Any) -> None:
         if _compiling.since is not None and not _holds():
-            _compiling.seconds += perf_counter() - _compiling.since
+            wall, cpu = _compiling.since
+            _compiling.seconds += perf_counter() - wall
+            _compiling.cpu_seconds += thread_time() - cpu
             _compiling.since = None
 
 

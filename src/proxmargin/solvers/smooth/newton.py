@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.clock import clock
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
@@ -160,7 +159,7 @@ class ProximalNewton(Solver[Pursuit]):
         level, most = problem.level, state.limit
         steps, point = 0, self.point(problem, state)
         strength = PATH_RATIO * (state.violation + level)
-        while strength > level and steps < most and clock() < stop.deadline:
+        while strength > level and steps < most and not stop.is_over:
             rough = replace(
                 stop,
                 tol=PATH_GAP,
