@@ -91,7 +91,6 @@ def test_a_time_limit_ends_the_fit_with_a_certificate() -> None:
     assert model.certificate_.seconds < 5
 
 
-@pytest.mark.parametrize("standardize", [False, True])
 def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> None:
     monkeypatch.setattr("proxmargin.estimators.base.TINY_SECONDS", 0.05)
     features, labels = rng.standard_normal((40, 30)), np.arange(40) % 2
@@ -108,6 +107,7 @@ def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> 
         DWD(time_limit=0.1).fit(features, labels, sample_weight=weights)
 
 
+@pytest.mark.parametrize("standardize", [False, True])
 def test_a_warm_start_from_the_solution_needs_no_iteration(standardize) -> None:
     model = HuberizedSVC(warm_start=True, standardize=standardize, solver="fapg").fit(X, Y)
     coef = model.coef_.copy()
