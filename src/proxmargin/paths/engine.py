@@ -19,9 +19,10 @@ from proxmargin.certificates.gap import lower_bound
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths import driver, state
 from proxmargin.compiled.paths.quadratic import Quadratic
+from proxmargin.compiled.paths.slots import Slots
 from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
-from proxmargin.compiled.paths.stores import Dense, Shelf, Slots
+from proxmargin.compiled.paths.stores import Dense, Shelf
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign

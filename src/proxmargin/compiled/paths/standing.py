@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import products
 from proxmargin.compiled.paths import span as spans
-from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.certified import feature_term, scale_into_domain
 from proxmargin.compiled.paths.passes import lost, settle
 from proxmargin.compiled.paths.state import LOSS, READ, SLOTS
@@ -19,7 +19,7 @@ HOPELESS = 4.0  # factor on the gap tolerance beyond which bounds need not be sh
 def recompute_scores(state):
     """Recompute the scores from the coefficients."""
     slots, k = state.slots, state.counts[SLOTS]
-    stores.combine(
+    products.combine(
         state.store,
         slots,
         slots.every,
@@ -44,7 +44,7 @@ def evaluate(state, far, tol):
     """Compute the intercept, the dual point and the slopes of the slots from the scores."""
     slots, k = state.slots, state.counts[SLOTS]
     settle(state, far, tol)
-    stores.pull(state.store, slots, k, state.buffers.theta, state.terms.inverse)
+    products.pull(state.store, slots, k, state.buffers.theta, state.terms.inverse)
     state.levels[READ] += 2.0 * k / slots.slot_of.size
 
 
