@@ -187,7 +187,7 @@ def published(
     return stacked, shifts.reshape(sum(part[0].count for part in parts), -1)
 
 
-def listed(features: Index, n_features: int) -> tuple[Index, Index]:
+def listed(features: Index, n_features: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The features in a list, in increasing order, and the place among them of each entry."""
     is_used = np.zeros(n_features, dtype=np.bool_)
     is_used[features] = True
