@@ -417,9 +417,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 minimize=journal.minimize,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
-            # free arrays of the size of the data while the other classes are fitted
-            gap = replace(solution.gap, violations=np.zeros(0))
-            solutions.append(replace(solution, certificate=stated, gap=gap, state=None))
+            solution = replace(solution, certificate=stated, state=None)
+            if len(assembly.problems) > 1:  # free arrays of the size of the data for other classes
+                gap = replace(solution.gap, violations=np.zeros(0))
+                solution = replace(solution, gap=gap)
+            solutions.append(solution)
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:

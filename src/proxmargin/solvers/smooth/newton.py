@@ -19,6 +19,7 @@ from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rows import live_rows
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
 from proxmargin.traits import Trait
 
@@ -175,7 +176,7 @@ class ProximalNewton(Solver[Pursuit]):
 
     def _first_state(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         loss = problem.margins
-        members = np.flatnonzero(start.coef[:, 0])
+        members = live_rows(start.coef)
         state = Pursuit(
             coef=start.coef[:, 0],
             intercept=float(start.intercept[0]),
@@ -229,7 +230,7 @@ class ProximalNewton(Solver[Pursuit]):
         )
         forward(working.kernel, coef, scores)  # recomputed: updates accumulate rounding
         scores += intercept + problem.offset
-        whole = np.zeros_like(state.coef)
+        whole = np.zeros(state.coef.size)
         whole[working.members] = coef / working.unit
         change = _norm(whole - state.coef)
         reached = state.but(
@@ -270,11 +271,11 @@ class ProximalNewton(Solver[Pursuit]):
         least = self.smallest or max(64, int(np.sqrt(8 * p)))
         if p <= least:
             return np.ones(p, np.bool_), p - inside.size
-        room = max(least, int(np.count_nonzero(state.coef)))
+        wanted = state.coef != 0
+        room = max(least, int(np.count_nonzero(wanted)))
         worst = np.flatnonzero(outside > 0)
         if worst.size > room:
             worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
-        wanted = state.coef != 0
         wanted[inside] |= state.violations[inside] > (KEEP_THRESHOLD - 1.0) * l1[inside]
         wanted[worst] = True
         return wanted, worst.size
