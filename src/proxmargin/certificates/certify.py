@@ -72,7 +72,9 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _adjoint)
-    if 0.0 <= gap.primal < problem.negligible:
+    # where unpenalised features separate the classes, the loss is below the rounding of dual points
+    least = gap.rounding if problem.unshrunk.size else 0.0
+    if 0.0 <= gap.primal < max(problem.negligible, least):
         zero = _gap_to_zero(problem, found, gap)
         if zero.gap < gap.gap:
             gap, dual = zero, zero.dual_point
@@ -313,7 +315,7 @@ def _rounding_of_sums(
     unit of the margins, ``sum_j |x_ij w_j| + |b|`` of the sample where that is largest, and the
     largest offset. That was found to hold once relative gaps are below 1e-6 (a law of the tests).
     Far from the optimum it may not, and a certificate may then be too small by ``|b*| |s|``, with
-    ``|s|`` of some unit roundoffs of ``|q|_1``.
+    ``|s|`` of some unit roundoffs of ``|q|_1``. `Certificate` states it.
 
     Parameters
     ----------

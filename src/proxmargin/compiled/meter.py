@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from numba.core import event
@@ -19,11 +19,13 @@ class _Meter(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if not _holds():
-            compiling.since = perf_counter()
+            compiling.since = perf_counter(), thread_time()
 
     def on_end(self, event: Any) -> None:
         if compiling.since is not None and not _holds():
-            compiling.seconds += perf_counter() - compiling.since
+            wall, cpu = compiling.since
+            compiling.seconds += perf_counter() - wall
+            compiling.cpu_seconds += thread_time() - cpu
             compiling.since = None
 
 

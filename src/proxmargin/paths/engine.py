@@ -97,9 +97,9 @@ class Engine:
         holds_all = dense and not self.caches
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
-        self._make_slots(p if holds_all else min(p, FIRST_SLOTS))
-        self.buffers = _buffers(n, p)
-        self._make_model(min(p, FIRST_MEMBERS))
+        members = min(p, FIRST_MEMBERS)
+        self._make_slots(p if holds_all else min(p, FIRST_SLOTS), members)
+        self.quadratic, self.buffers = _quadratic(members), _buffers(n, p, members)
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
         driver.begin(self._state)
@@ -134,7 +134,8 @@ class Engine:
         """Number of cached entries of each feature with a slot."""
         return self.terms.signs.size if self.caches else 0
 
-    def _make_slots(self, capacity: int) -> None:
+    def _make_slots(self, capacity: int, members: int) -> None:
+        """Allocate slots, and the columns of a quadratic model of so many members."""
         self.slots = Slots(
             feature=np.zeros(capacity, np.int64),
             every=np.arange(capacity),
@@ -147,28 +148,21 @@ class Engine:
             guess=np.zeros(capacity),
             lag=np.zeros(capacity),
             cache=np.empty((capacity, self._width)),
-            rows=np.empty((0, self._width)),
-            average=np.zeros(0),
+            rows=np.empty((members, self._width)),
+            average=np.zeros(members),
         )
 
     def _make_model(self, members: int) -> None:
         """Allocate a quadratic model of this capacity; the kernel forms it anew."""
         rows = np.empty((members, self._width))
         self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
-        self.quadratic = Quadratic(
-            hessian=np.empty((members, members)),
-            factor=np.empty((members, members)),
-            order=np.zeros(members, np.int64),
-            placed=np.zeros(members, np.bool_),
-            direction=np.zeros(members),
-            right=np.zeros(members),
-        )
+        self.quadratic = _quadratic(members)
         self.buffers = self.buffers._replace(**_of_members(members))
 
     def _add_slots(self) -> None:
         """Double the capacity for slots."""
         old = self.slots
-        self._make_slots(min(2 * old.feature.size, self.terms.norms.size))
+        self._make_slots(min(2 * old.feature.size, self.terms.norms.size), 0)
         for name in set(Slots._fields) - {"every", "rows", "average"}:
             before = getattr(old, name)
             getattr(self.slots, name)[: len(before)] = before
@@ -268,7 +262,7 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
     so many takes longer than the models of all strengths between. (With sparse data it does not.)
     Strengths end before the first that is too far from the one before it.
     """
-    above = np.append(before, l1[:-1])
+    above = np.concatenate(([before], l1[:-1]))
     if not np.any(above > WIDEST_RATIO * l1):
         return l1, l2, np.arange(l1.size)
     far = np.append(above > FARTHEST_RATIO * l1, True)
@@ -346,8 +340,20 @@ def _empty_shelf(columns: int, n: int, p: int) -> Shelf:
     )
 
 
-def _buffers(n: int, p: int) -> Buffers:
-    """Buffers for n samples and p features, and an empty quadratic model."""
+def _quadratic(members: int) -> Quadratic:
+    """Room for a quadratic model of so many features."""
+    return Quadratic(
+        hessian=np.empty((members, members)),
+        factor=np.empty((members, members)),
+        order=np.zeros(members, np.int64),
+        placed=np.zeros(members, np.bool_),
+        direction=np.zeros(members),
+        right=np.zeros(members),
+    )
+
+
+def _buffers(n: int, p: int, members: int) -> Buffers:
+    """Buffers for n samples and p features, and for so many members of the quadratic model."""
     flags = np.zeros(8 * -(-p // 8), np.uint8)
     return Buffers(
         scores=np.zeros(n),
@@ -361,7 +367,7 @@ def _buffers(n: int, p: int) -> Buffers:
         near=np.empty(p, np.int64),
         flags=flags,
         words=flags.view(np.uint64),
-        **_of_members(0),
+        **_of_members(members),
     )
 
 
