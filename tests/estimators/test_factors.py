@@ -475,6 +475,10 @@ def test_features_without_a_penalty_that_separate_the_classes_are_named(make, al
     assert model.certificate_.converged
     assert model.certificate_.primal < 1e-20
     assert np.abs(model.coef_).max() < 1e6
+    if make is SparseLogisticRegression:
+        margins = np.where(y > 0, 1, -1) * model.decision_function(X)
+        loss = np.mean(np.log1p(np.exp(-margins)))
+        assert model.certificate_.primal == pytest.approx(loss, rel=1e-6)
 
 
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])

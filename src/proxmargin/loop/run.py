@@ -8,9 +8,7 @@ from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from proxmargin.certificates.certify import certify
+from proxmargin.certificates.certify import certify, gap_to_zero
 from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock, cpu_clock
@@ -240,10 +238,8 @@ class Run:
         """The gap to publish: with the dual point zero where that proves more, as losses and
         penalties are >= 0. Runs go on without it: its gap falls with the objective alone."""
         above = best.dual < 0.0 <= best.primal and not self.problem.loss.is_homogeneous
-        if not above or self.incumbent.certify is not certify:
-            return best
-        zero = certify(self.problem, best.point, dual=np.zeros_like(best.dual_point))
-        return zero if zero.gap < best.gap else best
+        own = self.incumbent.certify is not certify
+        return best if own or not above else gap_to_zero(self.problem, best)
 
 
 # tests after each certificate; the first one that holds ends the search
