@@ -20,6 +20,7 @@ from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent
 from benchmarks.peers.celer_peers import ROUNDS, SWEEPS, CelerPeer
 from benchmarks.peers.liblinear_official import OfficialLiblinearPeer
 from benchmarks.peers.own import OwnPeer, estimator
+from benchmarks.peers.prototype_peer import Prototype
 from benchmarks.peers.remote import PACKAGES, RemoteDesign
 from benchmarks.peers.skglm_peers import ShippedSkglmPeer, SkglmPeer
 from benchmarks.peers.sklearn_peers import SEED, SagaPeer
@@ -227,6 +228,19 @@ class RemotePath(PathPeer):
         return FittedPath(coefs, intercepts, clocked=clocked)
 
 
+@dataclass(frozen=True)
+class PrototypePath(PathPeer):
+    """The prototype of the path engine."""
+
+    @property
+    def missing(self) -> str:
+        return str(self.single.missing)
+
+    def fit(self, path: PathProblem, setting: float) -> FittedPath:
+        coefs, intercepts, passes = self.single.path(path, setting)
+        return FittedPath(coefs, intercepts, passes=passes)
+
+
 PATH_PEERS = (
     OwnPath(replace(OwnPeer("proxmargin auto", "auto"), name="margin_path")),
     SkglmPath(SkglmPeer("skglm-acd", "AndersonCD")),
@@ -237,4 +251,5 @@ PATH_PEERS = (
     SagaPath(SagaPeer()),
     ColdPath(OfficialLiblinearPeer()),
     *(RemotePath(package, package.ladder) for package in PACKAGES),
+    PrototypePath(Prototype()),
 )

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.datasets import load
 from benchmarks.objective import Logistic, SquaredHinge, relative_gap
 from benchmarks.peers import other_environment
-from benchmarks.peers.path_peers import FittedPath, PathProblem, RemotePath
+from benchmarks.peers.path_peers import FittedPath, PathProblem, PrototypePath, RemotePath
 
 from benchmarks import path_runs, paths
 
@@ -31,10 +31,10 @@ def stated(name: str) -> PathProblem:
 
 
 def listed() -> Iterator[object]:
-    """Every peer by name; a process of its own takes seconds to start."""
+    """Every peer by name; a process of its own takes seconds to start, or kernels to compile."""
     for name in PEERS:
-        is_remote = isinstance(paths.PEERS[name], RemotePath)
-        yield pytest.param(name, marks=[pytest.mark.slow] if is_remote else [])
+        is_long = isinstance(paths.PEERS[name], RemotePath | PrototypePath)
+        yield pytest.param(name, marks=[pytest.mark.slow] if is_long else [])
 
 
 @pytest.mark.parametrize("name", list(listed()))
