@@ -22,6 +22,7 @@ from proxmargin.compiled.paths.quadratic import Quadratic
 from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
 from proxmargin.compiled.paths.stores import Dense, Shelf, Slots
+from proxmargin.compiled.paths.unshrunk import Unshrunk
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
@@ -30,6 +31,7 @@ from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
+from proxmargin.unshrunk import separate, unshrunk_columns
 
 __all__ = ["Engine"]
 
@@ -53,6 +55,7 @@ SELDOM = 10  # strengths per pass over the data when spans of dual points replac
 FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
 FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
+MOST_UNSHRUNK = 64  # unpenalised features: their Gram matrix is formed in each step
 TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
@@ -77,8 +80,11 @@ class Engine:
         """Whether this problem can be solved here, with penalties down to ``weakest`` times its."""
         if NEEDED not in problem.traits:
             return False
-        if not float(problem.net.l1.min()) * weakest > 0:
-            return False  # these certificates do not cover unpenalised features
+        l1 = problem.net.l1
+        if not float(l1.min(where=l1 > 0, initial=np.inf)) * weakest > 0 or not np.any(l1):
+            return False
+        if np.count_nonzero(l1 == 0) and not _are_settled(problem):
+            return False
         return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
 
     def __post_init__(self) -> None:
@@ -95,16 +101,17 @@ class Engine:
         holds_all = dense and not self.caches
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
-        self._make_slots(p if holds_all else min(p, FIRST_SLOTS))
+        self.unshrunk = _unshrunk(self.problem, self.terms)
+        first_slots = max(FIRST_SLOTS, self.unshrunk.feature.size)
+        self._make_slots(p if holds_all else min(p, first_slots))
         self.buffers = _buffers(n, p)
         self._make_model(min(p, FIRST_MEMBERS))
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
-        driver.begin(self._state)
         if holds_all:
             self.slots.feature[:] = self.slots.slot_of[:] = np.arange(p)
-            self.slots.slope[:] = self.buffers.estimate
             self.counts[state.SLOTS] = p
+        driver.begin(self._state, *_null_model(self.problem))
 
     @property
     def _state(self) -> State:
@@ -113,6 +120,7 @@ class Engine:
             store=self.store,
             phi=self.phi,
             terms=self.terms,
+            unshrunk=self.unshrunk,
             slots=self.slots,
             quadratic=self.quadratic,
             span=self.span,
@@ -321,6 +329,55 @@ def _terms(problem: Problem, spans: bool) -> Terms:
         free=problem.fits_intercept,
         jumps=not margins.phi.is_strictly_convex,
         spans=spans,
+    )
+
+
+def _are_settled(problem: Problem) -> bool:
+    """Whether all features without l1 strength are unpenalised, unbounded and few, and their null
+    model does not separate the classes."""
+    index, net = problem.unshrunk, problem.net
+    if index.size != np.count_nonzero(net.l1 == 0) or index.size > MOST_UNSHRUNK:
+        return False
+    if np.isfinite(net.lower[index]).any() or np.isfinite(net.upper[index]).any():
+        return False
+    return not separate(problem)
+
+
+def _null_model(problem: Problem) -> tuple[Index, Array, float]:
+    """The unpenalised features, their best coefficients and the best intercept."""
+    index = problem.unshrunk
+    if not index.size:
+        return index.astype(np.int64), np.zeros(0), 0.0
+    null = problem.null_point()
+    return index.astype(np.int64), null.coef[index, 0], float(null.intercept[0])
+
+
+def _unshrunk(problem: Problem, terms: Terms) -> Unshrunk:
+    """The columns of the unpenalised features, zero at samples outside of the subset."""
+    base, index, n = problem.design.stored.base, problem.unshrunk, terms.signs.size
+    k = index.size
+    columns, mean, unit, least = np.zeros((k, n)), np.zeros(k), np.ones(k), 1.0
+    if k:
+        own = unshrunk_columns(problem)
+        for u in range(k):
+            columns[u] = base.spread_out(own.matrix[:, u])
+        mean, unit, least = own.mean, own.unit, own.least
+    shift = terms.centre[index] * terms.inverse[index]
+    return Unshrunk(
+        feature=index.astype(np.int64),
+        columns=columns,
+        norms=np.sqrt(np.einsum("ui,ui->u", columns, columns)),
+        unit=unit,
+        mean=mean + shift,
+        ends=(terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit,
+        least=float(least),
+        most=float(problem.margins.phi.dual_bound),
+        factor=np.zeros((k, k)),
+        average=np.zeros(k),
+        slope=np.zeros(k),
+        move=np.zeros(k),
+        metric=np.zeros(n if k else 0),
+        tilt=np.zeros(n if k else 0),
     )
 
 
