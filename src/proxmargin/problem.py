@@ -227,7 +227,8 @@ class Problem(Remembers):
 
     def best_multiple(self, point: Point, value: float) -> float:
         """The optimal multiple of a point, for a homogeneous loss with this value there."""
-        bend = self.intercept.l2 * float(point.intercept @ point.intercept)
+        l2, b = self.intercept.l2, point.intercept
+        bend = l2 * float(b @ b) if l2 > 0 else 0.0  # the square of a large intercept may overflow
         return self.penalty.best_multiple(point.coef, value, bend)
 
     @cached_property

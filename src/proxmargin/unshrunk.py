@@ -27,8 +27,11 @@ __all__ = [
     "unshrunk_columns",
 ]
 
-MAX_STEPS = 60  # of Newton's method, after which the loss has no minimiser
-SLOPE_ROUNDING = 2e-16  # slope over the sum of its absolute terms, below which it is zero
+MAX_STEPS = 60  # of Newton's method
+STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separate the classes
+MAX_DOUBLINGS = 40  # of the coefficients in a trial
+SEPARATED = 1e-14  # loss over the negligible objective, below which the classes are separated
+SLOPE_ROUNDING = 2e-16  # slope over `_slope_sizes`, below which it is zero
 STALLED_SLOPE = 1e-12  # the same, below which a slope that no step halves is accepted
 # lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one
 # leaves linear pieces of the loss, which have no curvature
@@ -148,13 +151,18 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
     start = point.coef[index, 0] * columns.unit
     at, here, intercept, last = start, scores, point.intercept, np.inf
     for step in range(MAX_STEPS):
+        if step % STEPS_TO_SEPARATE == STEPS_TO_SEPARATE - 1:
+            separating = _separating(problem, columns, at, here - intercept, intercept)
+            if separating is not None:
+                at, intercept = separating
+                break
         _, dual = loss.value_and_gradient(here)
         slope = columns.matrix.T @ dual[:, 0]
         outward = ((at <= columns.lower) & (slope > 0)) | ((at >= columns.upper) & (slope < 0))
         free = np.flatnonzero(~outward)
-        size = float((np.abs(columns.matrix).T @ np.abs(dual[:, 0])).max(initial=0.0))
+        size, rounded = _slope_sizes(problem, columns, here, dual)
         residual = float(np.abs(slope[free]).max(initial=0.0))
-        if residual <= SLOPE_ROUNDING * size or (
+        if residual <= SLOPE_ROUNDING * (size + rounded) or (
             residual <= STALLED_SLOPE * size and residual > 0.5 * last
         ):
             break
@@ -174,6 +182,40 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
     if np.array_equal(at, start):
         return point, scores
     return _with_free_coefficients(problem, point, at / columns.unit, intercept)
+
+
+def _separating(
+    problem: Problem, columns: Unshrunk, at: Array, bare: Array, intercept: Array
+) -> tuple[Array, Array] | None:
+    """A multiple of the coefficients that makes the loss negligible, with its intercept; or None.
+
+    Where unpenalised features separate the classes, the loss has no minimiser: it falls to zero
+    along a ray, but by a constant factor only in each step of Newton's method.
+    """
+    if not np.all((columns.lower == -np.inf) & (columns.upper == np.inf)):
+        return None
+    along, loss, last, factor = columns.matrix @ at, problem.loss, np.inf, 1.0
+    for _ in range(MAX_DOUBLINGS):
+        longer = bare + (factor - 1.0) * along[:, None]
+        intercept = loss.best_intercept(longer, problem.intercept, intercept)
+        value = loss.value(longer + intercept) + problem.intercept.value(intercept[None, :])
+        if value <= SEPARATED * problem.negligible:
+            return factor * at, intercept
+        if not value < 0.5 * last:
+            return None
+        last, factor = value, 2.0 * factor
+    return None
+
+
+def _slope_sizes(
+    problem: Problem, columns: Unshrunk, scores: Array, dual: Array
+) -> tuple[float, float]:
+    """The largest sum of the absolute terms of a slope, and what a relative error of the scores is
+    multiplied by in it: the larger one where dual coordinates are small differences of scores."""
+    bends = problem.loss.curvatures(scores) * (np.abs(scores) + problem.loss.largest_offset)
+    terms = np.abs(columns.matrix).T @ np.hstack([np.abs(dual), bends])
+    size, rounded = terms.max(axis=0, initial=0.0)
+    return float(size), float(rounded)
 
 
 def _with_free_coefficients(

@@ -12,7 +12,7 @@ import pytest
 
 from proxmargin.compiled import folders, turns
 from proxmargin.compiled.turns import turn
-from tests.compiled.test_cache import UNIX, fresh, place, was_found
+from tests.compiled.test_kept_kernels import UNIX, fresh, place, was_found
 
 __all__ = ["place"]
 

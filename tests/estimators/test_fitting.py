@@ -7,6 +7,7 @@ import signal
 import threading
 import tracemalloc
 import warnings
+from time import process_time
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from proxmargin import Checkpoint, History, HuberizedSVC, SparseLogisticRegression
+from proxmargin import DWD, Checkpoint, History, HuberizedSVC, SparseLogisticRegression
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.run import Run
 from proxmargin.loop.stopping import Stop
@@ -88,6 +89,22 @@ def test_a_time_limit_ends_the_fit_with_a_certificate() -> None:
         model = HuberizedSVC(alpha=1e-7, tol=0.0, solver="b-pgh", time_limit=0.05).fit(X, Y)
     assert model.certificate_.stop_reason == "the time limit was reached"
     assert model.certificate_.seconds < 5
+
+
+def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> None:
+    monkeypatch.setattr("proxmargin.estimators.base.TINY_SECONDS", 0.05)
+    features, labels = rng.standard_normal((40, 30)), np.arange(40) % 2
+    weights = np.ones(40)
+    weights[0] = 1e20  # a slope that no step length of the others can follow
+    begun = process_time()
+    with pytest.warns(ConvergenceWarning, match="CPU time of so small a problem"):
+        model = DWD().fit(features, labels, sample_weight=weights)
+    assert process_time() - begun < 1.0
+    assert 0 < model.certificate_.gap < np.inf
+    with pytest.warns(ConvergenceWarning, match="the iteration limit"):
+        DWD(max_iter=3).fit(features, labels, sample_weight=weights)
+    with pytest.warns(ConvergenceWarning, match="the time limit"):
+        DWD(time_limit=0.1).fit(features, labels, sample_weight=weights)
 
 
 @pytest.mark.parametrize("standardize", [False, True])

@@ -207,6 +207,14 @@ def test_units_beyond_the_range_of_numbers_are_refused_in_a_sentence() -> None:
         DWD().fit(1e-100 * X, y)
 
 
+@pytest.mark.parametrize("make", [SVC, L2SVC, NuSVC, MarginFDA, MarginMPM])
+def test_kernel_values_whose_products_overflow_are_refused(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"values of the kernel reach .*smaller gamma"):
+        make(kernel="poly", gamma=1e60).fit(X, y)
+
+
 def test_a_warm_start_of_a_dwd_is_where_it_ended() -> None:
     X, y = blobs()
     model = DWD(warm_start=True, tol=1e-8).fit(X, y)

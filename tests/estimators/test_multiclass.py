@@ -463,7 +463,7 @@ def test_a_budget_that_only_large_coefficients_meet_is_met(penalty: str, distanc
 @pytest.mark.slow
 def test_a_small_budget_of_the_logistic_loss_of_separable_classes_is_met() -> None:
     X, y = np.array([[-2.0], [-1.5], [2.0], [1.5], [0.1], [-1.2]]), [0, 0, 1, 1, 1, 0]
-    model = MulticlassSVC("l1", C=None, eta=1e-6, loss="logistic").fit(X, y)
+    model = MulticlassSVC("l1", C=None, eta=1e-6, loss="logistic", time_limit=60.0).fit(X, y)
     assert model.certificate_.converged
 
 

@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from proxmargin import MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
 from proxmargin.estimators import hulls
 from proxmargin.limits import kappa as limits
+from proxmargin.limits.nu import ProgramTooLargeError
 from tests.data import clouds
 from tests.oracles.models import TIGHT
 
@@ -52,6 +53,28 @@ def test_a_share_of_the_largest_nu_is_that_number_and_warns_where_no_margin_is_l
         flat = NuSVC(nu="0.1max").fit(X, y)
     assert not flat.coef_.any()
     assert np.ptp(flat.decision_function(X)) == 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "logged"),
+    [
+        (RuntimeError("the program failed: unbounded"), ["unbounded"]),
+        (ProgramTooLargeError("too large"), []),
+        (TimeoutError("too late"), []),
+    ],
+)
+def test_a_program_that_fails_is_told_from_one_that_is_too_large(
+    failure: Exception, logged: list[str], monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> float:
+        raise failure
+
+    X, y = clouds(apart=0.2)
+    monkeypatch.setattr(hulls, "smallest_nu", fail)
+    with pytest.raises(ValueError, match="no margin between the classes: the reduced hulls"):
+        NuSVC(nu=0.05).fit(X, y)
+    said = [each for each in caplog.messages if "range of nu" in each]
+    assert [each.rpartition(" ")[2] for each in said] == logged
 
 
 def test_auto_leaves_a_margin_where_the_data_are_too_large_for_the_simplex_method(

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, MarginLoss
 from tests.cases import MARGIN_LOSSES, SMOOTH_LOSSES
+from tests.drawn import drawn_arrays
 
 every_loss = pytest.mark.parametrize("phi", MARGIN_LOSSES.values(), ids=MARGIN_LOSSES.keys())
 every_smooth_loss = pytest.mark.parametrize("phi", SMOOTH_LOSSES.values(), ids=SMOOTH_LOSSES.keys())
 
-margins = arrays(float, 8, elements=st.floats(-30.0, 30.0))
-shares = arrays(float, 8, elements=st.floats(0.0, 1.0))
+margins = drawn_arrays(8, -30.0, 30.0)
+shares = drawn_arrays(8, 0.0, 1.0)
 steps = st.floats(1e-3, 1e3)
 
 # half width of the differences, and the distance that points keep from kinks
@@ -111,7 +111,7 @@ def test_conjugate_is_infinite_outside_its_domain(phi: MarginLoss) -> None:
 
 
 @every_loss
-@given(share=arrays(float, 8, elements=st.floats(1e-3, 1 - 1e-3)))
+@given(share=drawn_arrays(8, 1e-3, 1 - 1e-3))
 def test_the_slope_of_the_conjugate_is_its_central_difference(phi: MarginLoss, share) -> None:
     a = in_domain(phi, share)
     h = 1e-6 * min(phi.dual_bound, 1.0)

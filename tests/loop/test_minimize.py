@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin import LogisticRegression
 from proxmargin.callbacks import History
 from proxmargin.certificates.certify import certify
+from proxmargin.compiled.clock import clock, cpu_clock
 from proxmargin.designs import DenseDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
@@ -245,6 +246,35 @@ def test_the_last_certificate_is_within_the_time_limit(
     solution = minimize(problem, CoordinateDescent(), stop=stop, certify=slowly)
     assert solution.status is Status.TIME_LIMIT
     assert 0.0 < seconds <= 10.0
+
+
+def test_cpu_time_ends_a_run_as_the_time_limit_does(rng) -> None:
+    problem, solver = hinge_problem(rng), SOLVERS["fapg-star"]()
+    stop = Stop(tol=0.0, cpu_deadline=cpu_clock())
+    solution = minimize(problem, solver, stop=stop)
+    assert solution.status is Status.CPU_LIMIT
+    assert solution.certificate.n_iter == 1
+    assert 0.0 <= solution.certificate.gap < np.inf
+    assert stop.is_over
+
+
+def test_runs_that_share_a_limit_share_its_cpu_time_too() -> None:
+    stop = Stop(cpu_deadline=cpu_clock() + 40.0).started(clock(), ())
+    first = stop.shared(clock(), 4)
+    assert cpu_clock() + 5.0 < first.cpu_deadline < cpu_clock() + 11.0
+    assert not first.is_over
+    assert stop.shared(clock(), 1).cpu_deadline == stop.cpu_deadline
+
+
+def test_the_published_bound_of_losses_is_not_below_zero(rng) -> None:
+    # weak against the rounding of dual points, whose bounds are far below zero
+    problem = replace(binary_problem(rng), penalty=ElasticNet(1e-60, 1e-60))
+    solution = minimize(problem, SOLVERS["fapg"](), stop=Stop(tol=1e-9, max_iter=3))
+    told = solution.certificate
+    assert solution.gap.dual < -1e10
+    assert told.dual == pytest.approx(0.0, abs=1e-12 * told.primal)
+    assert told.gap == pytest.approx(told.primal)
+    assert told.relative_gap == pytest.approx(1.0)
 
 
 def test_a_gap_of_which_much_is_rounding_is_not_waited_for(rng) -> None:

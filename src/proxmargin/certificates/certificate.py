@@ -20,7 +20,10 @@ class Certificate:
     dual : float
         A lower bound of the optimal objective value.
     gap : float
-        ``primal - dual``: the model is at most this far from the optimum.
+        ``primal - dual``: the model is at most this far from the optimum. Proved, with rounding,
+        but for one assumption with a free intercept: its optimal value is at most one unit of the
+        margins, ``max_i (|b| + sum_j |x_ij w_j|) + 1``. Were it k times that, the gap could be too
+        small by k times some unit roundoffs (1e-16) of the sum of the absolute dual variables.
     relative_gap : float
         ``gap / max(|primal|, |dual|, z)`` with the objective z that counts as zero: 2e-16 without a
         penalty or in a ball; the objective of a margin of 3e-4 typical distances for a nu-SVM,

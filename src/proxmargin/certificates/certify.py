@@ -26,7 +26,7 @@ from proxmargin.rounding import UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled, unshrunk_columns
 
-__all__ = ["certify", "certify_together", "safe_multiple"]
+__all__ = ["certify", "certify_together", "gap_to_zero", "safe_multiple"]
 
 FEATURE_BLOCK = 1 << 14  # coefficients in a block, so that temporaries stay in the cache
 RELEASED_SLOPE = 1e-9  # pulled-back dual of an unpenalised feature, per unit, above rounding
@@ -72,8 +72,10 @@ def certify(
     scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _adjoint)
-    if 0.0 <= gap.primal < problem.negligible:
-        zero = _gap_to_zero(problem, found, gap)
+    # where unpenalised features separate the classes, the loss is below the rounding of dual points
+    least = gap.rounding if problem.unshrunk.size else 0.0
+    if 0.0 <= gap.primal < max(problem.negligible, least):
+        zero = _gap_to_zero(problem, found.point, found.scores, gap)
         if zero.gap < gap.gap:
             gap, dual = zero, zero.dual_point
     return _refined_if_useful(problem, gap, found.scores, dual, tol)
@@ -109,16 +111,24 @@ def certify_together(
     ]
 
 
-def _gap_to_zero(problem: Problem, found: _Certifiable, gap: Gap) -> Gap:
+def gap_to_zero(problem: Problem, gap: Gap) -> Gap:
+    """The gap of the same point with the dual point zero, if that is smaller."""
+    point, design = gap.point, problem.design
+    scores = design.scores(point.coef) + point.intercept
+    enclosed = design.enclosed(point.coef, point.intercept, scores)
+    return _smaller_gap(_gap_to_zero(problem, point, enclosed, gap), gap)
+
+
+def _gap_to_zero(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> Gap:
     """The gap with the dual point zero, where that is feasible: losses and penalties are >= 0."""
-    face = _loss_face(problem, found.scores, np.zeros_like(gap.dual_point))
+    face = _loss_face(problem, scores, np.zeros_like(gap.dual_point))
     if face.dual.any():
         return gap
 
     def nothing(design: Design, dual: Array) -> _Pulled:
-        return _adjoint_from(design, dual, np.zeros_like(found.point.coef))
+        return _adjoint_from(design, dual, np.zeros_like(point.coef))
 
-    return _gap(problem, found.point, found.scores, face, nothing)
+    return _gap(problem, point, scores, face, nothing)
 
 
 def _refined_if_useful(
@@ -313,7 +323,7 @@ def _rounding_of_sums(
     unit of the margins, ``sum_j |x_ij w_j| + |b|`` of the sample where that is largest, and the
     largest offset. That was found to hold once relative gaps are below 1e-6 (a law of the tests).
     Far from the optimum it may not, and a certificate may then be too small by ``|b*| |s|``, with
-    ``|s|`` of some unit roundoffs of ``|q|_1``.
+    ``|s|`` of some unit roundoffs of ``|q|_1``. `Certificate` states it.
 
     Parameters
     ----------

@@ -66,6 +66,8 @@ class DenseDesign(Design):
 
     def scores(self, coef: Array) -> Array:
         live = live_rows(coef)
+        if not live.size:
+            return np.zeros((self.n_samples, coef.shape[1]))
         if live.size < SPARSE_COEF * self.n_features:
             self.ledger.charge(self.share * live.size / max(self.n_features, 1))
             return self.matrix[:, live].astype(np.float64, copy=False) @ coef[live]

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from proxmargin.designs.base import Array
 from proxmargin.kernels import Custom
+from proxmargin.magnitudes import LARGEST
 
 if TYPE_CHECKING:
     from proxmargin.designs.kernel import KernelMatrix
@@ -20,6 +21,7 @@ __all__ = [
     "check_definite",
     "check_digits",
     "check_function",
+    "check_size",
     "checked_precomputed",
     "looks_single",
     "precision_of",
@@ -89,6 +91,16 @@ def check_digits(matrix: KernelMatrix) -> None:
             "the distances between these samples are lost in rounding: offsets of the features are "
             "too large for their differences, and of sparse data they are subtracted only from "
             "columns that are almost full; subtract them first"
+        )
+
+
+def check_size(diagonal: Array) -> None:
+    """Raise ValueError if products of kernel values with this diagonal overflow."""
+    largest = float(np.abs(diagonal).max(initial=0.0))
+    if not largest <= LARGEST:
+        raise ValueError(
+            f"the values of the kernel reach {largest:.3g}, beyond {LARGEST:g}, where products "
+            "overflow: scale the features, or choose a smaller gamma"
         )
 
 

@@ -160,6 +160,11 @@ class SparseDesign(Design):
         """The matrix as CSR; a copy, made once, if it is CSC."""
         return self.matrix.tocsr()
 
+    @cached_property
+    def by_columns(self) -> Any:
+        """The matrix as CSC; a copy, made once, if it is CSR."""
+        return self.matrix.tocsc()
+
     def _columns(self, index: Index) -> SparseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
@@ -178,8 +183,7 @@ class SparseDesign(Design):
         return picked.astype(np.float64, copy=False).toarray(order=order)
 
     def sweep_data(self) -> tuple[Any, ...]:
-        by_columns = self.matrix.tocsc()
-        return by_columns.data, by_columns.indices, by_columns.indptr
+        return self.by_columns.data, self.by_columns.indices, self.by_columns.indptr
 
     @property
     def nbytes(self) -> int:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
 from proxmargin.certificates.certify import certify
-from proxmargin.compiled.clock import clock
+from proxmargin.compiled.clock import clock, cpu_clock
 from proxmargin.designs import (
     Design,
     RowView,
@@ -71,6 +71,9 @@ __all__ = ["MarginEstimator"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
+TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
 
 
 class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -168,6 +171,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
             X, targets = self._checked(X, y, sample_weight, offset)
+            stop = self._bounded(stop, X)
             journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
             self._fit_recorded(X, targets, journal, stop)
         return self
@@ -369,6 +373,16 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             self.__dict__.pop("_deadline", None)  # only while the fit runs
 
+    def _bounded(self, stop: Stop, X: Any) -> Stop:
+        """The limits of a fit on X: `TINY_SECONDS` of CPU time for a tiny problem, unless a solver,
+        iterations or a time are asked for."""
+        samples, features = X.shape
+        is_tiny = samples * (samples + features) <= TINY_ENTRIES
+        is_free = self.solver == "auto" and self.max_iter is None and self.time_limit is None
+        if not (is_tiny and is_free):
+            return stop
+        return replace(stop, cpu_deadline=cpu_clock() + TINY_SECONDS)
+
     def _stop(self, time_left: float | None) -> Stop:
         change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
         return Stop(self.tol, self.max_iter, time_left, change)
@@ -403,9 +417,11 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 minimize=journal.minimize,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
-            # free arrays of the size of the data while the other classes are fitted
-            gap = replace(solution.gap, violations=np.zeros(0))
-            solutions.append(replace(solution, certificate=stated, gap=gap, state=None))
+            solution = replace(solution, certificate=stated, state=None)
+            if len(assembly.problems) > 1:  # free arrays of the size of the data for other classes
+                gap = replace(solution.gap, violations=np.zeros(0))
+                solution = replace(solution, gap=gap)
+            solutions.append(solution)
         return solutions
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,8 +24,10 @@ from proxmargin.estimators.factors import (
     scaled_bounds,
     unbounded,
 )
+from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
+from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.magnitudes import check_magnitude
@@ -52,6 +55,9 @@ EVERY = (
     BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', "
     "'fapg-ssnal-ws', 'ssnal'"
 )
+
+
+SEPARATED = 1e-3  # objective over the negligible one, below which unpenalised features separate
 
 
 class ElasticNetEstimator(MarginEstimator):
@@ -147,6 +153,24 @@ class ElasticNetEstimator(MarginEstimator):
             raise ValueError(
                 f"penalty_factor is zero for {free} features, which must be fewer than the "
                 f"{targets.codes.size} samples"
+            )
+
+    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+        super()._publish(assembly, solutions)
+        least = min(
+            (
+                solution.gap.primal / problem.negligible
+                for problem, solution in zip(assembly.problems, solutions, strict=True)
+                if problem.unshrunk.size
+            ),
+            default=np.inf,
+        )
+        if least <= SEPARATED:
+            warnings.warn(
+                "the features without a penalty separate the classes: the objective is zero with "
+                "their coefficients alone, which have no optimum or many; penalise them",
+                UserWarning,
+                stacklevel=users_level(),
             )
 
     def _published(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from proxmargin.estimators.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_strength
 from proxmargin.limits.binary_data import KERNEL_RANK
-from proxmargin.limits.nu import largest_nu, smallest_nu
+from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
@@ -33,6 +34,8 @@ from proxmargin.rows import evenly_taken
 __all__ = ["DWD", "NuSVC"]
 
 Array = NDArray[np.float64]
+
+logger = logging.getLogger("proxmargin")
 
 MARRON_SHARE = 0.1  # threshold over the median distance between the classes (Marron's rule)
 DISTANCE_SAMPLES = 1000  # samples of each class for that median
@@ -198,19 +201,16 @@ class NuSVC(_NuMachine):
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
 
     def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
-        assert isinstance(problem.loss, TailMean)
-        rho = problem.loss.threshold(scores)
+        rho = _tail_mean(problem).threshold(scores)
         return Finish(1.0 / rho if rho > 0 else 1.0, intercept)
 
     def _chosen(self, problem: Problem) -> float:
-        assert isinstance(problem.loss, TailMean)
-        return float(problem.loss.nu)
+        return float(_tail_mean(problem).nu)
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
         if gap.is_negative:
             return None
-        loss = problem.loss
-        assert isinstance(loss, TailMean)
+        loss = _tail_mean(problem)
         bounds, signs = _nu_bounds(problem, loss, self._deadline), loss.signs.tobytes()
         leaves_margin = loss.nu > bounds[0] * (1.0 + NU_ACCURACY) if bounds else None
         replaceable = self.nu == "auto" and not leaves_margin and signs not in self._forced_nus
@@ -221,6 +221,12 @@ class NuSVC(_NuMachine):
             return Admissible(leaves_margin, _range_in_words(bounds, leaves_margin))
 
         return no_margin(self, "nu", gap, isinstance(self.nu, str), admissible)
+
+
+def _tail_mean(problem: Problem) -> TailMean:
+    """The loss of a nu-SVM."""
+    assert isinstance(problem.loss, TailMean)
+    return problem.loss
 
 
 def _range_in_words(bounds: tuple[float, float] | None, leaves_margin: bool | None) -> str:
@@ -242,7 +248,9 @@ class _MarginlessError(Exception):
 
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
-    """The least and the largest nu; None if their program is too large or takes too long."""
+    """The least and the largest nu; None if their program is too large or takes too long, or if
+    HiGHS fails, which the log says.
+    """
     design = problem.design
     entries, most = design.n_samples * design.n_features, MAX_TALL_ENTRIES
     if design.kernel_matrix is not None:
@@ -253,7 +261,10 @@ def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, f
         return None
     try:
         least = smallest_nu(design, loss.signs, loss.shares, until, max_entries=MAX_PROGRAM_ENTRIES)
-    except (TimeoutError, RuntimeError):  # past the deadline, too large, or HiGHS failed
+    except (TimeoutError, ProgramTooLargeError):
+        return None
+    except RuntimeError as failure:
+        logger.warning("the range of nu is not known: %s", failure)
         return None
     return least, largest_nu(loss.signs, loss.shares)
 

@@ -16,7 +16,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.kernel import ComputedKernel, KernelMatrix, kernel_matrix
-from proxmargin.designs.kernel_checks import check_definite, check_digits
+from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
@@ -320,8 +320,9 @@ class KernelMachine(MarginEstimator):
         kernel = self._centring_kernel(kernel, X)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
-        problems = self._problems(targets, KernelDesign(matrix))
         lengths = matrix.diagonal()
+        check_size(lengths)
+        problems = self._problems(targets, KernelDesign(matrix))
         self._reach = float(lengths.min()), float(lengths.max())
 
         def solve(

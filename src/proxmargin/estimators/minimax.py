@@ -151,24 +151,22 @@ class _MinimaxMachine(KernelMachine):
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0)
 
+    def _loss_of(self, problem: Problem) -> MinimaxFisher | MinimaxProbability:
+        assert isinstance(problem.loss, self._loss_class)
+        return problem.loss
+
     def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
         if not self.fit_intercept:
             return Finish(1.0, np.zeros(1))
-        assert isinstance(problem.loss, self._loss_class)
-        bare = (scores - intercept)[:, 0]
-        return Finish(1.0, np.array([INTERCEPT_RULES[self.bias](problem.loss, bare)]))
+        rule, bare = INTERCEPT_RULES[self.bias], (scores - intercept)[:, 0]
+        return Finish(1.0, np.array([rule(self._loss_of(problem), bare)]))
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
-        kappas = []
-        for problem in problems:
-            assert isinstance(problem.loss, self._loss_class)
-            kappas.append(float(problem.loss.kappa))
-        self.kappa_ = per_class(kappas)
+        self.kappa_ = per_class([float(self._loss_of(problem).kappa) for problem in problems])
 
     def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
         def admissible() -> Admissible:
-            loss = problem.loss
-            assert isinstance(loss, self._loss_class)
+            loss = self._loss_of(problem)
             most = largest_kappa(
                 problem.design, loss.signs, loss.shares, self._model, deadline=self._deadline
             )

@@ -17,12 +17,12 @@ class Admissible(NamedTuple):
     ----------
     leaves_margin : bool, optional
         Whether the value is inside the range that leaves a margin; None if that is unknown.
-    told : str
-        The range, for messages.
+    range_in_words : str
+        The range of values that leave a margin, for messages.
     """
 
     leaves_margin: bool | None
-    told: str
+    range_in_words: str
 
 
 def no_margin(
@@ -48,14 +48,15 @@ def no_margin(
         return None
     value = f"{parameter}={getattr(estimator, parameter)!r}"
     within = f"the objective, zero here, is certified to be within {gap.gap:.2e} of the optimum"
-    leaves_margin, told = admissible()
+    leaves_margin, range_in_words = admissible()
     if leaves_margin:
+        advice = "" if estimator.standardize else ": standardize them"
         return (
-            f"{value} leaves a margin ({told}), but it is too small to be found against the units "
-            f"of the features{'' if estimator.standardize else ': standardize them'}; {within}"
+            f"{value} leaves a margin ({range_in_words}), but it is too small to be found against "
+            f"the units of the features{advice}; {within}"
         )
     if leaves_margin is None and gap.relative_gap > estimator.tol:
         return f"no margin was found for {value}; {within}"
     if is_share:
-        return f"{value} leaves no margin between the classes: {told}"
-    raise ValueError(f"{value} leaves no margin between the classes: {told}")
+        return f"{value} leaves no margin between the classes: {range_in_words}"
+    raise ValueError(f"{value} leaves no margin between the classes: {range_in_words}")

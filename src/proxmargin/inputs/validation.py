@@ -232,7 +232,7 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         return validate_data(
             estimator,
             **arguments,
-            accept_sparse=["csr", "csc"] if get_tags(estimator).input_tags.sparse else False,
+            accept_sparse=_sparse_formats(estimator, X),
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             accept_large_sparse=True,
@@ -240,6 +240,15 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         )
     except ValueError as error:
         raise _located(error, X) from error
+
+
+def _sparse_formats(estimator: Any, X: Any) -> list[str] | bool:
+    """The formats of sparse data that an estimator takes; False if none, and for arrays.
+
+    Of an array the answer does not matter, and tags take longer than its other checks.
+    """
+    dense = isinstance(X, np.ndarray) or not get_tags(estimator).input_tags.sparse
+    return False if dense else ["csr", "csc"]
 
 
 def _located(error: ValueError, X: Any) -> ValueError:

@@ -21,10 +21,14 @@ from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
 
-__all__ = ["largest_nu", "nu_range", "smallest_nu"]
+__all__ = ["ProgramTooLargeError", "largest_nu", "nu_range", "smallest_nu"]
 
 TIMED_OUT = 1  # status of `linprog` at its time limit
 SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the hyperplanes that are tried in turn
+
+
+class ProgramTooLargeError(Exception):
+    """The linear program for the smallest nu has more entries than allowed."""
 
 
 def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
@@ -92,8 +96,10 @@ def smallest_nu(
 
     Raises
     ------
+    ProgramTooLargeError
+        Where the linear program is larger than that.
     RuntimeError
-        Where the linear program could not be solved, or is larger than that.
+        Where HiGHS could not solve it.
     TimeoutError
         Where it was not solved until the deadline.
     """
@@ -106,7 +112,7 @@ def smallest_nu(
         return met if met > FEASIBILITY_TOLERANCE else 0.0
     _check_time(deadline)
     if design.n_samples * design.n_features > max_entries:
-        raise RuntimeError("the linear program for the smallest nu is too large")
+        raise ProgramTooLargeError("the linear program for the smallest nu is too large")
     equalities = _balance_rows(design, shares)
     low, high = np.where(signs > 0, 0.0, -shares), np.where(signs > 0, shares, 0.0)
     found: Any = linprog(  # type: ignore[call-overload]

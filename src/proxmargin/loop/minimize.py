@@ -78,13 +78,14 @@ def minimize(
     with interrupts, quiet_threads(problem.design.nbytes), silent:
         status, state = _loop(run, start, resume)
         best, status = run.concluded(status, start)
+        stated = run.stated(best)
     certificate = Certificate(
-        primal=best.primal,
-        dual=best.dual,
-        gap=best.gap,
-        relative_gap=best.relative_gap,
+        primal=stated.primal,
+        dual=stated.dual,
+        gap=stated.gap,
+        relative_gap=stated.relative_gap,
         kkt_residual=best.kkt_residual,
-        converged=bool(best.relative_gap <= stop.tol),
+        converged=bool(stated.relative_gap <= stop.tol),
         stop_reason=status.value,
         n_iter=state.n_iter,
         n_passes=run.passes,

@@ -28,6 +28,7 @@ class Status(Enum):
     )
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
+    CPU_LIMIT = "the 1.8 s of CPU time of so small a problem were used up; time_limit allows more"
     RANK_LIMIT = "the rank of the kernel's factor was too low"
     DIVERGED = "the iterates stopped being finite numbers"
     INTERRUPTED = "it was interrupted"

@@ -8,9 +8,10 @@ from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
 
+from proxmargin.certificates.certify import certify, gap_to_zero
 from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.clock import clock
+from proxmargin.compiled.clock import clock, cpu_clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.report import OfInnerRun, Phase, Report, Waypoint
@@ -31,6 +32,7 @@ ROUNDED_ITERATIONS = 1_000
 IDLE_ITERATIONS = 100
 DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps improve it by chance
 RESERVED = 2.0  # time kept for the last certificate, over the latest one: sums may be compensated
+OUT_OF_TIME = (Status.TIME_LIMIT, Status.CPU_LIMIT)
 
 
 class Run:
@@ -122,7 +124,7 @@ class Run:
         if here is not None:
             self.tell(state, gap, here)
         del here  # frees the gaps that were the best until now
-        if status is not Status.TIME_LIMIT:  # `observe` may take time to prepare the next step
+        if status not in OUT_OF_TIME:  # `observe` may take time to prepare the next step
             state = self.solver.observe(self.problem, state, gap)
         status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
         return state, Status.INTERRUPTED if state.interrupted else status
@@ -168,14 +170,24 @@ class Run:
         best = self.incumbent.best or gap
         return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
 
-    def is_out_of_time(self) -> bool:
-        """Whether the time left suffices only for the certificate that ends the run."""
-        return clock() + RESERVED * self.checking >= self.stop.deadline
+    def out_of_time(self) -> Status | None:
+        """The limit that leaves time for no more than the certificate that ends the run, if any."""
+        reserved = RESERVED * self.checking
+        if clock() + reserved >= self.stop.deadline:
+            return Status.TIME_LIMIT
+        limited = math.isfinite(self.stop.cpu_deadline)  # this clock is a system call
+        if limited and cpu_clock() + reserved >= self.stop.cpu_deadline:
+            return Status.CPU_LIMIT
+        return None
+
+    def has_reached(self, limit: Status, state: State) -> bool:
+        """Whether this limit of time ends the run, which takes one iteration at least."""
+        return state.n_iter > 0 and self.out_of_time() is limit
 
     def _polishes(self, state: State, gap: Gap) -> bool:
         """Whether to take one more polishing step, which is counted; a start is not polished."""
         ended = state.n_iter == 0 or state.exact or state.finished or not math.isfinite(gap.primal)
-        late = state.n_iter >= self.limit or self.is_out_of_time()
+        late = state.n_iter >= self.limit or self.out_of_time() is not None
         if ended or late or self.polished >= self.most_polishing:
             return False
         self.polished += 1
@@ -193,7 +205,7 @@ class Run:
                 return Status.SETTLED
         if state.n_iter >= self.limit:
             return Status.ITERATION_LIMIT
-        return Status.TIME_LIMIT if self.is_out_of_time() else None
+        return self.out_of_time()
 
     def _settled_status(self) -> Status | None:
         change = self.stop.change
@@ -222,6 +234,13 @@ class Run:
             status = Status.CONVERGED if met else unmet
         return best, status
 
+    def stated(self, best: Gap) -> Gap:
+        """The gap to publish: with the dual point zero where that proves more, as losses and
+        penalties are >= 0. Runs go on without it: its gap falls with the objective alone."""
+        above = best.dual < 0.0 <= best.primal and not self.problem.loss.is_homogeneous
+        own = self.incumbent.certify is not certify
+        return best if own or not above else gap_to_zero(self.problem, best)
+
 
 # tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
@@ -234,7 +253,8 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
     ),
     Status.STALLED: lambda run, state, gap: run.is_stalled(state),
     Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,
-    Status.TIME_LIMIT: lambda run, state, gap: state.n_iter > 0 and run.is_out_of_time(),
+    Status.TIME_LIMIT: lambda run, state, gap: run.has_reached(Status.TIME_LIMIT, state),
+    Status.CPU_LIMIT: lambda run, state, gap: run.has_reached(Status.CPU_LIMIT, state),
 }
 
 

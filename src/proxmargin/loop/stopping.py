@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from proxmargin.compiled.clock import clock, cpu_clock
+
 __all__ = ["RelativeChange", "Stop"]
 
 
@@ -42,6 +44,9 @@ class Stop:
     deadline : float
         The end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run
         starts.
+    cpu_deadline : float
+        The same on `proxmargin.compiled.clock.cpu_clock`: the CPU seconds that a fit without
+        limits of its own may take.
     callbacks : tuple of callables
         Callbacks of the run; set when it starts, for solvers that run others inside.
     polish : bool
@@ -53,8 +58,16 @@ class Stop:
     time_limit: float | None = None
     change: RelativeChange | None = None
     deadline: float = float("inf")
+    cpu_deadline: float = float("inf")
     callbacks: tuple[Callable[[Any], object], ...] = ()
     polish: bool = True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is."""
+        late = clock() >= self.deadline
+        # the CPU clock is a system call
+        return late or (self.cpu_deadline < float("inf") and cpu_clock() >= self.cpu_deadline)
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
         """The same limits for a run that starts ``now`` on that clock."""
@@ -68,5 +81,14 @@ class Stop:
         """The limits of the next of ``parts`` runs that share the remaining time equally."""
         if self.time_limit is None and parts == 1:
             return self
-        left = max(self.deadline - now, 0.0) / parts
-        return replace(self, time_limit=None, deadline=min(self.deadline, now + left))
+        return replace(
+            self,
+            time_limit=None,
+            deadline=_share(self.deadline, now, parts),
+            cpu_deadline=_share(self.cpu_deadline, cpu_clock(), parts),
+        )
+
+
+def _share(end: float, now: float, parts: int) -> float:
+    """The end of the next of equal parts of the time until ``end``."""
+    return min(end, now + max(end - now, 0.0) / parts)

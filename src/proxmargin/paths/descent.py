@@ -60,11 +60,9 @@ def _walk_of(template: MarginEstimator, assembly: Assembly, grid: Array) -> Walk
     """How to solve strengths together; None for single fits."""
     if not (grid.size and _is_free(template, assembly)):
         return None
-    if strength_of(template) is ALPHA:
-        unit = _of_unit_strength(template, assembly)
-        if all(Engine.takes(problem, float(grid[-1])) for problem in unit):
-            return _walk
     last = problems_of(at_strength(template, grid[-1]), assembly)
+    if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
+        return _walk
     return _reduced if all(map(InnerProducts.takes, last)) else None
 
 

@@ -19,9 +19,10 @@ from proxmargin.certificates.gap import lower_bound
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths import driver, state
 from proxmargin.compiled.paths.quadratic import Quadratic
+from proxmargin.compiled.paths.slots import Slots
 from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
-from proxmargin.compiled.paths.stores import Dense, Shelf, Slots
+from proxmargin.compiled.paths.stores import Dense, Shelf
 from proxmargin.compiled.paths.unshrunk import Unshrunk
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
@@ -29,6 +30,7 @@ from proxmargin.designs import DenseDesign, Design, SparseDesign
 from proxmargin.designs.compressed import narrow_indices
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
+from proxmargin.penalties import WeightedElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import separate, unshrunk_columns
@@ -67,7 +69,7 @@ class Engine:
     Parameters
     ----------
     problem : Problem
-        At any strength; see `Engine.takes`.
+        At strength one; see `Engine.takes`.
     tol : float
         Relative duality gap of every strength.
     """
@@ -76,16 +78,16 @@ class Engine:
     tol: float
 
     @staticmethod
-    def takes(problem: Problem, weakest: float = 1.0) -> bool:
-        """Whether this problem can be solved here, with penalties down to ``weakest`` times its."""
-        if NEEDED not in problem.traits:
+    def takes(last: Problem) -> bool:
+        """Whether a path can be solved here whose weakest penalty is that of ``last``.
+
+        Features without an l1 penalty must be unpenalised; it must not underflow.
+        """
+        if NEEDED not in last.traits or not np.any(last.net.l1):
             return False
-        l1 = problem.net.l1
-        if not float(l1.min(where=l1 > 0, initial=np.inf)) * weakest > 0 or not np.any(l1):
+        if not np.all(last.net.l1) and not _are_settled(last):
             return False
-        if np.count_nonzero(l1 == 0) and not _are_settled(problem):
-            return False
-        return problem.has_unpenalised_intercept and _is_readable(problem.design.stored.base.whole)
+        return last.has_unpenalised_intercept and _is_readable(last.design.stored.base.whole)
 
     def __post_init__(self) -> None:
         base = self.problem.design.stored.base
@@ -101,11 +103,11 @@ class Engine:
         holds_all = dense and not self.caches
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
+        members = min(p, FIRST_MEMBERS)
         self.unshrunk = _unshrunk(self.problem, self.terms)
         first_slots = max(FIRST_SLOTS, self.unshrunk.feature.size)
-        self._make_slots(p if holds_all else min(p, first_slots))
-        self.buffers = _buffers(n, p)
-        self._make_model(min(p, FIRST_MEMBERS))
+        self._make_slots(p if holds_all else min(p, first_slots), members)
+        self.quadratic, self.buffers = _quadratic(members), _buffers(n, p, members)
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
         if holds_all:
@@ -140,7 +142,8 @@ class Engine:
         """Number of cached entries of each feature with a slot."""
         return self.terms.signs.size if self.caches else 0
 
-    def _make_slots(self, capacity: int) -> None:
+    def _make_slots(self, capacity: int, members: int) -> None:
+        """Allocate slots, and the columns of a quadratic model of so many members."""
         self.slots = Slots(
             feature=np.zeros(capacity, np.int64),
             every=np.arange(capacity),
@@ -153,28 +156,21 @@ class Engine:
             guess=np.zeros(capacity),
             lag=np.zeros(capacity),
             cache=np.empty((capacity, self._width)),
-            rows=np.empty((0, self._width)),
-            average=np.zeros(0),
+            rows=np.empty((members, self._width)),
+            average=np.zeros(members),
         )
 
     def _make_model(self, members: int) -> None:
         """Allocate a quadratic model of this capacity; the kernel forms it anew."""
         rows = np.empty((members, self._width))
         self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
-        self.quadratic = Quadratic(
-            hessian=np.empty((members, members)),
-            factor=np.empty((members, members)),
-            order=np.zeros(members, np.int64),
-            placed=np.zeros(members, np.bool_),
-            direction=np.zeros(members),
-            right=np.zeros(members),
-        )
+        self.quadratic = _quadratic(members)
         self.buffers = self.buffers._replace(**_of_members(members))
 
     def _add_slots(self) -> None:
         """Double the capacity for slots."""
         old = self.slots
-        self._make_slots(min(2 * old.feature.size, self.terms.norms.size))
+        self._make_slots(min(2 * old.feature.size, self.terms.norms.size), 0)
         for name in set(Slots._fields) - {"every", "rows", "average"}:
             before = getattr(old, name)
             getattr(self.slots, name)[: len(before)] = before
@@ -274,7 +270,7 @@ def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]
     so many takes longer than the models of all strengths between. (With sparse data it does not.)
     Strengths end before the first that is too far from the one before it.
     """
-    above = np.append(before, l1[:-1])
+    above = np.concatenate(([before], l1[:-1]))
     if not np.any(above > WIDEST_RATIO * l1):
         return l1, l2, np.arange(l1.size)
     far = np.append(above > FARTHEST_RATIO * l1, True)
@@ -336,7 +332,10 @@ def _are_settled(problem: Problem) -> bool:
     """Whether all features without l1 strength are unpenalised, unbounded and few, and their null
     model does not separate the classes."""
     index, net = problem.unshrunk, problem.net
-    if index.size != np.count_nonzero(net.l1 == 0) or index.size > MOST_UNSHRUNK:
+    if not isinstance(problem.penalty, WeightedElasticNet) or index.size > MOST_UNSHRUNK:
+        return False
+    zeros = np.count_nonzero(np.asarray(problem.penalty.factors) == 0)
+    if not zeros == np.count_nonzero(net.l1 == 0) == index.size:
         return False
     if np.isfinite(net.lower[index]).any() or np.isfinite(net.upper[index]).any():
         return False
@@ -401,8 +400,20 @@ def _empty_shelf(columns: int, n: int, p: int) -> Shelf:
     )
 
 
-def _buffers(n: int, p: int) -> Buffers:
-    """Buffers for n samples and p features, and an empty quadratic model."""
+def _quadratic(members: int) -> Quadratic:
+    """Room for a quadratic model of so many features."""
+    return Quadratic(
+        hessian=np.empty((members, members)),
+        factor=np.empty((members, members)),
+        order=np.zeros(members, np.int64),
+        placed=np.zeros(members, np.bool_),
+        direction=np.zeros(members),
+        right=np.zeros(members),
+    )
+
+
+def _buffers(n: int, p: int, members: int) -> Buffers:
+    """Buffers for n samples and p features, and for so many members of the quadratic model."""
     flags = np.zeros(8 * -(-p // 8), np.uint8)
     return Buffers(
         scores=np.zeros(n),
@@ -416,7 +427,7 @@ def _buffers(n: int, p: int) -> Buffers:
         near=np.empty(p, np.int64),
         flags=flags,
         words=flags.view(np.uint64),
-        **_of_members(0),
+        **_of_members(members),
     )
 
 

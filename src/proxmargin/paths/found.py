@@ -19,7 +19,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.problem import Point
 from proxmargin.rows import live_rows
 
-__all__ = ["Certificates", "Found", "published", "weights_of_samples"]
+__all__ = ["Certificates", "Found", "listed", "published", "weights_of_samples"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -187,6 +187,15 @@ def published(
     return stacked, shifts.reshape(sum(part[0].count for part in parts), -1)
 
 
+def listed(features: Index, n_features: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The features in a list, in increasing order, and the place among them of each entry."""
+    is_used = np.zeros(n_features, dtype=np.bool_)
+    is_used[features] = True
+    used, place = np.flatnonzero(is_used), np.empty(n_features, dtype=np.intp)
+    place[used] = np.arange(used.size)
+    return used, place[features]
+
+
 def weights_of_samples(
     assembly: Assembly, parts: Sequence[Sequence[Found]]
 ) -> sparse.csr_array | None:
@@ -204,7 +213,7 @@ def weights_of_samples(
 
 def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
     """A CSR array of ``width`` columns from values in the given columns, without their zeros."""
-    flat = np.flatnonzero(values)
+    flat = np.flatnonzero(values != 0)
     rows, places = np.divmod(flat, max(columns.size, 1))
     starts = np.zeros(len(values) + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=len(values)), out=starts[1:])
@@ -224,10 +233,7 @@ def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[In
     """
     each = [found for part in parts for found in part]
     features = np.concatenate([found.features for found in each])
-    place = np.zeros(n_features, dtype=np.intp)
-    place[features] = 1
-    used = np.flatnonzero(place)
-    place[used] = np.arange(used.size)
+    used, places = listed(features, n_features)
     outputs, step = each[0].coef.shape[1], len(parts[0])
     size, first = sum(found.count for found in each), 0
     owners, intercepts = [], np.empty((size, outputs))
@@ -238,5 +244,5 @@ def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[In
             intercepts[rows] = found.intercepts
         first += step * part[0].count
     coef = np.zeros((size, used.size, outputs))
-    coef[np.concatenate(owners), place[features]] = np.concatenate([found.coef for found in each])
+    coef[np.concatenate(owners), places] = np.concatenate([found.coef for found in each])
     return used, coef, intercepts

@@ -25,7 +25,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import solve_grid
-from proxmargin.paths.found import Certificates, Found, published, weights_of_samples
+from proxmargin.paths.found import Certificates, Found, listed, published, weights_of_samples
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
 from proxmargin.paths.strength import Strength, at_strength, strength_of
@@ -184,10 +184,10 @@ class Path:
     def scores_of(self, X: Any) -> Array:
         """`scores` of validated samples, without offset."""
         design, stacked = as_design(X), self.stacked
-        used = np.flatnonzero(np.bincount(stacked.indices, minlength=design.n_features))
+        used, places = listed(stacked.indices, design.n_features)
         owner = np.repeat(np.arange(stacked.shape[0]), np.diff(stacked.indptr))
         coef = np.zeros((used.size, stacked.shape[0]))
-        coef[np.searchsorted(used, stacked.indices), owner] = stacked.data
+        coef[places, owner] = stacked.data
         flat = (design if used.size == design.n_features else design.columns(used)).scores(coef)
         count, rows = self.intercepts.shape
         scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
@@ -309,8 +309,8 @@ def margin_path(
             _note_interruption(path, grid)
     short = unmet_of(path.certificates)
     warn_of_unmet(f"the {type(template).__name__} path", template.tol, len(path), short)
-    back = np.argsort(order[: len(path)])
-    return path if np.all(back[1:] > back[:-1]) else path.picked(back)
+    taken = order[: len(path)]
+    return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
 
 
 def compute_path(

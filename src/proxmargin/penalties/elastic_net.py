@@ -20,7 +20,7 @@ STRONGLY_CONVEX = UNIFORM | Trait.SMOOTH_CONJUGATE
 
 def soft_threshold(values: Array, threshold: Step) -> Array:
     """``sign(v) max(|v| - threshold, 0)``, entry by entry."""
-    return values - np.clip(values, -threshold, threshold)
+    return values - values.clip(-threshold, threshold)
 
 
 def _largest(values: Array) -> float:

@@ -32,7 +32,7 @@ __all__ = ["UNRECORDED", "Journal", "journal_of"]
 Callback = Callable[[Report], object]
 
 # statuses of runs that can be continued
-CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT)
+CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.CPU_LIMIT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -21,24 +21,26 @@ class Progress:
     otherwise a line every few seconds. A thread prints it, so that it moves during long units too.
     """
 
+    _over: Event
+
     def __init__(self, label: str, total: int | None, *, shown: bool = True) -> None:
         self.label, self.total, self.shown = label, total, shown
         self.done = 0
         self.latest = ""
         self.started = perf_counter()
-        self._over = Event()
         self._lock = Lock()
         self._thread: Thread | None = None
 
     def __enter__(self) -> Self:
         if self.shown:
+            self._over = Event()
             self._thread = Thread(target=self._show, daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
         if self._thread is not None:
+            self._over.set()
             self._thread.join()
 
     def advance(self, count: int = 1, latest: str = "") -> None:

@@ -22,7 +22,7 @@ import math
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
-from numba.core import types
+from numba import types
 from numba.extending import overload_method
 
 from proxmargin.compiled.losses.evaluation import evaluated

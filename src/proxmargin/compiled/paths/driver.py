@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import foresight, stores
+from proxmargin.compiled.paths import foresight, products
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
+from proxmargin.compiled.paths.slots import load
 from proxmargin.compiled.paths.standing import recompute_scores
 from proxmargin.compiled.paths.state import (
     BEFORE,
@@ -105,7 +106,7 @@ def _stand_at(state, index, values, intercept):
     recompute_scores(state)
     state.levels[INTERCEPT] = intercept
     settle(state, 0.0, 0.0)
-    stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
+    products.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
     counts[PASSES] += 1
     for s in range(counts[SLOTS]):
         slots.slope[s] = buffers.estimate[slots.feature[s]]
@@ -183,8 +184,8 @@ def _enter(state, j):
     slots.feature[s], slots.slot_of[j], slots.gate[j] = j, s, math.inf
     slots.coef[s], slots.place[s] = 0.0, -1
     slots.guess[s] = slots.lag[s] = 0.0
-    slots.slope[s] = terms.inverse[j] * stores.one(state.store, j, state.buffers.theta)
-    stores.load(state.store, slots, s, j, terms.weights, terms.inverse, terms.free)
+    slots.slope[s] = terms.inverse[j] * products.one(state.store, j, state.buffers.theta)
+    load(state.store, slots, s, j, terms.weights, terms.inverse, terms.free)
     state.counts[SLOTS] = s + 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import stores
+from proxmargin.compiled.paths import gram
 from proxmargin.compiled.paths.state import (
     INTERCEPT,
     KEPT,
@@ -42,7 +42,7 @@ def form(state, rule, far):
         return False
     total, _ = _update_curvatures(state, far)
     levels[TOTAL] = total if state.terms.free else 0.0
-    stores.gram(
+    gram.form(
         state.store,
         slots,
         buffers.members,
@@ -73,7 +73,7 @@ def revise(state, far):
     if changed == 0:
         return True
     levels[TOTAL] = total if state.terms.free else 0.0
-    stores.revise(
+    gram.revise(
         state.store,
         slots,
         buffers.members,
@@ -174,7 +174,7 @@ def append(state, rule):
             m = counts[MEMBERS]
             buffers.members[m], slots.place[s] = s, m
             counts[MEMBERS] = m + 1
-            stores.cross(
+            gram.append(
                 state.store,
                 slots,
                 buffers.members,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import products
 from proxmargin.compiled.paths import span as spans
-from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.certified import certified_gap
 from proxmargin.compiled.paths.state import LOOKED, LOW, NEAR, PASSES, READ, REFERENCES, SLOTS
 from proxmargin.compiled.paths.vectors import dot
@@ -64,7 +64,7 @@ def _price_unsure(state, goal, relative):
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     p = buffers.estimate.size
     if not terms.spans:
-        stores.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
+        products.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
         counts[PASSES] += 1
         levels[READ] += 1.0
         return _find_unsure(state, goal, relative)
@@ -76,7 +76,7 @@ def _price_unsure(state, goal, relative):
         radius = _add_reference(state)
         spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
         count = _find_unsure(state, goal, radius)
-    stores.some(
+    products.some(
         state.store,
         state.shelf,
         buffers.unsure,
@@ -99,7 +99,7 @@ def _add_reference(state):
     c = counts[REFERENCES]
     left, _ = spans.bounded(span, c, theta, 2)
     spans.put(span, c, span.rest, left)
-    stores.pull_all(state.store, span.points[c], state.terms.inverse, span.products[c])
+    products.pull_all(state.store, span.points[c], state.terms.inverse, span.products[c])
     counts[PASSES] += 1
     state.levels[READ] += 1.0
     counts[REFERENCES], counts[LOOKED] = c + 1, 0

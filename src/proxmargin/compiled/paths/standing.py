@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import products
 from proxmargin.compiled.paths import span as spans
-from proxmargin.compiled.paths import stores
 from proxmargin.compiled.paths.certified import feature_term, scale_into_domain
 from proxmargin.compiled.paths.passes import lost, settle
 from proxmargin.compiled.paths.state import DRIFT, LOSS, MOVED, READ, SLOTS
@@ -23,7 +23,7 @@ def recompute_scores(state):
     """Recompute the scores from the coefficients."""
     slots, k = state.slots, state.counts[SLOTS]
     state.counts[MOVED], state.levels[DRIFT] = 0, 0.0
-    stores.combine(
+    products.combine(
         state.store,
         slots,
         slots.every,
@@ -42,7 +42,7 @@ def evaluate(state, far, tol):
     """Compute the intercept, the dual point and the slopes of the slots from the scores."""
     slots, k = state.slots, state.counts[SLOTS]
     settle(state, far, tol)
-    stores.pull(state.store, slots, k, state.buffers.theta, state.terms.inverse)
+    products.pull(state.store, slots, k, state.buffers.theta, state.terms.inverse)
     state.levels[READ] += 2.0 * k / slots.slot_of.size
 
 

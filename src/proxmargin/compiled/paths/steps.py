@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import foresight, stores
+from proxmargin.compiled.paths import foresight, products
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
 from proxmargin.compiled.paths.span import rounding
@@ -161,7 +161,7 @@ def _line_search(state, turn):
     pass over the samples; otherwise that of an exact line search.
     """
     terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
-    stores.combine(
+    products.combine(
         state.store, state.slots, buffers.members, m, buffers.move, terms.inverse, buffers.moved
     )
     length = 1.0

@@ -69,19 +69,20 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
     objective, gap : float
         Without the penalty of the intercept.
     """
+    # of many features it is arbitrary which exceed their threshold: no branch depends on that
     worst, scale = 0.0, 1.0
     for j in range(coef.size):
-        l1, low, high = net.l1[j], net.lower[j], net.upper[j]
-        if coef[j] == 0.0 and abs(slope[j]) <= l1:  # most features, which are optimal
-            out[j] = violation(slope[j], 0.0, 0.0, l1, low, high)
-            continue
-        l2 = net.l2[j]
-        off = violation(slope[j] + l2 * coef[j], coef[j], curvature[j] + l2, l1, low, high)
+        l1, l2, low, high = net.l1[j], net.l2[j], net.lower[j], net.upper[j]
+        if coef[j] == 0.0:
+            off = violation(slope[j], 0.0, 0.0, l1, low, high)
+        else:
+            off = violation(slope[j] + l2 * coef[j], coef[j], curvature[j] + l2, l1, low, high)
         out[j] = off
         worst = max(worst, off)
-        counts = l2 == 0.0 and not (settles and is_unshrunk(l1, l2, low, high))
-        if counts and abs(slope[j]) > l1 and abs(high if slope[j] < 0.0 else low) == math.inf:
-            scale = min(scale, l1 / abs(slope[j]))
+        beyond = l2 == 0.0 and scale * abs(slope[j]) > l1  # seldom, as the scale falls
+        counts = beyond and not (settles and is_unshrunk(l1, l2, low, high))
+        if counts and abs(high if slope[j] < 0.0 else low) == math.inf:
+            scale = l1 / abs(slope[j])
     objective, gap = 0.0, 0.0
     if scale < 1.0:
         near_scale = scale * log_excess(1.0 / scale - 1.0) if scale > 0.0 else 1.0
@@ -93,10 +94,14 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
         for i in range(scores.size):
             objective += weights[i] * phi.value(signs[i] * scores[i])
     for j in range(coef.size):
-        v, w, l1 = -scale * slope[j], coef[j], net.l1[j]
-        if w == 0.0 and abs(v) <= l1:  # adds nothing
+        v, w, l1, l2 = -scale * slope[j], coef[j], net.l1[j], net.l2[j]
+        if w == 0.0 and l2 > 0.0:
+            excess = v - min(max(v, -l1), l1)
+            if l2 * net.lower[j] <= excess <= l2 * net.upper[j]:
+                gap += excess**2 / (2.0 * l2)
+                continue
+        elif w == 0.0 and abs(v) <= l1:  # adds nothing
             continue
-        l2 = net.l2[j]
         objective += l1 * abs(w) + 0.5 * l2 * w * w
         if settles and is_unshrunk(l1, l2, net.lower[j], net.upper[j]):
             missing = max(out[j], 0.0)

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Design
 from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
@@ -283,7 +282,7 @@ class _Subproblem:
             gradient = self.gradient(trial)
             if float(np.linalg.norm(gradient)) <= self.target:
                 return trial, steps, True
-            if steps >= limit or clock() >= self.state.stop.deadline:
+            if steps >= limit or self.state.stop.is_over:
                 return trial, steps, False
             direction = newton_direction(self.system(trial, gradient), gradient)
             reached = self.line_search(trial, gradient, direction)

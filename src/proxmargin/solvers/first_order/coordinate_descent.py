@@ -77,7 +77,6 @@ class CoordinateDescent(Solver[Sweeping]):
         loss = problem.margins
         coef, scores = state.coef.copy(), state.scores.copy()
         data = problem.design.sweep_data()
-        assert data is not None
         sweep: Any = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         sweep(loss.phi.scalars, *data, signs, weights, coef, scores, state.major, problem.net)

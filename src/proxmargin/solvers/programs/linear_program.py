@@ -175,19 +175,21 @@ def _round(program: HingeProgram, state: Generated) -> Generated:
     """Solve the restricted program, and add the rows and columns that its vertex violates."""
     vertex = _vertex(program, state)
     point = program.point(state.columns, vertex)
+    scores = program.problem.design.scores(point.coef) + point.intercept
+    dual = program.dual(state.rows, vertex)
     reached = replace(
         state,
         n_iter=state.n_iter + 1,
         at=point,
-        scores=program.problem.design.scores(point.coef) + point.intercept,
-        dual=program.dual(state.rows, vertex),
+        scores=scores,
+        dual=dual,
         multiplier=program.multiplier(vertex),
         basis=vertex.basis,
         pivots=state.pivots + vertex.pivots,
     )
     if not vertex.optimal:
         return replace(reached, finished=not vertex.limited)
-    return _grown(program, reached)
+    return _grown(program, reached, scores, dual, vertex.basis)
 
 
 def _vertex(program: HingeProgram, state: Generated) -> Vertex:
@@ -199,15 +201,14 @@ def _vertex(program: HingeProgram, state: Generated) -> Vertex:
     return solved(restricted, None, pivots=ROUND_PIVOTS, deadline=state.deadline)
 
 
-def _grown(program: HingeProgram, state: Generated) -> Generated:
-    """``state`` with the rows and columns that its vertex violates."""
-    assert state.dual is not None
-    assert state.scores is not None
-    assert state.basis is not None
+def _grown(
+    program: HingeProgram, state: Generated, scores: Array, dual: Array, basis: Basis
+) -> Generated:
+    """``state`` with the rows and columns that its vertex, of this basis, violates."""
     design = program.problem.design
-    shortfalls = program.rows.shortfalls(state.scores)
+    shortfalls = program.rows.shortfalls(scores)
     rows = program.rows.violated(shortfalls, state.rows, ROW_TOLERANCE)
-    pulled = design.adjoint(-state.dual) / program.gauge.strength
+    pulled = design.adjoint(-dual) / program.gauge.strength
     columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
     new = columns.parts.size
     ended = not (rows.size or new)
@@ -215,7 +216,7 @@ def _grown(program: HingeProgram, state: Generated) -> Generated:
         state,
         rows=np.concatenate([state.rows, rows]),
         columns=state.columns.joined(columns),
-        basis=state.basis.extended(new, rows.size),
+        basis=basis.extended(new, rows.size),
         # exact: a second solve from the same basis, as a fresh factor removes rounding of many
         # pivots
         finished=ended and state.exact,

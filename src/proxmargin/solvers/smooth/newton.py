@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.clock import clock
 from proxmargin.compiled.losses.margins import settle
 from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
@@ -20,6 +19,7 @@ from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rows import live_rows
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
 from proxmargin.traits import Trait
 
@@ -160,7 +160,7 @@ class ProximalNewton(Solver[Pursuit]):
         level, most = problem.level, state.limit
         steps, point = 0, self.point(problem, state)
         strength = PATH_RATIO * (state.violation + level)
-        while strength > level and steps < most and clock() < stop.deadline:
+        while strength > level and steps < most and not stop.is_over:
             rough = replace(
                 stop,
                 tol=PATH_GAP,
@@ -176,7 +176,7 @@ class ProximalNewton(Solver[Pursuit]):
 
     def _first_state(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
         loss = problem.margins
-        members = np.flatnonzero(start.coef[:, 0])
+        members = live_rows(start.coef)
         state = Pursuit(
             coef=start.coef[:, 0],
             intercept=float(start.intercept[0]),
@@ -230,7 +230,7 @@ class ProximalNewton(Solver[Pursuit]):
         )
         forward(working.kernel, coef, scores)  # recomputed: updates accumulate rounding
         scores += intercept + problem.offset
-        whole = np.zeros_like(state.coef)
+        whole = np.zeros(state.coef.size)
         whole[working.members] = coef / working.unit
         change = _norm(whole - state.coef)
         reached = state.but(
@@ -271,11 +271,11 @@ class ProximalNewton(Solver[Pursuit]):
         least = self.smallest or max(64, int(np.sqrt(8 * p)))
         if p <= least:
             return np.ones(p, np.bool_), p - inside.size
-        room = max(least, int(np.count_nonzero(state.coef)))
+        wanted = state.coef != 0
+        room = max(least, int(np.count_nonzero(wanted)))
         worst = np.flatnonzero(outside > 0)
         if worst.size > room:
             worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
-        wanted = state.coef != 0
         wanted[inside] |= state.violations[inside] > (KEEP_THRESHOLD - 1.0) * l1[inside]
         wanted[worst] = True
         return wanted, worst.size

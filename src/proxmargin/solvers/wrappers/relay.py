@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.clock import clock
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
@@ -113,7 +112,7 @@ class Relay(Solver[Leg]):
             end = min(end, state.stop.max_iter - state.base)
         while inner.n_iter < end and not (inner.finished or inner.interrupted):
             inner = solver.step(problem, inner)
-            if clock() >= state.stop.deadline:
+            if state.stop.is_over:
                 break
         return self._around(state, inner)
 
