@@ -238,6 +238,7 @@ def test_dense_data_that_kernels_do_not_read(model: Any, kind: Any, data: Any, l
     check(model(l1_ratio=0.8, tol=1e-7), kind(X), y)
 
 
+@pytest.mark.slow  # its kernels take twenty seconds to compile, and are of no other test
 def test_sparse_data_in_single_precision() -> None:
     X, y = wide("CSR")
     check(SparseLogisticRegression(tol=1e-7), X.astype(np.float32), y)
