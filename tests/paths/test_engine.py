@@ -147,6 +147,7 @@ def test_a_path_with_unpenalised_features_starts_at_their_model() -> None:
     np.testing.assert_allclose(path.coefs[0, 0, [1, 4, 299]], bare.coef_[0], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "loss"),
     [
