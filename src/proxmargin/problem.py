@@ -198,11 +198,7 @@ class Problem(Remembers):
 
         Unpenalised features have their best coefficients.
         """
-        origin = self.origin()
-        scores = np.zeros((self.design.n_samples, self.loss.n_outputs))
-        best = self.loss.best_intercept(scores, self.intercept, origin.intercept)
-        null = Point(origin.coef, best)
-        return settled(self, null, scores + best)[0] if self.unshrunk.size else null
+        return self.remembered(_null_point) if self.unshrunk.size else _null_point(self)
 
     def projected(self, point: Point) -> Point:
         """The point projected onto the domains of the penalties."""
@@ -267,6 +263,14 @@ class Problem(Remembers):
         """The same problem with only some of the features."""
         design, penalty = self.design.columns(index), self.penalty.restricted(index)
         return replace(self, design=design, penalty=penalty)
+
+
+def _null_point(problem: Problem) -> Point:
+    origin = problem.origin()
+    scores = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
+    best = problem.loss.best_intercept(scores, problem.intercept, origin.intercept)
+    null = Point(origin.coef, best)
+    return settled(problem, null, scores + best)[0] if problem.unshrunk.size else null
 
 
 def _uniform_net(design: Design, key: NDArray[np.float64], *, penalty: Penalty) -> Net:

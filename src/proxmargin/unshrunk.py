@@ -18,7 +18,14 @@ from proxmargin.losses.intercept import Slope, halved_slope
 if TYPE_CHECKING:
     from proxmargin.problem import Point, Problem
 
-__all__ = ["DependentError", "Unshrunk", "are_determined", "settled", "unshrunk_columns"]
+__all__ = [
+    "DependentError",
+    "Unshrunk",
+    "are_determined",
+    "separate",
+    "settled",
+    "unshrunk_columns",
+]
 
 MAX_STEPS = 60  # of Newton's method
 STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separate the classes
@@ -35,6 +42,7 @@ LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is
 # singular value, of columns of unit mean square, below which the rounding of a dual point does not
 # bound what their best coefficients could still gain
 LEAST_SINGULAR_VALUE = 1e-7
+NEGLIGIBLE_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
 # where no feature has a penalty: a dense copy of all of them and Newton steps on it are cheap
 MOST_FEATURES = 256
 MOST_ENTRIES = 8_000_000  # 64 MB
@@ -51,7 +59,7 @@ class Unshrunk(NamedTuple):
     ----------
     matrix : (n_samples, k)
         Centred if the intercept is free, which absorbs the shift; of unit weighted mean square.
-    unit : (k,)
+    mean, unit : (k,)
     lower, upper : (k,)
         Bounds of the coefficients of these columns.
     least : float
@@ -60,6 +68,7 @@ class Unshrunk(NamedTuple):
     """
 
     matrix: Array
+    mean: Array
     unit: Array
     lower: Array
     upper: Array
@@ -102,13 +111,15 @@ def are_determined(problem: Problem) -> bool:
 def _columns_of(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
     shares, net = problem.loss.shares, problem.net
     matrix = problem.design.columns(index).scores(np.eye(index.size))
+    mean = np.zeros(index.size)
     if problem.intercept.is_shift_invariant:
-        matrix = matrix - shares @ matrix
+        mean = shares @ matrix
+        matrix = matrix - mean
     unit = np.sqrt(shares @ matrix**2)
     unit[unit == 0] = 1.0
     matrix = matrix / unit
     least = _least_singular_value(matrix * np.sqrt(shares)[:, None])
-    return Unshrunk(matrix, unit, net.lower[index] * unit, net.upper[index] * unit, least)
+    return Unshrunk(matrix, mean, unit, net.lower[index] * unit, net.upper[index] * unit, least)
 
 
 def _least_singular_value(matrix: Array) -> float:
@@ -118,6 +129,12 @@ def _least_singular_value(matrix: Array) -> float:
         return 1.0
     triangle = np.linalg.qr(live, mode="r")
     return float(np.linalg.svd(triangle, compute_uv=False)[-1])
+
+
+def separate(problem: Problem) -> bool:
+    """Whether unpenalised features alone separate the classes: the loss of the null model is
+    negligible, and no strength is needed to keep the other coefficients at zero."""
+    return bool(problem.unshrunk.size) and problem.value(problem.null_point()) < NEGLIGIBLE_LOSS
 
 
 def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC, margin_path
 from proxmargin.paths.engine import NAME
+from proxmargin.unshrunk import DependentError
 
 QUICK = 40
 ROUNDING = 1e-12  # relative, of objectives
@@ -56,14 +57,14 @@ def case(rng: np.random.Generator) -> Case:
         weights[:2] = 1.0
     layout = rng.choice(["C", "F", "sparse"])
     X = sparse.csr_array(X) if layout == "sparse" else np.array(X, order=layout)
-    model = _model(rng, p)
+    model = _model(rng, n, p)
     offset = None
     if rng.random() < 0.3:
         offset = 10.0 ** rng.uniform(-3, 2) * (rng.standard_normal(n) + rng.choice([0.0, 3.0]))
     return Case(model, X, y, weights, offset)
 
 
-def _model(rng: np.random.Generator, p: int) -> Any:
+def _model(rng: np.random.Generator, n: int, p: int) -> Any:
     options: dict[str, Any] = {
         "l1_ratio": float(rng.choice([1.0, 1.0, 0.9, 0.3, 0.01])),
         "fit_intercept": bool(rng.random() < 0.8),
@@ -74,6 +75,9 @@ def _model(rng: np.random.Generator, p: int) -> Any:
         options["bounds"] = [(0.0, np.inf), (-1.0, 2.0), (-np.inf, 0.01)][rng.integers(3)]
     if rng.random() < 0.2:
         options["penalty_factor"] = rng.uniform(0.1, 10.0, p)
+    if p > 1 and rng.random() < 0.2:  # some features without a penalty, fewer than the samples
+        factors = options.setdefault("penalty_factor", np.ones(p))
+        factors[rng.permutation(p)[: rng.integers(1, min(n // 2, p, 6))]] = 0.0
     kind = [SparseLogisticRegression, SquaredHingeSVC, HuberizedSVC][rng.integers(3)]
     if kind is HuberizedSVC:
         options["delta"] = float(rng.choice([2.0, 0.5, 0.05, 1e-3]))
@@ -85,9 +89,12 @@ def faults(one: Case, rng: np.random.Generator) -> tuple[str, list[str]]:
     model, X, y, *given = one
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        path = margin_path(
-            model, X, y, n_alphas=8, eps=0.03, sample_weight=one.weights, offset=one.offset
-        )
+        try:
+            path = margin_path(
+                model, X, y, n_alphas=8, eps=0.03, sample_weight=one.weights, offset=one.offset
+            )
+        except DependentError:
+            return "refused: dependent features", []
         k = int(rng.integers(len(path)))
         found, claimed = path.model(k), path.certificates[k]
         single = type(model)(**{**found.get_params(), "tol": TOL}).fit(X, y, *given)

@@ -107,6 +107,92 @@ def test_factors_and_weights(model: Any) -> None:
     check(model(penalty_factor=factors, tol=1e-7), X, y, weights)
 
 
+def unpenalised(p: int) -> np.ndarray:
+    """Factors of which three are zero."""
+    factors = np.linspace(0.5, 2.0, p)
+    factors[[1, 4, p - 1]] = 0.0
+    return factors
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("data", "layout"), [(wide, "C"), (wide, "CSR"), (tall, "F")])
+@pytest.mark.parametrize("settings", [{}, {"standardize": True}, {"fit_intercept": False}])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.4])
+@pytest.mark.sampled(4)
+def test_unpenalised_features(
+    model: Any, data: Any, layout: str, settings: dict[str, Any], l1_ratio: float
+) -> None:
+    X, y = data(layout)
+    factors = unpenalised(X.shape[1])
+    check(model(penalty_factor=factors, l1_ratio=l1_ratio, tol=1e-7, **settings), X, y)
+
+
+def test_unpenalised_features_far_from_zero_with_weights_and_offset() -> None:
+    X, y = wide()
+    X[:, [1, 4]] += 300.0
+    rng = np.random.default_rng(3)
+    weights = rng.integers(0, 3, len(y)).astype(float)
+    offset = rng.standard_normal(len(y))
+    model = SparseLogisticRegression(penalty_factor=unpenalised(300), tol=1e-6)
+    check(model, X, y, weights, offset)
+
+
+def test_a_path_with_unpenalised_features_starts_at_their_model() -> None:
+    X, y = wide()
+    model = SparseLogisticRegression(penalty_factor=unpenalised(300), l1_ratio=1.0, tol=1e-9)
+    path = margin_path(model, X, y, n_alphas=5, eps=0.5)
+    assert np.flatnonzero(path.coefs[0]).tolist() == [1, 4, 299]
+    assert path.coefs[1].astype(bool).sum() > 3
+    bare = LogisticRegression(C=np.inf, tol=1e-10).fit(X[:, [1, 4, 299]], y)
+    np.testing.assert_allclose(path.coefs[0, 0, [1, 4, 299]], bare.coef_[0], atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [
+        (SparseLogisticRegression, cp.logistic),
+        (SquaredHingeSVC, lambda u: cp.square(cp.pos(1.0 + u))),
+        (HuberizedSVC, lambda u: cp.huber(cp.pos(1.0 + u), 2.0) / 4.0),
+    ],
+)
+def test_unpenalised_features_reach_the_optimum_of_another_package(model: Any, loss: Any) -> None:
+    X, y = wide()
+    factors, signs = unpenalised(X.shape[1]), np.sign(y)
+    options = {"delta": 2.0} if model is HuberizedSVC else {}
+    path = margin_path(
+        model(l1_ratio=0.7, tol=1e-8, penalty_factor=factors, **options),
+        X,
+        y,
+        n_alphas=2,
+        eps=0.2,
+    )
+    assert {one.solver for one in path.certificates} == {NAME}
+    coef, intercept = cp.Variable(X.shape[1]), cp.Variable()
+    total = cp.sum(loss(-cp.multiply(signs, X @ coef + intercept))) / len(y)
+    lasso, ridge = cp.norm1(cp.multiply(factors, coef)), cp.sum(cp.multiply(factors, coef**2))
+    for alpha, found in zip(path.alphas, path.certificates, strict=True):
+        objective = total + 0.7 * alpha * lasso + 0.15 * alpha * ridge
+        best = cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL")
+        assert found.dual - 1e-7 <= best <= found.primal + 1e-7
+        assert found.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_unpenalised_features_that_separate_the_classes_end_soon(model: Any) -> None:
+    X, y = wide()
+    X[:, 7] = y + 0.1 * X[:, 7]
+    factors = np.ones(300)
+    factors[7] = 0.0
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        path = margin_path(model(penalty_factor=factors), X, y, n_alphas=5)
+    assert any("without a penalty separate the classes" in str(one.message) for one in told)
+    for one in path.certificates:
+        assert 0.0 <= one.primal <= one.gap + 1e-7
+    assert sum(one.n_iter for one in path.certificates) < 100
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(("data", "layout"), [(wide, "C"), (wide, "CSR"), (tall, "C")])
 @pytest.mark.parametrize("free", [True, False])
@@ -201,7 +287,7 @@ def test_what_single_fits_alone_have_is_left_to_them() -> None:
         SparseLogisticRegression(solver="newton"),
         SparseLogisticRegression(max_iter=1000),
         SparseLogisticRegression(time_limit=60.0),
-        SparseLogisticRegression(penalty_factor=np.r_[0.0, np.ones(299)]),
+        SparseLogisticRegression(penalty_factor=np.r_[0.0, np.ones(299)], bounds=(-1.0, 1.0)),
         ElasticNetSVC(),
     ):
         path = margin_path(model, X, y, n_alphas=3, eps=0.3)

@@ -23,14 +23,17 @@ from proxmargin.compiled.paths.slots import Slots
 from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
 from proxmargin.compiled.paths.stores import Dense, Shelf
+from proxmargin.compiled.paths.unshrunk import Unshrunk
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
 from proxmargin.designs.compressed import narrow_indices
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
+from proxmargin.penalties import WeightedElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
+from proxmargin.unshrunk import separate, unshrunk_columns
 
 __all__ = ["Engine"]
 
@@ -54,6 +57,7 @@ SELDOM = 10  # strengths per pass over the data when spans of dual points replac
 FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
 FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
+MOST_UNSHRUNK = 64  # unpenalised features: their Gram matrix is formed in each step
 TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
@@ -77,9 +81,11 @@ class Engine:
     def takes(last: Problem) -> bool:
         """Whether a path can be solved here whose weakest penalty is that of ``last``.
 
-        The certificates do not cover features without an l1 penalty, nor one that has underflowed.
+        Features without an l1 penalty must be unpenalised; it must not underflow.
         """
-        if NEEDED not in last.traits or not float(last.net.l1.min()) > 0:
+        if NEEDED not in last.traits or not np.any(last.net.l1):
+            return False
+        if not np.all(last.net.l1) and not _are_settled(last):
             return False
         return last.has_unpenalised_intercept and _is_readable(last.design.stored.base.whole)
 
@@ -98,15 +104,16 @@ class Engine:
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
         members = min(p, FIRST_MEMBERS)
-        self._make_slots(p if holds_all else min(p, FIRST_SLOTS), members)
+        self.unshrunk = _unshrunk(self.problem, self.terms)
+        first_slots = max(FIRST_SLOTS, self.unshrunk.feature.size)
+        self._make_slots(p if holds_all else min(p, first_slots), members)
         self.quadratic, self.buffers = _quadratic(members), _buffers(n, p, members)
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.levels = np.zeros(state.LEVELS)
-        driver.begin(self._state)
         if holds_all:
             self.slots.feature[:] = self.slots.slot_of[:] = np.arange(p)
-            self.slots.slope[:] = self.buffers.estimate
             self.counts[state.SLOTS] = p
+        driver.begin(self._state, *_null_model(self.problem))
 
     @property
     def _state(self) -> State:
@@ -115,6 +122,7 @@ class Engine:
             store=self.store,
             phi=self.phi,
             terms=self.terms,
+            unshrunk=self.unshrunk,
             slots=self.slots,
             quadratic=self.quadratic,
             span=self.span,
@@ -317,6 +325,58 @@ def _terms(problem: Problem, spans: bool) -> Terms:
         free=problem.fits_intercept,
         jumps=not margins.phi.is_strictly_convex,
         spans=spans,
+    )
+
+
+def _are_settled(problem: Problem) -> bool:
+    """Whether all features without l1 strength are unpenalised, unbounded and few, and their null
+    model does not separate the classes."""
+    index, net = problem.unshrunk, problem.net
+    if not isinstance(problem.penalty, WeightedElasticNet) or index.size > MOST_UNSHRUNK:
+        return False
+    zeros = np.count_nonzero(np.asarray(problem.penalty.factors) == 0)
+    if not zeros == np.count_nonzero(net.l1 == 0) == index.size:
+        return False
+    if np.isfinite(net.lower[index]).any() or np.isfinite(net.upper[index]).any():
+        return False
+    return not separate(problem)
+
+
+def _null_model(problem: Problem) -> tuple[Index, Array, float]:
+    """The unpenalised features, their best coefficients and the best intercept."""
+    index = problem.unshrunk
+    if not index.size:
+        return index.astype(np.int64), np.zeros(0), 0.0
+    null = problem.null_point()
+    return index.astype(np.int64), null.coef[index, 0], float(null.intercept[0])
+
+
+def _unshrunk(problem: Problem, terms: Terms) -> Unshrunk:
+    """The columns of the unpenalised features, zero at samples outside of the subset."""
+    base, index, n = problem.design.stored.base, problem.unshrunk, terms.signs.size
+    k = index.size
+    columns, mean, unit, least = np.zeros((k, n)), np.zeros(k), np.ones(k), 1.0
+    if k:
+        own = unshrunk_columns(problem)
+        for u in range(k):
+            columns[u] = base.spread_out(own.matrix[:, u])
+        mean, unit, least = own.mean, own.unit, own.least
+    shift = terms.centre[index] * terms.inverse[index]
+    return Unshrunk(
+        feature=index.astype(np.int64),
+        columns=columns,
+        norms=np.sqrt(np.einsum("ui,ui->u", columns, columns)),
+        unit=unit,
+        mean=mean + shift,
+        ends=(terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit,
+        least=float(least),
+        most=float(problem.margins.phi.dual_bound),
+        factor=np.zeros((k, k)),
+        average=np.zeros(k),
+        slope=np.zeros(k),
+        move=np.zeros(k),
+        metric=np.zeros(n if k else 0),
+        tilt=np.zeros(n if k else 0),
     )
 
 

@@ -65,6 +65,8 @@ class Defaults:
 
         For ``a = descent(t)``, ``curvature = phi''(t)`` and all ``0 < share <= 1``,
         ``fenchel_young(t, share a) <= (1 - share)^2 B / (2 share)``. Infinite if none is known.
+        Where it is finite, ``fenchel_young(t, b) <= (b - a)^2 / (2 c d curvature)`` must hold, too,
+        for b no closer to the ends of the dual interval than c and d times what a is.
         """
         return math.inf
 

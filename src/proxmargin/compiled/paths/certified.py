@@ -7,13 +7,14 @@ import math
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.passes import lost
 from proxmargin.compiled.paths.span import rounding
-from proxmargin.compiled.paths.state import INTERCEPT, LOSS, SLOTS
+from proxmargin.compiled.paths.state import DRIFT, INTERCEPT, LOSS, MOVED, SLOTS
 from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import gap_term
 
 __all__ = ["certified_gap", "feature_term", "scale_into_domain"]
 
 UNIT = 2.0**-53
+ENTRY_ULPS = 8.0  # rounding of an entry of a centred column, in units of its largest term
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
@@ -52,8 +53,8 @@ def certified_gap(state, goal, count):
         Of ``state.buffers.unsure``: features without a slot whose inner products, in
         ``state.buffers.estimate``, count.
     """
-    terms, buffers, levels = state.terms, state.buffers, state.levels
-    k, n = state.counts[SLOTS], buffers.theta.size
+    terms, buffers, levels, counts = state.terms, state.buffers, state.levels, state.counts
+    k, n = counts[SLOTS], buffers.theta.size
     shift = abs(levels[INTERCEPT]) + terms.largest_offset
     # error of inner products with the dual point, in norms of features
     relative = rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
@@ -62,7 +63,8 @@ def certified_gap(state, goal, count):
     for x in range(count):
         gap += _term(state, goal, buffers.unsure[x], 0.0, scale, relative)
     objective = levels[LOSS] + penalty
-    error = 2.0 * rounding(live) * sizes + 8.0 * UNIT * shift
+    error = 2.0 * rounding(live + counts[MOVED]) * sizes + 8.0 * UNIT * shift
+    error += 2.0 * levels[DRIFT]  # what was added to the scores since they were computed
     total, mass = 0.0, 0.0
     for i in range(n):
         total += buffers.theta[i]
@@ -70,7 +72,7 @@ def certified_gap(state, goal, count):
     gap += 2.0 * error * mass + 0.5 * state.phi.smoothness * error * error
     if terms.free:
         gap += (2.0 * shift + sizes) * (abs(total) + rounding(n) * mass)
-    gap += rounding(n + k) * objective
+    gap += rounding(n + k) * objective + _unshrunk_rounding(state)
     return gap + lost(state, scale, goal.tol * objective - gap, math.inf), objective
 
 
@@ -81,6 +83,8 @@ def _domain_scale(state, goal, count, relative):
     scale = 1.0
     for x in range(-state.counts[SLOTS], count):
         j = slots.feature[-x - 1] if x < 0 else buffers.unsure[x]
+        if goal.l1 * terms.factor[j] == 0.0:  # bounded by `_unshrunk_rounding`
+            continue
         scale = scale_into_domain(
             scale,
             buffers.estimate[j],
@@ -91,6 +95,33 @@ def _domain_scale(state, goal, count, relative):
             terms.upper[j],
         )
     return scale
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _unshrunk_rounding(state):
+    """What it costs that inner products with unpenalised features are not exactly zero.
+
+    They are zero up to rounding, v. With optimal coefficients w* the gap is too small by at most
+    ``|v_j| (|w_j| + |w*_j|)``. The bound of ``|w*_j|`` is that of
+    `proxmargin.certificates.certify`: one unit of the margins more than the present scores need.
+    """
+    free, buffers, terms = state.unshrunk, state.buffers, state.terms
+    if free.feature.size == 0:
+        return 0.0
+    furthest, mass = 0.0, 0.0
+    for i in range(buffers.theta.size):
+        if terms.weights[i] > 0.0:
+            furthest = max(furthest, abs(buffers.scores[i] + state.levels[INTERCEPT]))
+        mass += abs(buffers.theta[i])
+    furthest = (1.0 + terms.largest_offset + furthest) / free.least
+    relative = rounding(buffers.theta.size) * math.sqrt(dot(buffers.theta, buffers.theta))
+    total = 0.0
+    for u in range(free.feature.size):
+        slope = abs(free.slope[u]) + relative * free.norms[u]
+        slope += ENTRY_ULPS * UNIT * free.ends[u] * mass
+        coef = abs(state.slots.coef[state.slots.slot_of[free.feature[u]]])
+        total += slope * (2.0 * coef * free.unit[u] + furthest)
+    return total
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")

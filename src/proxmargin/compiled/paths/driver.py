@@ -18,7 +18,7 @@ from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
 from proxmargin.compiled.paths.slots import load
-from proxmargin.compiled.paths.standing import add_offset, recompute_scores
+from proxmargin.compiled.paths.standing import recompute_scores
 from proxmargin.compiled.paths.state import (
     BEFORE,
     DONE,
@@ -50,15 +50,17 @@ LEAST_RULE = 0.5  # lowest threshold of the strong rule, in units of the l1 stre
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def begin(state):
-    """Set the null model, and compute the inner products of all features with its dual point."""
+def begin(state, index, values, intercept):
+    """Set the null model, and compute the inner products of all features with its dual point.
+
+    Parameters
+    ----------
+    index, values, intercept
+        The null model: coefficients of the unpenalised features.
+    """
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
-    buffers.scores[:] = 0.0
-    add_offset(state)
-    settle(state, 0.0, 0.0)
+    _stand_at(state, index, values, intercept)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
-    products.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
-    counts[PASSES] += 1
     if terms.spans and size > 0.0:
         spans.put(state.span, 0, buffers.theta, size)
         for j in range(buffers.estimate.size):
@@ -77,8 +79,21 @@ def begin(state):
 @njit(cache=True, nogil=True, allocates=False)
 def restart(state, index, values, intercept, strength):
     """Continue from a solution with coefficients ``values`` of the features ``index``."""
-    terms, slots, buffers = state.terms, state.slots, state.buffers
-    counts, levels = state.counts, state.levels
+    slots, counts, levels = state.slots, state.counts, state.levels
+    _stand_at(state, index, values, intercept)
+    levels[READ] += 1.0
+    for s in range(counts[SLOTS]):
+        slots.place[s] = -1
+    counts[MEMBERS] = counts[KEPT] = 0
+    foresight.forget(state)
+    levels[BEFORE] = strength
+    levels[LOW] = math.inf
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _stand_at(state, index, values, intercept):
+    """Move to coefficients ``values`` of the features ``index``; read all features there."""
+    terms, slots, buffers, counts = state.terms, state.slots, state.buffers, state.counts
     for s in range(counts[SLOTS]):
         slots.coef[s] = 0.0
     for x in range(index.size):
@@ -89,18 +104,12 @@ def restart(state, index, values, intercept, strength):
         slots.coef[s] = values[x]
         intercept -= (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * values[x]
     recompute_scores(state)
-    levels[INTERCEPT] = intercept
+    state.levels[INTERCEPT] = intercept
     settle(state, 0.0, 0.0)
     products.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
     counts[PASSES] += 1
-    levels[READ] += 1.0
     for s in range(counts[SLOTS]):
         slots.slope[s] = buffers.estimate[slots.feature[s]]
-        slots.place[s] = -1
-    counts[MEMBERS] = counts[KEPT] = 0
-    foresight.forget(state)
-    levels[BEFORE] = strength
-    levels[LOW] = math.inf
 
 
 @njit(cache=True, nogil=True, allocates=False)

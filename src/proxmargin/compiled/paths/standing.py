@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import products
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths.certified import feature_term, scale_into_domain
 from proxmargin.compiled.paths.passes import lost, settle
-from proxmargin.compiled.paths.state import LOSS, READ, SLOTS
+from proxmargin.compiled.paths.state import DRIFT, LOSS, MOVED, READ, SLOTS
+from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import violation
 
-__all__ = ["add_offset", "evaluate", "recompute_scores", "standing"]
+__all__ = ["evaluate", "recompute_scores", "standing"]
 
 HOPELESS = 4.0  # factor on the gap tolerance beyond which bounds need not be sharp
 
@@ -19,6 +22,7 @@ HOPELESS = 4.0  # factor on the gap tolerance beyond which bounds need not be sh
 def recompute_scores(state):
     """Recompute the scores from the coefficients."""
     slots, k = state.slots, state.counts[SLOTS]
+    state.counts[MOVED], state.levels[DRIFT] = 0, 0.0
     products.combine(
         state.store,
         slots,
@@ -28,12 +32,6 @@ def recompute_scores(state):
         state.terms.inverse,
         state.buffers.scores,
     )
-    add_offset(state)
-
-
-@njit(cache=True, nogil=True, allocates=False)
-def add_offset(state):
-    """Add the offset, if there is one, to scores without it."""
     offset, scores = state.terms.offset, state.buffers.scores
     for i in range(offset.size):
         scores[i] += offset[i]
@@ -74,14 +72,16 @@ def standing(state, goal, claim):
 def _measure(state, goal):
     """The largest violation of the slots, the scale of their dual point, and the objective."""
     terms, slots = state.terms, state.slots
-    relative = spans.rounding(state.buffers.scores.size)
+    theta = state.buffers.theta
+    relative = spans.rounding(theta.size) * math.sqrt(dot(theta, theta))
     worst, scale, objective = 0.0, 1.0, state.levels[LOSS]
     for s in range(state.counts[SLOTS]):
         j, w, slope = slots.feature[s], slots.coef[s], slots.slope[s]
         own, ridge = goal.l1 * terms.factor[j], goal.l2 * terms.factor[j]
         lower, upper, error = terms.lower[j], terms.upper[j], relative * terms.norms[j]
         worst = max(worst, violation(ridge * w - slope, w, 0.0, own, lower, upper))
-        scale = scale_into_domain(scale, slope, error, own, ridge, lower, upper)
+        if own > 0.0:  # of unpenalised features the dual point was projected
+            scale = scale_into_domain(scale, slope, error, own, ridge, lower, upper)
         if w != 0.0:
             objective += own * abs(w) + 0.5 * ridge * w * w
     return worst, scale, objective

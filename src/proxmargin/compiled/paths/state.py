@@ -24,7 +24,9 @@ NEAR = 7  # features whose inner product may be above the level LOW
 LOOKED = 8  # inner products of single features since the last reference
 SHELVED = 9  # columns that have been put on the shelf
 FIRST = 10  # 1 until the predictor step at a strength
-COUNTS = 11
+METRIC = 11  # 1 if the metric of the unpenalised features is one of an earlier dual point
+MOVED = 12  # moves added to the scores since these were computed from the coefficients
+COUNTS = 13
 # indices into `State.levels`, numbers that persist between calls
 INTERCEPT = 0  # intercept for the centred columns
 BEFORE = 1  # previous l1 strength
@@ -42,7 +44,11 @@ DAMPED = 12  # damping in the factor of the Hessian
 GUESS = 13  # the intercept after the predictor step at a strength
 LAG = 14  # error of GUESS: the sum of the corrector steps
 STRIDE = 15  # relative step length: fall of the l1 strength over the strength before
-LEVELS = 16
+SLIP = 16  # squared length of the projection of the dual point
+TILT = 17  # the largest relative move of a dual coordinate by the projection
+POSITIVE = 18  # sum of the dual coordinates of positive signs, before they are balanced
+DRIFT = 19  # bound on the rounding of these moves
+LEVELS = 20
 
 
 class Terms(NamedTuple):
@@ -161,6 +167,7 @@ class State(NamedTuple):
     store : Dense or Compressed
     phi : scalars of the loss
     terms : Terms
+    unshrunk : Unshrunk
     slots : Slots
     quadratic : Quadratic
     span : Span
@@ -173,6 +180,7 @@ class State(NamedTuple):
     store: Any
     phi: Any
     terms: Any
+    unshrunk: Any
     slots: Any
     quadratic: Any
     span: Any

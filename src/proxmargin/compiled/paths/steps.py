@@ -6,20 +6,24 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import foresight, products
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
+from proxmargin.compiled.paths.span import rounding
 from proxmargin.compiled.paths.standing import recompute_scores
 from proxmargin.compiled.paths.state import (
     DAMPED,
+    DRIFT,
     FIRST,
     INTERCEPT,
     KEPT,
     LARGEST,
     MEMBERS,
+    MOVED,
     RIDGE,
     SHARE,
     SLOPE,
     STEPS,
     TOTAL,
 )
+from proxmargin.compiled.paths.vectors import add
 from proxmargin.compiled.solvers.nets import Net, largest_step
 from proxmargin.compiled.solvers.newton import exact_step
 
@@ -32,6 +36,7 @@ STRONGER = 1.1  # largest ratio of a kept factor's ridge to the present ridge
 FACTOR_COST = 6.0  # members^2 over samples above which factors cost more than steps
 NEAR_ZERO = 1e-9  # coefficient over its move that counts as zero
 # losses whose curvature jumps
+MOST_MOVED = 8  # steps whose moves, known from the line search, are added to the scores
 FAR_DAMPING = 1e-4  # damping per unit of relative violation
 LONG_STEP = 0.5  # step length above which the weight of the majoriser falls
 SHORT_STEP = 0.1  # step length below which it rises
@@ -109,17 +114,27 @@ def _pose(state, goal):
 @njit(cache=True, nogil=True, allocates=False)
 def _take(state, goal, length, turn):
     """Move coefficients, scores and intercept; return the move of the intercept."""
-    slots, buffers, levels = state.slots, state.buffers, state.levels
+    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
+    drift, is_exact = 0.0, True
     for x in range(state.counts[MEMBERS]):
         if buffers.move[x] != 0.0:
             s, move = buffers.members[x], length * buffers.move[x]
             end = buffers.start[x] + move
-            slots.coef[s] = 0.0 if abs(end) <= NEAR_ZERO * abs(move) else end
+            drift += abs(move) * terms.bounds[slots.feature[s]]
+            if abs(end) <= NEAR_ZERO * abs(move):
+                is_exact = is_exact and end == 0.0
+                end = 0.0
+            slots.coef[s] = end
             buffers.move[x] = slots.coef[s] - buffers.start[x]
     turn *= length
-    if not state.terms.jumps and state.counts[FIRST] == 1:
+    if not terms.jumps and state.counts[FIRST] == 1:
         turn = foresight.correct_predictor(state, goal, turn)
-    recompute_scores(state)
+    if terms.jumps and is_exact and state.counts[MOVED] < MOST_MOVED:
+        add(length, buffers.moved, buffers.scores)
+        state.counts[MOVED] += 1
+        levels[DRIFT] += rounding(state.counts[MEMBERS]) * drift
+    else:
+        recompute_scores(state)
     levels[INTERCEPT] += turn
     return turn
 
@@ -192,11 +207,26 @@ def _is_level(state, turn):
             at_zero = abs(end) <= NEAR_ZERO * abs(move)
             left += net.l2[x] * end * move + (jump if end * move > 0.0 and not at_zero else -jump)
             right += net.l2[x] * end * move + (jump if end * move > 0.0 or at_zero else -jump)
-    loss, shift = 0.0, levels[INTERCEPT] + turn
-    for i in range(buffers.scores.size):
-        if terms.weights[i] != 0.0:
-            t = terms.signs[i] * (buffers.scores[i] + buffers.moved[i] + shift)
-            speed = terms.signs[i] * (buffers.moved[i] + turn)
-            loss -= terms.weights[i] * speed * state.phi.descent(t)
+    loss = -_descent_along(
+        state.phi,
+        buffers.scores,
+        buffers.moved,
+        levels[INTERCEPT],
+        turn,
+        terms.signs,
+        terms.weights,
+    )
     enough = -SEARCH_TOLERANCE * first
     return loss + left <= enough and loss + right >= -enough
+
+
+@njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
+def _descent_along(phi, scores, moved, intercept, turn, signs, weights):
+    """Minus the derivative of the loss along a step, at its end; a loop that vectorises."""
+    total = 0.0
+    for i in range(scores.size):
+        speed = moved[i] + turn
+        total += (
+            weights[i] * signs[i] * speed * phi.descent(signs[i] * (scores[i] + intercept + speed))
+        )
+    return total

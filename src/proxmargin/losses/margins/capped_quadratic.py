@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from proxmargin.compiled.losses.capped import capped_gap, evaluated_capped
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
@@ -36,21 +38,23 @@ class CappedScalars(NamedTuple):
         return self.smoothness if 0.0 < 1.0 - t < self.cap else 0.0
 
     def fenchel_young(self, t: float, a: float) -> float:
-        u = 1.0 - t
-        half = 0.5 / self.smoothness
-        if u <= 0.0:
-            return -a * u + half * a * a
-        if u < self.cap:
-            difference = self.smoothness * u - a
-            return half * difference * difference
-        top = self.smoothness * self.cap
-        return (top - a) * (u - half * (top + a))
+        # an a of h cap may be larger than that by rounding
+        gap: float = max(capped_gap(self.smoothness, self.cap, t, a), 0.0)
+        return gap
+
+    def evaluated(
+        self, scores: Any, shift: float, signs: Any, weights: Any, theta: Any, curvature: Any
+    ) -> Any:
+        height, cap = self.smoothness, self.cap
+        return evaluated_capped(height, cap, scores, shift, signs, weights, theta, curvature)
 
     def zone(self) -> float:
         return self.cap
 
     def majorant(self, t: float) -> float:
         """Curvature of the quadratic that touches phi on both sides of the curved zone's middle."""
+        if self.cap == math.inf:
+            return self.smoothness
         return self.smoothness * self.cap / (2.0 * abs(1.0 - t - 0.5 * self.cap))
 
 
