@@ -52,6 +52,7 @@ FIRST_MEMBERS = 128  # initial capacity for features in a quadratic model
 MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger
 COPY_BYTES = 2**26  # limit for a copy of dense data whose layout or type kernels cannot read
 ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a fraction of a second
+WORK_PER_CALL = 10**9  # multiply-adds of a Hessian formed at every strength: the same
 ENTRIES_PER_SAMPLE = 50  # read for Hessians and steps at each strength
 SELDOM = 10  # strengths per pass over the data when spans of dual points replace passes
 FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
@@ -190,8 +191,10 @@ class Engine:
         """How many strengths a call may take."""
         entries = self.problem.design.stored.base.nbytes // 8
         read = entries // SELDOM if self.terms.spans else entries
-        read += ENTRIES_PER_SAMPLE * self.terms.signs.size
-        return max(1, min(strengths, ENTRIES_PER_CALL // max(read, 1)))
+        samples, members = self.terms.signs.size, int(self.counts[state.MEMBERS])
+        read += ENTRIES_PER_SAMPLE * samples
+        most = min(ENTRIES_PER_CALL // max(read, 1), WORK_PER_CALL // max(samples * members**2, 1))
+        return max(1, min(strengths, most))
 
     def solved(self, l1: Array, l2: Array) -> Found:
         """Solutions for falling strengths; fewer if one could not be solved.
