@@ -38,8 +38,8 @@ class CappedScalars(NamedTuple):
         return self.smoothness if 0.0 < 1.0 - t < self.cap else 0.0
 
     def fenchel_young(self, t: float, a: float) -> float:
-        # an a of h cap may be larger than that by rounding
-        gap: float = max(capped_gap(self.smoothness, self.cap, t, a), 0.0)
+        # not clipped: the errors of terms that are zero cancel in sums, such as Bregman distances
+        gap: float = capped_gap(self.smoothness, self.cap, t, a)
         return gap
 
     def evaluated(
