@@ -22,15 +22,17 @@ __all__ = [
     "DependentError",
     "Unshrunk",
     "are_determined",
-    "separate",
+    "are_separated",
     "settled",
     "unshrunk_columns",
 ]
 
 MAX_STEPS = 60  # of Newton's method
+LONGEST_MOVE = 2.0  # of a score in a step, over the largest one and a margin
 STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separate the classes
+LISTED = 5  # features that an error names
 MAX_DOUBLINGS = 40  # of the coefficients in a trial
-SEPARATED = 1e-14  # loss over the negligible objective, below which the classes are separated
+NO_LOSS = 1e-14  # loss over the negligible objective, below which a trial ends
 SLOPE_ROUNDING = 2e-16  # slope over `_slope_sizes`, below which it is zero
 STALLED_SLOPE = 1e-12  # the same, below which a slope that no step halves is accepted
 # lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one
@@ -42,7 +44,7 @@ LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is
 # singular value, of columns of unit mean square, below which the rounding of a dual point does not
 # bound what their best coefficients could still gain
 LEAST_SINGULAR_VALUE = 1e-7
-NEGLIGIBLE_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
+SEPARATED_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
 # where no feature has a penalty: a dense copy of all of them and Newton steps on it are cheap
 MOST_FEATURES = 256
 MOST_ENTRIES = 8_000_000  # 64 MB
@@ -91,10 +93,16 @@ def _columns(problem: Problem) -> Unshrunk:
     if columns.least < LEAST_SINGULAR_VALUE:
         raise DependentError(
             f"the {columns.unit.size} features without a penalty are linearly dependent, or all "
-            f"but (least singular value {columns.least:.1e} of their scaled columns): leave out "
-            "one that the others tell, or give it a penalty_factor > 0"
+            f"but ({_listed(problem.unshrunk)}; least singular value {columns.least:.1e} of their "
+            "scaled columns): leave out one that the others tell, or give it a penalty_factor > 0"
         )
     return columns
+
+
+def _listed(index: NDArray[np.intp]) -> str:
+    """The first few feature numbers."""
+    shown = ", ".join(map(str, index[:LISTED]))
+    return f"counted from 0 they are {shown}{', ...' if index.size > LISTED else ''}"
 
 
 def are_determined(problem: Problem) -> bool:
@@ -131,10 +139,10 @@ def _least_singular_value(matrix: Array) -> float:
     return float(np.linalg.svd(triangle, compute_uv=False)[-1])
 
 
-def separate(problem: Problem) -> bool:
+def are_separated(problem: Problem) -> bool:
     """Whether unpenalised features alone separate the classes: the loss of the null model is
     negligible, and no strength is needed to keep the other coefficients at zero."""
-    return bool(problem.unshrunk.size) and problem.value(problem.null_point()) < NEGLIGIBLE_LOSS
+    return bool(problem.unshrunk.size) and problem.value(problem.null_point()) < SEPARATED_LOSS
 
 
 def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
@@ -162,14 +170,16 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
         free = np.flatnonzero(~outward)
         size, rounded = _slope_sizes(problem, columns, here, dual)
         residual = float(np.abs(slope[free]).max(initial=0.0))
-        if residual <= SLOPE_ROUNDING * (size + rounded) or (
-            residual <= STALLED_SLOPE * size and residual > 0.5 * last
-        ):
+        stalled = residual <= STALLED_SLOPE * size and residual > 0.5 * last
+        if stalled or residual <= SLOPE_ROUNDING * (size + rounded):
             break
         last = residual
-        floor = CURVATURE_FLOORS[min(step // 4, len(CURVATURE_FLOORS) - 1) if step % 4 else 0]
-        direction, shift = _newton(problem, columns, here, intercept, slope, free, floor)
+        direction, shift = _newton(problem, columns, here, intercept, slope, free, _floor(step))
         moved = (columns.matrix[:, free] @ direction + shift)[:, None]
+        # where the loss is linear its curvature, and so the length of this step, means nothing
+        furthest = LONGEST_MOVE * (1.0 + float(np.abs(here).max()))
+        share = min(1.0, furthest / max(float(np.abs(moved).max()), furthest))
+        direction, shift, moved = share * direction, share * shift, share * moved
         length = min(
             _length(problem, here, moved, intercept, shift),
             _max_step(at[free], direction, columns.lower[free], columns.upper[free]),
@@ -182,6 +192,11 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
     if np.array_equal(at, start):
         return point, scores
     return _with_free_coefficients(problem, point, at / columns.unit, intercept)
+
+
+def _floor(step: int) -> float:
+    """The lower bound of curvatures in a step: none in every fourth one, higher ones later."""
+    return CURVATURE_FLOORS[min(step // 4, len(CURVATURE_FLOORS) - 1)] if step % 4 else 0.0
 
 
 def _separating(
@@ -199,7 +214,7 @@ def _separating(
         longer = bare + (factor - 1.0) * along[:, None]
         intercept = loss.best_intercept(longer, problem.intercept, intercept)
         value = loss.value(longer + intercept) + problem.intercept.value(intercept[None, :])
-        if value <= SEPARATED * problem.negligible:
+        if value <= NO_LOSS * problem.negligible:
             return factor * at, intercept
         if not value < 0.5 * last:
             return None

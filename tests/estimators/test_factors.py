@@ -481,6 +481,22 @@ def test_features_without_a_penalty_that_separate_the_classes_are_named(make, al
         assert model.certificate_.primal == pytest.approx(loss, rel=1e-6)
 
 
+@pytest.mark.parametrize("intercept", [{"fit_intercept": False}, {"intercept_ridge": 0.1}])
+def test_separating_coefficients_are_no_longer_than_the_margins_ask_for(intercept, rng) -> None:
+    """Where all margins are on the linear piece of the loss, there is no curvature."""
+    y = np.where(np.arange(40) % 2, 1, -1)
+    X = rng.standard_normal((40, 6))
+    X[:, 0] = y * (1.0 + rng.random(40))
+    model = HuberizedSVC(delta=0.1, penalty_factor=[0, 1, 1, 1, 1, 1], **intercept)
+    with pytest.warns(UserWarning, match="without a penalty separate the classes"):
+        fitted = clone(model).fit(X, y)
+    with pytest.warns(UserWarning, match="without a penalty separate the classes"):
+        path = margin_path(model, X, y, alphas=[0.1, 0.01])
+    for one in (fitted, path.model(1)):
+        assert one.certificate_.converged
+        assert 0.5 < one.coef_[0, 0] < 10.0
+
+
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
 def test_the_best_of_many_flat_directions_is_close(l1_ratio: float) -> None:
     """Few samples within the margin determine no coefficients: those found stay of their size."""

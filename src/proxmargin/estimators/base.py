@@ -51,7 +51,7 @@ from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import RelativeChange, Stop
+from proxmargin.loop.stopping import TINY_SECONDS, RelativeChange, Stop
 from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
@@ -73,7 +73,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
-TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
 
 
 class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -171,7 +170,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
             X, targets = self._checked(X, y, sample_weight, offset)
-            stop = self._bounded(stop, X)
+            stop = self._bounded(stop, *X.shape)
             journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
             self._fit_recorded(X, targets, journal, stop)
         return self
@@ -373,10 +372,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         finally:
             self.__dict__.pop("_deadline", None)  # only while the fit runs
 
-    def _bounded(self, stop: Stop, X: Any) -> Stop:
-        """The limits of a fit on X: `TINY_SECONDS` of CPU time for a tiny problem, unless a solver,
+    def _bounded(self, stop: Stop, samples: int, features: int) -> Stop:
+        """The limits of a fit: `TINY_SECONDS` of CPU time for a tiny problem, unless a solver,
         iterations or a time are asked for."""
-        samples, features = X.shape
         is_tiny = samples * (samples + features) <= TINY_ENTRIES
         is_free = self.solver == "auto" and self.max_iter is None and self.time_limit is None
         if not (is_tiny and is_free):

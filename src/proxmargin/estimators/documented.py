@@ -30,7 +30,7 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         is certified; its bound is weak if there is no time for one product with a kernel matrix.
         Time in which Numba kernels are compiled or loaded does not count. Without a limit, a tiny
         problem (``n_samples * (n_samples + n_features) <= 50,000``) whose solver is 'auto' and has
-        no ``max_iter`` ends after 1.8 s of CPU time.
+        no ``max_iter`` ends after 1.8 s of CPU time; each strength of a path does.
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,8 +22,8 @@ from proxmargin.estimators.factors import (
     checked_factors,
     scaled_bounds,
     unbounded,
+    warn_if_separated,
 )
-from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.loop.outcome import Solution
@@ -55,9 +54,6 @@ EVERY = (
     BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', "
     "'fapg-ssnal-ws', 'ssnal'"
 )
-
-
-SEPARATED = 1e-3  # objective over the negligible one, below which unpenalised features separate
 
 
 class ElasticNetEstimator(MarginEstimator):
@@ -157,21 +153,7 @@ class ElasticNetEstimator(MarginEstimator):
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         super()._publish(assembly, solutions)
-        least = min(
-            (
-                solution.gap.primal / problem.negligible
-                for problem, solution in zip(assembly.problems, solutions, strict=True)
-                if problem.unshrunk.size
-            ),
-            default=np.inf,
-        )
-        if least <= SEPARATED:
-            warnings.warn(
-                "the features without a penalty separate the classes: the objective is zero with "
-                "their coefficients alone, which have no optimum or many; penalise them",
-                UserWarning,
-                stacklevel=users_level(),
-            )
+        warn_if_separated(assembly.problems)
 
     def _published(
         self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
@@ -210,6 +192,7 @@ class HuberizedSVC(ElasticNetEstimator):
     l1_ratio : float in [0, 1], default 0.5
     delta : float > 0, default 1.0
     intercept_ridge : float >= 0, default 0.0
+        With ``standardize`` on the intercept of the centred features.
     multi_class : {'joint', 'ovr'}
         With 'joint', more than two classes take no ``bounds``, and factors above 0 only.
     <shared>

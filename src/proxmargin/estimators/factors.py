@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.estimators.frames import users_level
 from proxmargin.magnitudes import check_magnitude
+from proxmargin.problem import Problem
+from proxmargin.unshrunk import are_separated
 
-__all__ = ["checked_bounds", "checked_factors", "scaled_bounds", "unbounded"]
+__all__ = ["checked_bounds", "checked_factors", "scaled_bounds", "unbounded", "warn_if_separated"]
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
@@ -89,6 +94,17 @@ def scaled_bounds(bounds: Bounds, scale: Array) -> Bounds:
     finite = np.where(np.isfinite(scale), scale, 1.0)
     with np.errstate(over="ignore"):  # an overflow means no bound
         return bounds[0] * finite, bounds[1] * finite
+
+
+def warn_if_separated(problems: Iterable[Problem]) -> None:
+    """Warn if the features without a penalty separate the classes of a problem."""
+    if any(map(are_separated, problems)):
+        warnings.warn(
+            "the features without a penalty separate the classes: the objective is zero with their "
+            "coefficients alone, which have no optimum or many; penalise them",
+            UserWarning,
+            stacklevel=users_level(),
+        )
 
 
 def _one_side(name: str, given: Any, default: float, n_features: int) -> Array:

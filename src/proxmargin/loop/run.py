@@ -11,7 +11,7 @@ from typing import Any
 from proxmargin.certificates.certify import certify, gap_to_zero
 from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.clock import clock, cpu_clock
+from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.report import OfInnerRun, Phase, Report, Waypoint
@@ -173,12 +173,9 @@ class Run:
     def out_of_time(self) -> Status | None:
         """The limit that leaves time for no more than the certificate that ends the run, if any."""
         reserved = RESERVED * self.checking
-        if clock() + reserved >= self.stop.deadline:
+        if self.stop.is_late(reserved):
             return Status.TIME_LIMIT
-        limited = math.isfinite(self.stop.cpu_deadline)  # this clock is a system call
-        if limited and cpu_clock() + reserved >= self.stop.cpu_deadline:
-            return Status.CPU_LIMIT
-        return None
+        return Status.CPU_LIMIT if self.stop.is_spent(reserved) else None
 
     def has_reached(self, limit: Status, state: State) -> bool:
         """Whether this limit of time ends the run, which takes one iteration at least."""

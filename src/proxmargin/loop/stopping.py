@@ -8,7 +8,9 @@ from typing import Any
 
 from proxmargin.compiled.clock import clock, cpu_clock
 
-__all__ = ["RelativeChange", "Stop"]
+__all__ = ["TINY_SECONDS", "RelativeChange", "Stop"]
+
+TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,18 @@ class Stop:
     callbacks: tuple[Callable[[Any], object], ...] = ()
     polish: bool = True
 
+    def is_late(self, reserved: float = 0.0) -> bool:
+        """Whether no more than the seconds ``reserved`` are left until the deadline."""
+        return clock() + reserved >= self.deadline
+
+    def is_spent(self, reserved: float = 0.0) -> bool:
+        """The same of CPU time, whose clock is read by a system call."""
+        return self.cpu_deadline < float("inf") and cpu_clock() + reserved >= self.cpu_deadline
+
     @property
     def is_over(self) -> bool:
-        """Whether the time is."""
-        late = clock() >= self.deadline
-        # the CPU clock is a system call
-        return late or (self.cpu_deadline < float("inf") and cpu_clock() >= self.cpu_deadline)
+        """Whether one of the two deadlines has passed."""
+        return self.is_late() or self.is_spent()
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
         """The same limits for a run that starts ``now`` on that clock."""

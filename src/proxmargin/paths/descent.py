@@ -94,7 +94,9 @@ def _fitted(
     starts: Sequence[Point],
 ) -> list[Solution]:
     """Single fits of the problems of this model; empty if one was interrupted."""
-    solutions = model._solve(replace(assembly, problems=tuple(problems)), starts)
+    design = problems[0].design
+    stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
+    solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, stop=stop)
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
 

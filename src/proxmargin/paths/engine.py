@@ -33,7 +33,7 @@ from proxmargin.paths.found import Found
 from proxmargin.penalties import WeightedElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
-from proxmargin.unshrunk import separate, unshrunk_columns
+from proxmargin.unshrunk import are_separated, unshrunk_columns
 
 __all__ = ["Engine"]
 
@@ -209,21 +209,21 @@ class Engine:
             l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1, l2)
         entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
         found = _blank(l1, l2, entries * l1.size)
-        first, started, interrupted = 0, clock(), np.zeros((2, l1.size))
+        first, started, retried = 0, clock(), np.zeros((2, l1.size))
         while first < l1.size:
             before, effort = first, self._effort
             first, code = driver.advance(self._state, found, first, l1.size, self.tol)
             if first < l1.size:  # effort on the strength that is tried again with more room
                 done = slice(before, first)
-                interrupted[:, first] += self._effort - effort
-                interrupted[:, first] -= found.steps[done].sum(), found.passes[done].sum()
+                retried[:, first] += self._effort - effort
+                retried[:, first] -= found.steps[done].sum(), found.passes[done].sum()
             if code == state.NO_SLOT:
                 self._add_slots()
             elif code == state.NO_ENTRY:
                 found = _with_more_room(found)
             elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
                 break
-        for told, more in zip((found.steps, found.passes), interrupted, strict=True):
+        for told, more in zip((found.steps, found.passes), retried, strict=True):
             told += more
         last = last[last < first]
         seconds = (clock() - started) / max(last.size, 1)
@@ -342,7 +342,7 @@ def _are_settled(problem: Problem) -> bool:
         return False
     if np.isfinite(net.lower[index]).any() or np.isfinite(net.upper[index]).any():
         return False
-    return not separate(problem)
+    return not are_separated(problem)
 
 
 def _null_model(problem: Problem) -> tuple[Index, Array, float]:

@@ -18,7 +18,7 @@ from proxmargin.limits.critical import critical_strength
 from proxmargin.losses import Logistic
 from proxmargin.paths.strength import ALPHA, parameters_of, strength_of
 from proxmargin.penalties import ElasticNet, Ridge
-from proxmargin.unshrunk import separate
+from proxmargin.unshrunk import are_separated
 
 __all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
 
@@ -33,11 +33,12 @@ RIDGE_L1_RATIO = 1e-3
 def alpha_max(
     estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
 ) -> float:
-    """The least ``alpha`` for which all coefficients are zero, exactly.
+    """The least ``alpha`` for which all penalised coefficients are zero, exactly.
 
-    With only the intercept fitted, ``max_j |gradient_j| / l1_ratio`` for the gradient of the loss
-    in the coefficients; the largest over the class problems of a one-vs-rest model. For a hinge it
-    is the least value over its subdifferential, which a linear program computes.
+    With only the intercept (and features of factor 0) fitted, ``max_j |gradient_j| / l1_ratio`` for
+    the gradient of the loss in the coefficients; the largest over the class problems of a
+    one-vs-rest model. For a hinge it is the least value over its subdifferential, which a linear
+    program computes.
 
     Parameters
     ----------
@@ -114,19 +115,12 @@ def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> A
     share, total = template.norm_share, assembly.targets.total
     exact = share > 0 or strength is ALPHA
     critical = _critical_strength(template, assembly) if exact else _typical_strength(assembly)
-    separated = any(map(separate, assembly.problems))
+    separated = any(map(are_separated, assembly.problems))
     start = critical / (share or RIDGE_L1_RATIO) if critical > 0 and not separated else 1.0
     # C = 1 / (total weight * alpha), with a ridge alone over twice as many decades
     last = eps if exact else eps**2
     grid = strength.of_alpha(np.geomspace(start, last * start, count), total)
-    if separated:
-        warnings.warn(
-            "the features without a penalty separate the classes: their coefficients have no "
-            f"optimum, others are zero, and the grid starts at {grid[0]:g}",
-            UserWarning,
-            stacklevel=users_level(),
-        )
-    elif critical == 0:
+    if critical == 0 and not separated:
         warnings.warn(
             "no feature with a penalty is related to the labels: their coefficients are zero for "
             f"every {strength.name}, and the grid starts at {grid[0]:g}",

@@ -21,6 +21,7 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import as_design
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
@@ -307,6 +308,7 @@ def margin_path(
         path = compute_path(template, assembly, grid[order], stop_at, progress.advance)
         if interrupts.pending:
             _note_interruption(path, grid)
+    warn_if_separated(assembly.problems)
     short = unmet_of(path.certificates)
     warn_of_unmet(f"the {type(template).__name__} path", template.tol, len(path), short)
     taken = order[: len(path)]

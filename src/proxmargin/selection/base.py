@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -215,6 +216,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 fits += more
                 unmet += short
                 self._publish_best(best, names)
+        warn_if_separated(assembly.problems if assembly else [])
         warn_of_unmet(type(self).__name__, template.tol, fits, unmet)
         self._warn_of_edge()
 
@@ -412,8 +414,10 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         which, beyond = ("weakest", "weaker") if column else ("strongest", "stronger")
         advice = f"a {beyond} one may be better, give other {name}s"
         path = getattr(self, "path_", None)
-        if path is not None and path.n_nonzero[column] == 0:
-            advice = "its model has no features"
+        factors = getattr(self, "penalty_factor", None)
+        free = 0 if factors is None else int(np.count_nonzero(np.asarray(factors) == 0))
+        if path is not None and path.n_nonzero[column] <= free:
+            advice = f"its model has no features{' with a penalty' if free else ''}"
         warnings.warn(
             f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
             stacklevel=users_level(),
