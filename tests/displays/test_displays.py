@@ -44,6 +44,18 @@ def test_a_picture_of_a_path_has_a_line_for_each_feature(model):
     assert display.figure_ is display.ax_.figure
 
 
+def test_features_without_a_penalty_are_dashed_and_named(model):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    factors = np.where(np.isin(X.columns, ["mean radius", "worst area"]), 0.0, 1.0)
+    free = SquaredHingeSVC(penalty_factor=factors, standardize=True)
+    display = PathDisplay.from_estimator(free, X, y, n_alphas=4, n_names=3)
+    dashed = [line for line in display.lines_ if line.get_linestyle() == "--"]
+    assert len(dashed) == 2
+    names = [text.get_text() for text in display.ax_.texts]
+    assert len(names) == 5
+    assert {"mean radius", "worst area"} < set(names)
+
+
 def test_a_picture_of_more_classes_shows_their_norm_or_one_of_them():
     X, y = load_wine(return_X_y=True)
     path = margin_path(SquaredHingeSVC(), X / X.std(axis=0), y, alphas=[0.01, 0.1, 0.05])

@@ -95,6 +95,10 @@ def test_a_choice_at_the_edge_of_the_grid_is_told_of(data) -> None:
     with pytest.warns(UserWarning, match="the strongest penalty .* its model has no features"):
         lasso.set_params(alphas=5).fit(X, noise)
     assert not lasso.coef_.any()
+    free = clone(lasso).set_params(penalty_factor=np.arange(X.shape[1]) > 0)
+    with pytest.warns(UserWarning, match="its model has no features with a penalty"):
+        free.fit(X, noise)
+    assert np.flatnonzero(free.coef_[0]).tolist() == [0]
     ridge = SquaredHingeSVCCV(cv=3, standardize=True, l1_ratios=(0.0,), alphas=[1.0, 0.1])
     with pytest.warns(UserWarning, match="strongest penalty of its grid: a stronger one may be"):
         ridge.fit(X, noise)

@@ -89,6 +89,7 @@ class PathDisplay:
             the first are their negatives), of more the Euclidean norm of those of all.
         n_names : int
             Number of features, those with the largest coefficients, drawn in colour with names.
+            Features without a penalty, which every model has, are named besides them, and dashed.
 
         Raises
         ------
@@ -101,11 +102,16 @@ class PathDisplay:
         values = self._values(path, label)
         ax = axes_for(ax)
         used = np.flatnonzero(values.any(axis=0))
-        largest = used[np.argsort(-np.abs(values[:, used]).max(axis=0), kind="stable")][:n_names]
-        others = np.setdiff1d(used, largest)
+        by_size = used[np.argsort(-np.abs(values[:, used]).max(axis=0), kind="stable")]
+        is_free = np.isin(by_size, _unpenalised(path))
+        free, largest = by_size[is_free][:n_names], by_size[~is_free][:n_names]
+        named = np.concatenate([free, largest])
+        others = np.setdiff1d(used, named)
         grey = {"color": "0.75", "linewidth": 0.8}
         self.lines_ = [ax.plot(path.strengths, values[:, j], **grey)[0] for j in others]
-        coloured = [ax.plot(path.strengths, values[:, j], linewidth=1.6)[0] for j in largest]
+        coloured = [ax.plot(path.strengths, values[:, j], linewidth=1.6)[0] for j in named]
+        for line in coloured[: free.size]:
+            line.set_linestyle("--")
         self.lines_ += coloured
         ax.axhline(0.0, color="0.3", linewidth=0.6)
         show_strengths(ax, path.strength.name, path.strength.falls)
@@ -115,7 +121,7 @@ class PathDisplay:
         count_features(ax, path.strengths, path.n_nonzero)
         numbered = [f"x{j}" for j in range(values.shape[1])]
         names = getattr(path.template, "feature_names_in_", numbered)
-        _name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in largest])
+        _name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in named])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -137,6 +143,12 @@ class PathDisplay:
         what = "norm over the classes" if several else "coefficient"
         what = what if label is None else f"coefficient of class {label}"
         return f"{what}, per standard deviation" if path.template.standardize else what
+
+
+def _unpenalised(path: Path) -> NDArray[np.intp]:
+    """The features that are never penalised."""
+    factors = getattr(path.template, "penalty_factor", None)
+    return np.flatnonzero(np.asarray(np.ones(0) if factors is None else factors) == 0)
 
 
 def _path_of(model: CrossValidated) -> Path:
