@@ -287,6 +287,7 @@ def _gap(
         rounding += scale * _rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:
         rounding += _rounding_of_sums(problem, b[0], scores, sums.error, c[0])
+    rounding += _rounding_of_intercept(problem, point, scores)
     rounding += gamma(len(coef) + SUM_ULPS) * abs(float(primal))
     gap = apart + rounding
     residual = max(
@@ -338,6 +339,20 @@ def _rounding_of_sums(
     if problem.intercept.sums_to_zero:  # scores are invariant to a constant common to all classes
         c = c - c.mean()
     return float(reach @ (error + np.abs(c)))
+
+
+def _rounding_of_intercept(problem: Problem, point: Point, scores: Enclosed) -> float:
+    """What the rounding of the published intercept b adds to its ridge.
+
+    With centred features b is ``b_c - mean'w``, and the ridge is on b_c. The absolute terms of that
+    sum are at most the largest ones of a score.
+    """
+    l2 = problem.intercept.l2
+    if not l2 > 0:
+        return 0.0
+    b, sizes = np.abs(point.intercept), np.atleast_2d(scores.sizes).max(axis=0)
+    error = gamma(len(point.coef) + SUM_ULPS) * sizes
+    return float(l2 * np.sum((b + 0.5 * error) * error))
 
 
 def _zero_unpenalised_dual(
