@@ -54,7 +54,8 @@ def table_of(
     lines = []
     for problem, row in rows.items():
         title = problem.title
-        others = [one for name, one in row.items() if peers[name].package != "proxmargin"]
+        # the prototype is no package
+        others = [one for name, one in row.items() if peers[name].package not in ("", "proxmargin")]
         fastest = {goal: _fastest(others, goal) for goal in goals}
         for name, one in row.items():
             marked = f"{name} †" if peers[name].mark else name
