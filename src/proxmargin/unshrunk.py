@@ -102,7 +102,7 @@ def _columns(problem: Problem) -> Unshrunk:
 def _listed(index: NDArray[np.intp]) -> str:
     """The first few feature numbers."""
     shown = ", ".join(map(str, index[:LISTED]))
-    return f"counted from 0 they are {shown}{', ...' if index.size > LISTED else ''}"
+    return f"numbers {shown}{', ...' if index.size > LISTED else ''}, counted from 0"
 
 
 def are_determined(problem: Problem) -> bool:
