@@ -126,6 +126,6 @@ def test_short_fits_are_timed_in_batches() -> None:
     best = repeated(cast("Worker", worker), None, trial(0.01))
     assert worker.sizes == [5] * 6
     assert (best.seconds, best.busy) == (0.012, 2.0)
-    worker = Timed(limits, [0.07, 0.08, 0.09])
+    worker = Timed(limits, [0.07, 0.08, 0.09, 0.1, 0.11])
     assert repeated(cast("Worker", worker), None, trial(0.06)).seconds == 0.06
     assert set(worker.sizes) == {1}
