@@ -23,6 +23,7 @@ from benchmarks import (
     ridges,
     rules,
     sharing,
+    startup,
     strategies,
     table1,
     table2,
@@ -49,6 +50,7 @@ COMMANDS = {
     "sharing": sharing,
     "ridges": ridges,
     "limits": limits,
+    "startup": startup,
 }
 
 

@@ -1,7 +1,7 @@
 """``proxmargin warm-up``: compile the kernels of models before they are needed.
 
-For whoever builds an image: the first fits of its users then take milliseconds. Kernels are compiled
-by what calls them, fits of small data of each layout that has kernels of its own.
+For whoever builds an image: the first fits of its users then take milliseconds. Kernels are
+compiled by what calls them: fits of small data, of each layout that has kernels of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -31,6 +32,7 @@ SHAPES = {"tall": (300, 20), "wide": (40, 300)}  # samples, features
 DENSITY = 0.2
 TOLERANCE = 1e-3
 STRENGTHS = 5  # of a path
+THIRDS = (-0.6, 0.6)  # of scores of variance two
 
 
 def register(commands: Commands) -> None:
@@ -112,24 +114,32 @@ def _fits(name: str) -> Iterator[tuple[str, Callable[[], object]]]:
     import proxmargin
 
     kind: Any = getattr(proxmargin, name)
+    model = kind(tol=TOLERANCE)
     varies = {"alpha", "C"} & set(MODELS[name].parameters)
     for layout, X, y in _data():
-        model = kind(tol=TOLERANCE)
         yield layout, partial(model.fit, X, y)
         if varies:
             path = partial(proxmargin.margin_path, n_alphas=STRENGTHS)
             yield f"path, {layout}", partial(path, model, X, y)
         if MODELS[name].kernels:
             yield f"rbf, {layout}", partial(kind(kernel="rbf", tol=TOLERANCE).fit, X, y)
+        if "standardize" in signature(kind).parameters:
+            standardized = kind(standardize=True, tol=TOLERANCE)
+            yield f"standardized, {layout}", partial(standardized.fit, X, y)
 
 
 def _data() -> Iterator[tuple[str, Any, Any]]:
-    """Layout, samples and labels, of two overlapping classes."""
-    from scipy.sparse import csr_array
+    """Layout, samples and labels, of classes that overlap: two, and three."""
+    from scipy.sparse import csc_array, csr_array
 
     rng = np.random.default_rng(SEED)
-    for layout, (n, p) in SHAPES.items():
+    for shape, (n, p) in SHAPES.items():
         X = rng.standard_normal((n, p))
-        y = X[:, 0] + rng.standard_normal(n) > 0
-        yield layout, X, y
-        yield f"{layout}, sparse", csr_array(np.where(rng.random((n, p)) < DENSITY, X, 0.0)), y
+        scores = X[:, 0] + rng.standard_normal(n)
+        sparse = np.where(rng.random((n, p)) < DENSITY, X, 0.0)
+        for precision in (np.float64, np.float32):
+            for form in (np.asarray, csr_array, csc_array):
+                layout = f"{shape}, {form.__name__}, {precision.__name__}"
+                design = X if form is np.asarray else sparse
+                yield layout, form(design.astype(precision)), scores > 0
+        yield f"{shape}, three classes", X, np.digitize(scores, THIRDS)
