@@ -21,6 +21,7 @@ __all__ = ["Quadratic", "quadratic_minimum"]
 MAX_CYCLES = 80  # maximum number of cycles, each sweeps and a Newton step
 FIRST_SWEEPS = 3  # sweeps after the first Newton step of a call
 SWEEPS = 8  # sweeps after each later one
+SLIGHT = 0.1  # share of the target below which a coordinate is left where it is
 PIVOT = 1e-13  # pivot of the factor, relative to the diagonal entry, that is rounding
 DIAGONAL_SHIFT = 1e-12  # relative increase of the diagonal against singular pivots
 
@@ -83,12 +84,14 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _sweep(hessian, lift, slope, value, net, target, sweeps):
     """Coordinate descent until the support is stable; return whether all changes met the target."""
-    k = value.size
+    k, slight = value.size, SLIGHT * target
     for _ in range(sweeps):
         worst, moved = 0.0, False
         for j in range(k):
             old = value[j]
             if old == 0.0 and abs(slope[j]) <= net.l1[j]:
+                continue
+            if old != 0.0 and abs(slope[j] + math.copysign(net.l1[j], old)) <= slight:
                 continue
             curvature = hessian[j, j] + lift[j]
             if curvature <= 0.0:

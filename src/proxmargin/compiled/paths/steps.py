@@ -32,7 +32,7 @@ __all__ = ["halve", "step"]
 FORCING = 0.05  # accuracy of the model's minimum, relative to the violation
 FINE_FORCING = 1e-3  # the same relative to the tolerance, in units of the l1 strength
 DAMPING = 1e-10  # relative to the largest diagonal entry
-STRONGER = 1.1  # largest ratio of a kept factor's ridge to the present ridge
+STRONGER = 1.3  # largest ratio of a kept factor's ridge to the present ridge
 FACTOR_COST = 6.0  # members^2 over samples above which factors cost more than steps
 NEAR_ZERO = 1e-9  # coefficient over its move that counts as zero
 # losses whose curvature jumps
