@@ -42,6 +42,7 @@ WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whol
 LEAST_BLOCK = 500  # samples of a block, if there are as many
 FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
 FIRST_BLOCK = 2000  # samples of such a block at most
+SINGLE_RANGE = 1e20  # of kernel values, either way from one, in which single precision is used
 POLISH_SAMPLES = 500  # up to which a polishing step is cheap
 GROWTH = 2  # size of a block over the number of samples between their bounds
 OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
@@ -153,7 +154,13 @@ class BlockDecomposition(Solver[Blocks]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)
         product = problem.design.scores(weights[:, None])[:, 0]
-        return Blocks(weights=weights, product=product, block=np.empty(0, dtype=np.intp))
+        largest = float(_matrix(problem).diagonal().max())
+        return Blocks(
+            weights=weights,
+            product=product,
+            block=np.empty(0, dtype=np.intp),
+            single=1.0 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
+        )
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
