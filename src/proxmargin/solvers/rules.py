@@ -27,9 +27,7 @@ SIMPLEX_PIECES = 300  # semismooth Newton in the coefficients
 SIMPLEX_SPARSE_PIECES = 50_000  # the same for sparse data
 SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for group l_inf norms
 SPARSE_DENSITY = 0.05  # density up to which data count as sparse
-LOOSE_REACH = (
-    1.0  # mean step along a dual point to its cap, in margins, for steps along single ones
-)
+LOOSE_REACH = 1.0  # largest mean change of a margin by its own dual point, in margins
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
 MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
 FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball

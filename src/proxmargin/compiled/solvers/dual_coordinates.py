@@ -57,8 +57,8 @@ def _add(data, indices, start, stop, factor, metric, coef):
             coef[np.uint64(indices[entry])] += factor * data[entry]
     else:
         for entry in range(np.uint64(start), np.uint64(stop)):
-            j = np.uint64(indices[entry])
-            coef[j] += factor * metric[j] * data[entry]
+            feature = np.uint64(indices[entry])
+            coef[feature] += factor * metric[feature] * data[entry]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -66,12 +66,14 @@ def curvatures(data, indices, indptr, metric, pull, square, out):
     """``out_i = z_i'z_i / l2``, the curvature along each dual point; see `descend`."""
     for i in range(out.size):
         total = 0.0
-        for entry in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.uint64(0)
-            if metric.size > 1:
-                j = entry - np.uint64(indptr[i]) if indices is None else np.uint64(indices[entry])
+        for entry in range(indptr[i], indptr[i + 1]):
             value = np.float64(data[entry])
-            total += metric[j] * value * value
+            if metric.size == 1:
+                total += metric[0] * value * value
+            elif indices is None:
+                total += metric[entry - indptr[i]] * value * value
+            else:
+                total += metric[indices[entry]] * value * value
         out[i] = max(total - 2.0 * pull[i] + square, CANCELLED * (total + square))
 
 

@@ -1,4 +1,4 @@
-"""Dual coordinate descent with shrinking, for losses with a box on their dual points and a ridge."""
+"""Dual coordinate descent with shrinking, for a box on the dual points and a ridge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend
-from proxmargin.designs.base import Design, Stored
+from proxmargin.designs.base import Design
 from proxmargin.designs.memory import unlocked
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
 from proxmargin.loop.stopping import Stop
@@ -44,8 +44,8 @@ class Swept(PricedState):
     lean, moment : float
         ``y'a`` and ``centre'v``.
     stiffness, base : float
-        Penalty parameter and multiplier of ``y'a = 0`` for a free intercept; otherwise the curvature
-        of its ridge, or zero, and zero.
+        Penalty parameter and multiplier of ``y'a = 0`` for a free intercept; otherwise the
+        curvature of its ridge, or zero, and zero.
     least, most : float
         Range of the violations in the last sweep, infinite where they are unknown.
     violation : float
