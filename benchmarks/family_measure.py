@@ -77,9 +77,9 @@ class FamilyWorker(Worker):
 
     bench: type[Bench] = FamilyBench
 
-    def _ask(self, spec: Any, setting: float | None, limit: float) -> Clocked | Trouble | None:
+    def _ask(self, limit: float, name: str, *given: Any) -> Any:
         own_limit = getattr(self.peer, "time_limit", None) is not None
-        return super()._ask(spec, setting, limit + GRACE if own_limit else limit)
+        return super()._ask(limit + GRACE if own_limit else limit, name, *given)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from benchmarks.datasets import load
 from benchmarks.objective import Floats, MarginLoss, Problem, relative_gap
-from benchmarks.peers.base import Fitted, Peer
+from benchmarks.peers.base import Fitted, Peer, mean_seconds
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # a problem whose only purpose is to load and compile
@@ -64,13 +64,18 @@ class Spec:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds and threads; a fit is repeated as often as fits into `repeating`, up to `repeats`."""
+    """Seconds and threads; a fit is repeated as often as fits into `repeating`, up to `repeats`.
+
+    Fits below `batch` seconds are repeated in batches of at least so long, without a pause, and a
+    batch counts by its mean.
+    """
 
     per_fit: float = 10.0
     per_ladder: float = 30.0
     for_compiling: float = 120.0
     repeating: float = 1.0
     repeats: int = 10
+    batch: float = 0.0
     clock: Literal["wall", "cpu"] = "wall"  # the limits are wall time whatever is reported
     threads: int = 1
 
@@ -144,6 +149,12 @@ class Bench:
         times = time.perf_counter() - wall, time.process_time() - cpu
         return Clocked(fitted, *(fitted.clocked or times), resident_at_most() - before)
 
+    def mean_seconds(self, spec: Spec, setting: float, times: int) -> tuple[float, float]:
+        """(wall, CPU) seconds, the mean of so many fits, one right after the other."""
+        problem = self.problem(spec)
+        gc.collect()
+        return mean_seconds(lambda: self.peer.fit(problem, setting), times)
+
 
 def _toy(sparse: bool) -> dict[str, Any]:
     rng = np.random.default_rng(0)
@@ -176,23 +187,21 @@ def _status(key: str) -> float:
 
 
 def serve(connection: Connection, bench: Bench, threads: int) -> None:
-    """Answer requests until None comes: (spec, None) warms up, (spec, setting) is a timed fit."""
+    """Answer requests, a method of the bench and its arguments, until None comes."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that stopped early shows in its gap
         while (request := connection.recv()) is not None:
-            connection.send(_answer(bench, *request))
+            name, *given = request
+            connection.send(_answer(getattr(bench, name), *given))
 
 
-def _answer(bench: Bench, spec: Spec, setting: float | None) -> Clocked | Trouble | None:
+def _answer(method: Callable[..., Any], *given: Any) -> Any:
     try:
-        if setting is not None:
-            return bench.clocked(spec, setting)
-        bench.warm_up(spec)
+        return method(*given)
     except Exception as error:  # whatever a peer raises is a result of the benchmark
         return Trouble(f"{type(error).__name__}: {error}".splitlines()[0])
-    return None
 
 
 # ---- in the parent -----------------------------------------------------------------------------
@@ -211,19 +220,23 @@ class Worker:
 
     def clocked(self, spec: Spec, setting: float) -> Clocked | Trouble:
         if spec.kind not in self.warmed:
-            trouble = self._ask(spec, None, self.limits.for_compiling + self.limits.per_fit)
+            limit = self.limits.for_compiling + self.limits.per_fit
+            trouble = self._ask(limit, "warm_up", spec)
             if isinstance(trouble, Trouble):
                 return trouble
             self.warmed.add(spec.kind)
-        answer = self._ask(spec, setting, self.limits.per_fit)
-        assert answer is not None, "a timed fit answers with its time"
-        return answer
+        return self._ask(self.limits.per_fit, "clocked", spec, setting)
 
-    def _ask(self, spec: Spec, setting: float | None, limit: float) -> Clocked | Trouble | None:
+    def again(self, spec: Spec, setting: float, times: int) -> tuple[float, float] | Trouble:
+        """(wall, CPU) seconds, the mean of so many more fits."""
+        limit = times * self.limits.per_fit
+        return self._ask(limit, "mean_seconds", spec, setting, times)
+
+    def _ask(self, limit: float, name: str, *given: Any) -> Any:
         if self.process is None:
             self._start()
         try:
-            self.connection.send((spec, setting))
+            self.connection.send((name, *given))
             if self.connection.poll(limit):
                 return self.connection.recv()
         except (EOFError, OSError):
@@ -377,10 +390,17 @@ def _sharpened(
 
 
 def repeated(worker: Worker, spec: Any, first: Trial) -> Trial:
-    """The same fit again if it was short; the fastest counts, for every solver alike."""
-    best, limits = first, worker.limits
-    for _ in range(min(limits.repeats, int(limits.repeating / max(first.seconds, 1e-6)))):
-        again = worker.clocked(spec, first.setting)
-        if isinstance(again, Clocked) and again.seconds(limits) < best.seconds:
-            best = replace(best, seconds=again.seconds(limits), busy=again.busy)
-    return best
+    """The same fit again if it was short; the fastest counts, for every solver alike.
+
+    Where batches are timed, the first fit alone does not count: clocks may be too coarse for it.
+    """
+    limits, seconds = worker.limits, max(first.seconds, 1e-6)
+    times = max(1, round(limits.batch / seconds))
+    found = [] if times > 1 else [first]
+    for _ in range(min(limits.repeats, int(limits.repeating / (times * seconds)))):
+        again = worker.again(spec, first.setting, times)
+        if not isinstance(again, Trouble):
+            wall, cpu = again
+            taken = cpu if limits.clock == "cpu" else wall
+            found.append(replace(first, seconds=taken, busy=wall / max(cpu, 1e-9)))
+    return min(found, default=first, key=lambda one: one.seconds)

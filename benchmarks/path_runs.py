@@ -21,6 +21,7 @@ from benchmarks.report import RESULTS, write_section
 GOALS = (1e-4, 1e-6)
 WIDE_END = 0.05  # the last strength over the first, for p > n
 TALL_END = 0.01  # the same for others
+BATCH = 0.05  # seconds: fits that are shorter are timed in batches
 
 
 def options(
@@ -81,6 +82,7 @@ def run(
         per_ladder=3 * arguments.limit,
         clock=arguments.clock,
         threads=arguments.threads,
+        batch=BATCH,
     )
     asked = [peers[name] for name in arguments.solvers]
     rows: Rows = {}
@@ -139,8 +141,10 @@ def _around(
   No standardisation, samples weigh 1/n."""
     yield f"""A time is the {limits.clock} time at the loosest setting (decades, then half decades)
   at which every model is certified to {goals} by `benchmarks/objective.py`; at most
-  {limits.per_fit:g} s a fit and {limits.per_ladder:g} s for the settings of a ladder. What runs in
-  another process, and `margin_path`, is timed there; the clock of R has a resolution of 1 ms."""
+  {limits.per_fit:g} s a fit and {limits.per_ladder:g} s for the settings of a ladder. Fits below
+  {limits.batch:g} s are timed in batches of that length, one fit right after the other: the clock
+  of R has a resolution of 1 ms. The fastest of {limits.repeats} batches counts, or of as many as
+  {limits.repeating:g} s allows. What runs in another process is timed there."""
     yield """In brackets: the ratio to the fastest other package. Products: with X or X', a model,
   where the package counts them. At the smaller gap: effective passes, seconds over those of one
   product; the growth of the process's resident memory to its highest point, where it is this

@@ -6,6 +6,7 @@ folds are what is certified, each on the rows that it was fitted to.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Design
 from benchmarks.objective import Floats
-from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent, mean_seconds
 from benchmarks.peers.own import OwnPeer, estimator
 from benchmarks.peers.path_peers import FittedPath, OwnPath, PathProblem
 from benchmarks.peers.remote import PACKAGES
@@ -74,7 +75,7 @@ class FittedCv:
 
 
 @dataclass(frozen=True)
-class CvPeer:
+class CvPeer(ABC):
     """What cross-validations share: they solve what the single solver solves."""
 
     single: Any
@@ -104,6 +105,14 @@ class CvPeer:
         """The path that it solves in fold k."""
         return problem.training(k)
 
+    @abstractmethod
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        """The models of all folds, and of all rows, at this setting of its tolerance."""
+
+    def mean_seconds(self, problem: CvProblem, setting: float, times: int) -> tuple[float, float]:
+        """(wall, CPU) seconds of a cross-validation, the mean of so many."""
+        return mean_seconds(lambda: self.fit(problem, setting), times)
+
 
 @dataclass(frozen=True)
 class RemoteCv(CvPeer):
@@ -113,9 +122,18 @@ class RemoteCv(CvPeer):
     def missing(self) -> str:
         return str(self.single.missing)
 
-    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+    def mean_seconds(self, problem: CvProblem, setting: float, times: int) -> tuple[float, float]:
+        return self._asked(problem, setting, times)
+
+    def _asked(self, problem: CvProblem, setting: float, times: int) -> tuple[float, float]:
         problem.design.write("folds", problem.fold.astype(np.float64))
-        clocked = self.single.asked("cv", problem, setting, folds=problem.n_folds)
+        clocked: tuple[float, float] = self.single.asked(
+            "cv", problem, setting, times=times, folds=problem.n_folds
+        )
+        return clocked
+
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        clocked = self._asked(problem, setting, 1)
         shape = problem.n_folds + 1, len(problem.alphas)
         coefs = problem.design.read("coefs", (*shape, problem.design.shape[1]))
         intercepts = problem.design.read("intercepts", shape)
@@ -170,19 +188,28 @@ class OwnCv(CvPeer):
     zeros for the weights of the rows that were held out, and has to score what was scored.
     """
 
-    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+    def _model(self, problem: CvProblem, setting: float) -> Any:
         from sklearn.model_selection import PredefinedSplit
 
         import proxmargin
 
-        clock, alphas = Stopwatch(), np.array(problem.alphas)
-        model = proxmargin.SparseLogisticRegressionCV(
-            alphas=alphas,
+        return proxmargin.SparseLogisticRegressionCV(
+            alphas=np.array(problem.alphas),
             l1_ratios=(problem.l1_ratio,),
             fit_intercept=problem.fit_intercept,
             tol=setting,
             cv=PredefinedSplit(problem.fold),
         )
+
+    def mean_seconds(self, problem: CvProblem, setting: float, times: int) -> tuple[float, float]:
+        model = self._model(problem, setting)
+        return mean_seconds(lambda: model.fit(problem.design, problem.labels), times)
+
+    def fit(self, problem: CvProblem, setting: float) -> FittedCv:
+        import proxmargin
+
+        clock, alphas = Stopwatch(), np.array(problem.alphas)
+        model = self._model(problem, setting)
         with clock.running():
             model.fit(problem.design, problem.labels)
         plain = estimator(problem.at(alphas[0]), tol=setting)

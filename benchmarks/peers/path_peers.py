@@ -6,7 +6,9 @@ where it cannot start from a solution either, every strength starts from zero, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import gc
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +18,7 @@ from scipy.sparse import csr_matrix, issparse
 from benchmarks.datasets import Design
 from benchmarks.measure import Bench, Clocked
 from benchmarks.objective import Floats, MarginLoss, Problem
-from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, absent, mean_seconds
 from benchmarks.peers.celer_peers import ROUNDS, SWEEPS, CelerPeer
 from benchmarks.peers.liblinear_official import OfficialLiblinearPeer
 from benchmarks.peers.own import OwnPeer, estimator
@@ -83,15 +85,23 @@ class PathBench(Bench):
     The memory of a solver in another process is not known.
     """
 
+    peer: Any
+
     def clocked(self, spec: Any, setting: float) -> Clocked:
         answer = super().clocked(spec, setting)
         is_here = not isinstance(self.design, RemoteDesign)
         memory = answer.memory if is_here else float("nan")
         return replace(answer, fitted=answer.fitted.packed(), memory=memory)
 
+    def mean_seconds(self, spec: Any, setting: float, times: int) -> tuple[float, float]:
+        problem = self.problem(spec)
+        gc.collect()
+        seconds: tuple[float, float] = self.peer.mean_seconds(problem, setting, times)
+        return seconds
+
 
 @dataclass(frozen=True)
-class PathPeer:
+class PathPeer(ABC):
     """What the solvers of paths share: they solve what the single solver solves."""
 
     single: Any
@@ -120,18 +130,33 @@ class PathPeer:
     def prepared(self, design: Design) -> Design:
         return self.single.prepared(design)
 
+    @abstractmethod
+    def fit(self, path: PathProblem, setting: float) -> FittedPath:
+        """The models at this setting of its tolerance."""
+
+    def mean_seconds(self, path: PathProblem, setting: float, times: int) -> tuple[float, float]:
+        """(wall, CPU) seconds of a path, the mean of so many."""
+        return mean_seconds(lambda: self.fit(path, setting), times)
+
 
 @dataclass(frozen=True)
 class OwnPath(PathPeer):
     """`proxmargin.margin_path`."""
 
-    def fit(self, path: PathProblem, setting: float) -> FittedPath:
+    def _call(self, path: PathProblem, setting: float) -> Callable[[], Any]:
         import proxmargin
 
         model = estimator(path.at(path.alphas[0]), tol=setting)
-        watch = Stopwatch()
+        given = model, path.design, path.labels
+        return lambda: proxmargin.margin_path(*given, alphas=path.alphas)
+
+    def mean_seconds(self, path: PathProblem, setting: float, times: int) -> tuple[float, float]:
+        return mean_seconds(self._call(path, setting), times)
+
+    def fit(self, path: PathProblem, setting: float) -> FittedPath:
+        call, watch = self._call(path, setting), Stopwatch()
         with watch.running():
-            found = proxmargin.margin_path(model, path.design, path.labels, alphas=path.alphas)
+            found = call()
         passes = sum(float(one.n_passes) for one in found.certificates)
         intercepts = found.intercepts[:, 0] if path.fit_intercept else np.zeros(len(found))
         return FittedPath(found.coefs[:, 0], intercepts, passes=passes, clocked=watch.times)
@@ -219,6 +244,10 @@ class RemotePath(PathPeer):
     @property
     def missing(self) -> str:
         return str(self.single.missing)
+
+    def mean_seconds(self, path: PathProblem, setting: float, times: int) -> tuple[float, float]:
+        clocked: tuple[float, float] = self.single.asked("path", path, setting, times=times)
+        return clocked
 
     def fit(self, path: PathProblem, setting: float) -> FittedPath:
         clocked = self.single.asked("path", path, setting)

@@ -2,8 +2,8 @@
 
 A server (`servers/`) reads the data once, from raw files in a folder that both sides know, then a
 command a line: a name and `key=value` words. Vectors travel as raw files of float64. It answers
-each command with a line, `wall cpu` in seconds of the solving alone, by its own clock, or
-`trouble` and why, and ends when its input does.
+each command with a line, `wall cpu` in seconds of the solving alone, by its own clock and the mean
+of as many times as asked for (`times`), or `trouble` and why, and ends when its input does.
 
 R is the `Rscript` on the path. What needs other versions of NumPy than this project has an
 environment of its own (`other_environment`).

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from benchmarks.bandwidth import one_pass
 from benchmarks.comparison_table import Case, Circumstances, body
-from benchmarks.measure import Climb, Limits, Trial, resident_at_most, resident_now
+from benchmarks.measure import (
+    Climb,
+    Limits,
+    Trial,
+    Worker,
+    repeated,
+    resident_at_most,
+    resident_now,
+)
 from benchmarks.objective import Logistic
 from benchmarks.peers import ALL, Fitted
 from scipy.sparse import csr_matrix
@@ -94,3 +104,28 @@ def test_memory_is_that_of_the_highest_point() -> None:
     del block
     grown = resident_at_most() - before
     assert 30e6 < grown < 60e6
+
+
+@dataclass
+class Timed:
+    """A worker whose batches take what they are told to, and its first fit less than any."""
+
+    limits: Limits
+    seconds: list[float]
+    sizes: list[int] = field(default_factory=list)
+
+    def again(self, spec: object, setting: float, times: int) -> tuple[float, float]:
+        self.sizes.append(times)
+        taken = self.seconds[len(self.sizes) - 1]
+        return 2.0 * taken, taken
+
+
+def test_short_fits_are_timed_in_batches() -> None:
+    limits = Limits(clock="cpu", repeating=0.32, repeats=10, batch=0.05)
+    worker = Timed(limits, [0.014, 0.012, 0.013, 0.015, 0.013, 0.016])
+    best = repeated(cast("Worker", worker), None, trial(0.01))
+    assert worker.sizes == [5] * 6
+    assert (best.seconds, best.busy) == (0.012, 2.0)
+    worker = Timed(limits, [0.07, 0.08, 0.09, 0.1, 0.11])
+    assert repeated(cast("Worker", worker), None, trial(0.06)).seconds == 0.06
+    assert set(worker.sizes) == {1}

@@ -45,8 +45,9 @@ def solved(model, alphas, l1_ratio: float, tol: float, intercept: int):
 
 def path(alphas: int, **settings) -> None:
     strengths, labels = server.vector("alphas"), server.vector("labels")
-    with server.clocked():
-        state = solved(ad.glm.binomial(labels, dtype=np.float64), strengths, **settings)
+    state = server.clocked(
+        lambda: solved(ad.glm.binomial(labels, dtype=np.float64), strengths, **settings)
+    )
     complete(state, alphas)
     server.emit(state.betas.toarray(), state.intercepts)
 
@@ -55,7 +56,8 @@ def cv(alphas: int, folds: int, **settings) -> None:
     strengths, labels = server.vector("alphas"), server.vector("labels")
     fold = server.vector("folds")
     losses = np.empty((folds, alphas))
-    with server.clocked():
+
+    def crossed():
         whole = ad.glm.binomial(labels, dtype=np.float64)
         states = []
         for k in range(folds):
@@ -66,6 +68,9 @@ def cv(alphas: int, folds: int, **settings) -> None:
             losses[k] = [held.loss(each) for each in scores]
             states.append(state)
         states.append(solved(whole, strengths, **settings))
+        return states
+
+    states = server.clocked(crossed)
     for state in states:
         complete(state, alphas)
     server.emit([state.betas.toarray() for state in states], [s.intercepts for s in states])

@@ -29,16 +29,14 @@ def settings(l1_ratio: float, tol: float, intercept: int) -> dict[str, object]:
 def path(alphas: int, **given) -> None:
     labels = server.vector("labels")
     model = GeneralizedLinearRegressor(alpha_search=True, **settings(**given))
-    with server.clocked():
-        model.fit(server.design, labels)
+    server.clocked(lambda: model.fit(server.design, labels))
     server.emit(model.coef_path_, model.intercept_path_)
 
 
 def cv(alphas: int, folds: int, **given) -> None:
     labels, fold = server.vector("labels"), server.vector("folds")
     model = GeneralizedLinearRegressorCV(cv=PredefinedSplit(fold), **settings(**given))
-    with server.clocked():
-        model.fit(server.design, labels)
+    server.clocked(lambda: model.fit(server.design, labels))
     shape = (folds, alphas, -1)
     server.emit(
         [*model.coef_path_.reshape(shape), model._refit_coef_path],
