@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend
+from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend, solve_on_face
 
 MASK = (1 << 64) - 1
 SEED = 12345
@@ -55,30 +55,43 @@ def rows_of(X: np.ndarray, kind: str) -> tuple[Any, Any, Any]:
     return matrix.data, matrix.indices, matrix.indptr
 
 
-def run(problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse") -> Run:
+def arguments(problem: dict[str, Any], kind: str) -> tuple[Any, ...]:
     parts = rows_of(problem["X"], kind)
-    n, p = problem["X"].shape
-    norms = np.empty(n)
+    norms = np.empty(len(problem["X"]))
     curvatures(*parts, problem["metric"], problem["pull"], problem["square"], norms)
-    dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
-    names = ("signs", "caps", "bends", "goals")
-    n_active, *rest = descend(
+    return (
         *parts,
-        *(problem[name] for name in names),
+        *(problem[name] for name in ("signs", "caps", "bends", "goals")),
         norms + problem["stiffness"] + problem["bends"],
         *(problem[name] for name in ("metric", "pull", "square", "stiffness", "base")),
+    )
+
+
+def run(problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse") -> Run:
+    n, p = problem["X"].shape
+    dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
+    n_active, *rest = descend(
+        *arguments(problem, kind),
         *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, enough, limit, 10**9),
         np.uint64(SEED),
     )
     return Run(dual, coef, active, n_active, *rest[:-1])
 
 
+def hessian(problem: dict[str, Any]) -> np.ndarray:
+    y, centred = problem["signs"], problem["X"] - problem["centre"]
+    Q = y[:, None] * (centred * problem["metric"] @ centred.T + problem["stiffness"]) * y
+    return Q + np.diag(problem["bends"])
+
+
+def objective(problem: dict[str, Any], a: np.ndarray) -> float:
+    linear = problem["base"] * problem["signs"] - problem["goals"]
+    return float(0.5 * a @ hessian(problem) @ a + linear @ a)
+
+
 def by_formula(problem: dict[str, Any], enough: float, limit: int) -> tuple[np.ndarray, int, int]:
     """Dual points, active samples and sweeps, with the whole Hessian."""
-    y, caps, bends, goals = (problem[name] for name in ("signs", "caps", "bends", "goals"))
-    centred = problem["X"] - problem["centre"]
-    Q = y[:, None] * (centred * problem["metric"] @ centred.T + problem["stiffness"]) * y
-    Q += np.diag(bends)
+    y, caps, goals, Q = problem["signs"], problem["caps"], problem["goals"], hessian(problem)
     a, state, active, low, high = np.zeros(y.size), SEED, list(range(y.size)), -np.inf, np.inf
     for sweep in range(1, limit + 1):  # noqa: B007
         violations, k = [], 0
@@ -163,5 +176,58 @@ def test_curvatures_are_squared_norms_of_centred_samples(kind: str, equal: bool,
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def test_a_budget_of_rows_ends_it_after_a_sweep(rng) -> None:
-    assert run(some_problem(rng), 0.0, 7).sweeps == 7
+def on_face(problem: dict[str, Any], start: Run, kind: str) -> tuple[Run, bool]:
+    dual, coef = start.dual.copy(), start.coef.copy()
+    moved, lean, moment, _ = solve_on_face(
+        *arguments(problem, kind),
+        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment, 1e-14, 500),
+    )
+    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment), moved
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng) -> None:
+    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
+    start = run(problem, 1e-4, 500, kind)
+    found, moved = on_face(problem, start, kind)
+    free = np.flatnonzero((start.dual > 0) & (start.dual < problem["caps"]))
+    Q, slope = hessian(problem), problem["base"] * problem["signs"] - problem["goals"]
+    expected = start.dual.copy()
+    fixed = np.delete(np.arange(24), free)
+    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.dual[fixed]
+    expected[free] = np.linalg.solve(Q[np.ix_(free, free)], right)
+    assert moved
+    np.testing.assert_allclose(found.dual, expected, rtol=1e-9)
+    signed = problem["signs"] * found.dual
+    np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-12)
+    assert found.lean == pytest.approx(signed.sum(), abs=1e-12)
+    assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-12)
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 5])
+def test_elsewhere_it_stays_in_the_box_and_decreases_the_objective_or_does_nothing(
+    sweeps: int, rng
+) -> None:
+    for _ in range(5):
+        problem = some_problem(rng, n=60)
+        start = run(problem, 0.0, sweeps)
+        found, moved = on_face(problem, start, "sparse")
+        assert np.all((found.dual >= 0) & (found.dual <= problem["caps"]))
+        if moved:
+            assert objective(problem, found.dual) < objective(problem, start.dual)
+        else:
+            np.testing.assert_array_equal(found.dual, start.dual)
+
+
+def test_a_limit_of_sweeps_and_a_budget_of_rows_end_it_after_a_sweep(rng) -> None:
+    problem = some_problem(rng)
+    assert run(problem, 0.0, 7).sweeps == 7
+    n, p = problem["X"].shape
+    dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
+    *_, sweeps, rows, _ = descend(
+        *arguments(problem, "sparse"),
+        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, 0.0, 1000, n + 1),
+        np.uint64(SEED),
+    )
+    assert sweeps == 2
+    assert n < rows <= 2 * n

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -30,7 +30,14 @@ LOSSES: dict[str, MarginLoss] = {
     "huberized_hinge": HuberizedHinge(0.5),
     "squared_hinge": SquaredHinge(),
 }
-KINDS = ("dense", "float32", "csr", "csc", "csr, float32", "long indices")
+KINDS = (
+    "dense",
+    "float32",
+    "csr",
+    "csc",
+    "csr, float32",
+    pytest.param("long indices", marks=pytest.mark.slow),  # kernels for types of their own
+)
 
 
 def samples(kind: str = "csr", n: int = 40, p: int = 12) -> tuple[Any, np.ndarray]:
@@ -139,6 +146,7 @@ def test_it_refuses_what_it_cannot_take() -> None:
             DualCoordinateDescent(**{name: value})
 
 
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(2, 12),

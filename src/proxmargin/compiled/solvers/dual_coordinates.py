@@ -1,5 +1,7 @@
 """Dual coordinate descent on the rows of dense or compressed data, with shrinking.
 
+Where the face of the box is found, conjugate gradients on it (`solve_on_face`) replace sweeps.
+
 The dual points a lie in a box ``0 <= a <= caps``; a step minimises
 
     ``l2/2 |w|^2 + bends'a^2 / 2 - goal'a + base lean + stiffness lean^2 / 2``
@@ -20,10 +22,11 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["curvatures", "descend"]
+__all__ = ["curvatures", "descend", "solve_on_face"]
 
 LEAST_VIOLATION = 1e-15  # of a slope, in margins: below it a coordinate does not move
 LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept
+TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
 CANCELLED = 1e-12  # relative to its terms, the least squared norm of a centred sample
 
 
@@ -190,3 +193,172 @@ def descend(
         if high - low <= enough:
             break
     return n_active, lean, moment, low, high, sweeps, rows, seed
+
+
+@njit(cache=True, nogil=True)
+def _multiplied(
+    data, indices, indptr, signs, bends, metric, pull, square, stiffness, free, direction, v, out
+):
+    """``out = H direction`` on the face; ``v`` is left as the weighted sum of rows.
+
+    Returns
+    -------
+    lean, moment : float
+        Of the direction.
+    """
+    lean = moment = 0.0
+    for j in range(v.size):
+        v[j] = 0.0
+    for k in range(free.size):
+        i = free[k]
+        signed = signs[i] * direction[k]
+        lean += signed
+        moment += signed * pull[i]
+        if signed != 0.0:
+            _add(data, indices, indptr[i], indptr[i + 1], signed, metric, v)
+    for k in range(free.size):
+        i = free[k]
+        shift = lean * (stiffness + square - pull[i]) - moment
+        score = _product(data, indices, indptr[i], indptr[i + 1], v) + shift
+        out[k] = signs[i] * score + bends[i] * direction[k]
+    return lean, moment
+
+
+@njit(cache=True, nogil=True)
+def solve_on_face(
+    data,
+    indices,
+    indptr,
+    signs,
+    caps,
+    bends,
+    goals,
+    curvatures,
+    metric,
+    pull,
+    square,
+    stiffness,
+    base,
+    dual,
+    coef,
+    active,
+    n_active,
+    lean,
+    moment,
+    forcing,
+    limit,
+):
+    """A step towards the minimum over the dual points inside their box, the others fixed.
+
+    Conjugate gradients with the diagonal as preconditioner, then the projection of the step onto
+    the box, halved until the objective falls. Arguments are those of `descend`, and:
+
+    Parameters
+    ----------
+    forcing : float
+        Ratio of the preconditioned residual to the first one at which to stop.
+    limit : int
+        Iterations.
+
+    Returns
+    -------
+    moved, lean, moment, products
+        Whether there was such a step, and the products with the rows of the face.
+    """
+    size = 0
+    for k in range(n_active):
+        if 0.0 < dual[active[k]] < caps[active[k]]:
+            size += 1
+    free = np.empty(size, dtype=np.int64)
+    size = 0
+    for k in range(n_active):
+        if 0.0 < dual[active[k]] < caps[active[k]]:
+            free[size] = active[k]
+            size += 1
+    first, residual = np.empty(size), np.empty(size)
+    step, direction, image = np.zeros(size), np.empty(size), np.empty(size)
+    v = np.empty(coef.size)
+    now = 0.0
+    for k in range(size):
+        i = free[k]
+        shift = base - moment + lean * (stiffness + square - pull[i])
+        first[k] = -_slope(
+            data,
+            indices,
+            indptr[i],
+            indptr[i + 1],
+            signs[i],
+            goals[i],
+            bends[i],
+            shift,
+            coef,
+            dual[i],
+        )
+        residual[k] = first[k]
+        direction[k] = residual[k] / max(curvatures[i], LEAST_CURVATURE)
+        now += residual[k] * direction[k]
+    enough, products = forcing * forcing * now, 1
+    while now > enough and products <= limit:
+        _multiplied(
+            data,
+            indices,
+            indptr,
+            signs,
+            bends,
+            metric,
+            pull,
+            square,
+            stiffness,
+            free,
+            direction,
+            v,
+            image,
+        )
+        products += 2
+        bend = 0.0
+        for k in range(size):
+            bend += direction[k] * image[k]
+        if not bend > 0.0:
+            break
+        length, after = now / bend, 0.0
+        for k in range(size):
+            step[k] += length * direction[k]
+            residual[k] -= length * image[k]
+            after += residual[k] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
+        for k in range(size):
+            scaled = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
+            direction[k] = scaled + after / now * direction[k]
+        now = after
+    length = 1.0
+    for _ in range(TRIALS):
+        for k in range(size):
+            old, cap = dual[free[k]], caps[free[k]]
+            direction[k] = min(max(old + length * step[k], 0.0), cap) - old
+        leans, moves = _multiplied(
+            data,
+            indices,
+            indptr,
+            signs,
+            bends,
+            metric,
+            pull,
+            square,
+            stiffness,
+            free,
+            direction,
+            v,
+            image,
+        )
+        products += 2
+        change = 0.0
+        for k in range(size):
+            change += direction[k] * (0.5 * image[k] - first[k])
+        if change < 0.0:
+            for k in range(size):
+                i = free[k]
+                dual[i] = min(max(dual[i] + length * step[k], 0.0), caps[i])
+            for j in range(coef.size):
+                coef[j] += v[j]
+            return True, lean + leans, moment + moves, products
+        length *= 0.5
+    return False, lean, moment, products

@@ -8,12 +8,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend
+from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend, solve_on_face
 from proxmargin.designs.base import Design
 from proxmargin.designs.memory import unlocked
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
+from proxmargin.losses.box import Box
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.box_program import box_objection, box_of
 
@@ -23,7 +24,13 @@ FIRST_VIOLATION = 1.0  # to which the first inner problem is solved, in margins
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
 KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a warm start
 GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
+IDLE = 2  # inner problems without a smaller gap, after which the penalty parameter grows
+STIFFNESS_GROWTH = 3.0  # factor of that
 LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
+FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
+SETTLED_FACE = 1.005  # active samples over those inside their box, up to which the face is found
+FACE_ITERATIONS = 100  # of conjugate gradients; no more than sweeps before
+FACE_FORCING = 1e-3  # ratio of the residual that they reach
 STEP_PASSES = 8.0  # passes over the data in a step, at most
 STEP_ENTRIES = 1 << 27  # entries read in a step, beyond which it ends after the current sweep
 SEED = 0x9E3779B97F4A7C15
@@ -52,6 +59,10 @@ class Swept(PricedState):
         The range at which the inner problem counts as solved.
     solved : bool
         It is solved: the multiplier is due.
+    sweeps : int
+        Sweeps over this inner problem.
+    blocked : bool
+        A step on a face of this inner problem did not decrease its objective.
     seed : int
         State of the random numbers.
     scores : (n_samples,), optional
@@ -78,6 +89,8 @@ class Swept(PricedState):
     most: float = np.inf
     violation: float = FIRST_VIOLATION
     solved: bool = False
+    sweeps: int = 0
+    blocked: bool = False
     seed: int = SEED
     scores: Array | None = None
     intercept: float = 0.0
@@ -135,6 +148,10 @@ class DualCoordinateDescent(Solver[Swept]):
     again. Features are centred where the intercept is free, which changes nothing but the speed:
     centred rows of sparse data are not formed.
 
+    Where the weights of the loss are large, sweeps become slow although few samples change sides:
+    conjugate gradients on the face of the box then take steps to its minimum, as long as they
+    decrease the objective.
+
     Parameters
     ----------
     stiffness : float > 0
@@ -155,7 +172,7 @@ class DualCoordinateDescent(Solver[Swept]):
 
     stiffness: float = 0.1
     forcing: float = 0.1
-    max_stalled: int = 10
+    max_stalled: int = 20
 
     name: ClassVar[str] = "dual-coordinate-descent"
     check_every: ClassVar[int] = 1
@@ -196,43 +213,31 @@ class DualCoordinateDescent(Solver[Swept]):
     def step(self, problem: Problem, state: Swept) -> Swept:
         """Sweeps until the inner problem is solved, or has taken its share of a step."""
         state = self._prepared(problem, state) if state.solved else state
-        rows, box, n = _rows(problem), box_of(problem), state.a.size
-        a, v, active = state.a.copy(), state.v.copy(), state.active.copy()
-        entries = rows.data.size / max(n, 1)
-        budget = min(STEP_PASSES * n, STEP_ENTRIES / max(entries, 1.0))
+        there = self._swept(problem, state)
+        if not there.solved:
+            there = _moved_on_face(problem, there)
+        return self._priced(problem, there) if there.solved else there.claimed(final=False)
+
+    def _swept(self, problem: Problem, state: Swept) -> Swept:
+        rows, n = _rows(problem), state.a.size
+        budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
+        inner = _Inner.of(problem, state)
         n_active, lean, moment, least, most, sweeps, visited, seed = descend(
-            rows.data,
-            rows.indices,
-            rows.indptr,
-            box.signs,
-            box.caps,
-            box.bends,
-            box.goal,
-            rows.norms + state.stiffness + box.bends,
-            rows.metric,
-            rows.pull,
-            rows.square,
-            state.stiffness,
-            state.base,
-            a,
-            v,
-            active,
-            state.n_active,
-            state.lean,
-            state.moment,
+            *inner.arguments(rows, rows.norms + state.stiffness + inner.box.bends),
             state.least,
             state.most,
             state.violation,
-            np.iinfo(np.int64).max,
+            FACE_SWEEPS,
             max(int(budget), 1),
             np.uint64(state.seed),
         )
         problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
-        there = state.but(
+        return state.but(
             n_iter=state.n_iter + sweeps,
-            a=a,
-            v=v,
-            active=active,
+            sweeps=state.sweeps + sweeps,
+            a=inner.a,
+            v=inner.v,
+            active=inner.active,
             n_active=int(n_active),
             lean=float(lean),
             moment=float(moment),
@@ -243,7 +248,6 @@ class DualCoordinateDescent(Solver[Swept]):
             scores=None,
             final=False,
         )
-        return self._priced(problem, there) if there.solved else there.claimed(final=False)
 
     def point(self, problem: Problem, state: Swept) -> Point:
         coef = _coef(problem, state)
@@ -269,17 +273,22 @@ class DualCoordinateDescent(Solver[Swept]):
 
     def _prepared(self, problem: Problem, state: Swept) -> Swept:
         """The next inner problem: the multiplier moved, all samples active again."""
-        base = state.base
+        base, stiffness = state.base, state.stiffness
         if problem.intercept.is_shift_invariant:
-            base = state.intercept if state.idle == 0 else base + state.stiffness * state.lean
+            base = state.intercept if state.idle == 0 else base + stiffness * state.lean
+            if state.leans and state.idle >= IDLE:
+                stiffness *= STIFFNESS_GROWTH
         violation = state.violation if state.leans else self.forcing * state.violation
         return state.but(
             base=base,
+            stiffness=stiffness,
             n_active=state.active.size,
             least=-np.inf,
             most=np.inf,
             violation=max(violation, LEAST_VIOLATION),
             solved=False,
+            sweeps=0,
+            blocked=False,
         )
 
     def _priced(self, problem: Problem, state: Swept) -> Swept:
@@ -313,6 +322,71 @@ class DualCoordinateDescent(Solver[Swept]):
 
     def observe(self, problem: Problem, state: Swept, gap: Any) -> Swept:
         return state.observed()
+
+
+class _Inner(NamedTuple):
+    """An inner problem, and copies of what kernels change in place."""
+
+    state: Swept
+    box: Box
+    a: Array
+    v: Array
+    active: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, problem: Problem, state: Swept) -> _Inner:
+        return cls(state, box_of(problem), state.a.copy(), state.v.copy(), state.active.copy())
+
+    def arguments(self, rows: _Rows, bends: Array) -> tuple[Any, ...]:
+        """Those that the kernels share, with the curvatures ``bends`` along dual points."""
+        state, box = self.state, self.box
+        return (
+            rows.data,
+            rows.indices,
+            rows.indptr,
+            box.signs,
+            box.caps,
+            box.bends,
+            box.goal,
+            bends,
+            rows.metric,
+            rows.pull,
+            rows.square,
+            state.stiffness,
+            state.base,
+            self.a,
+            self.v,
+            self.active,
+            state.n_active,
+            state.lean,
+            state.moment,
+        )
+
+
+def _moved_on_face(problem: Problem, state: Swept) -> Swept:
+    """The state after conjugate gradients on the face of the box, if that seems to be found."""
+    rows, box = _rows(problem), box_of(problem)
+    active = state.active[: state.n_active]
+    inside = np.count_nonzero((state.a[active] > 0) & (state.a[active] < box.caps[active]))
+    if state.blocked or not 0 < state.n_active <= SETTLED_FACE * inside:
+        return state
+    inner = _Inner.of(problem, state)
+    moved, lean, moment, products = solve_on_face(
+        *inner.arguments(rows, rows.norms + box.bends),
+        FACE_FORCING,
+        2 * min(state.sweeps, FACE_ITERATIONS),
+    )
+    share = problem.design.share * products * float(inside) / state.a.size
+    problem.design.ledger.charge(share)
+    return state.but(
+        a=inner.a,
+        v=inner.v,
+        lean=float(lean),
+        moment=float(moment),
+        least=-np.inf,
+        most=np.inf,
+        blocked=not moved,
+    )
 
 
 def _objection_to_data(problem: Problem) -> str | None:
