@@ -200,10 +200,10 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball: few Newton steps inside it",
     ),
     Rule(
-        lambda facts: facts.single and not facts.smooth and facts.text,
+        lambda facts: facts.single and facts.text,
         "dual-coordinate-descent",
-        "a loss with kinks and a ridge, sparse data of many features: steps along single dual "
-        "points",
+        "a piecewise linear or quadratic loss and a ridge, sparse data of many features: steps "
+        "along single dual points",
     ),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.loose,
