@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
-from proxmargin.estimators import kernel_machine, kernel_rounds
+from proxmargin import DWD, L2SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
+from proxmargin.estimators import kernel_rounds
 from proxmargin.loop.report import Report
 
 SMOOTH = (
@@ -77,22 +77,6 @@ def test_the_limits_are_those_of_all_rounds() -> None:
         short = LogisticRegression(C=5.0, time_limit=1e-3, **KERNEL).fit(X, y)
     assert not short.certificate_.converged
     assert "of rank 60" in short.certificate_.because or "of rank" in short.certificate_.because
-
-
-@pytest.mark.parametrize("make", [SVC, NuSVC])
-def test_a_large_decomposition_starts_from_a_small_factor(
-    make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = moons()
-    cold = make(**KERNEL).fit(X, y)
-    monkeypatch.setattr(kernel_machine, "WARM_START_SAMPLES", 500)
-    monkeypatch.setattr(kernel_machine, "WARM_START_RANK", 100)
-    warm = make(**KERNEL).fit(X, y)
-    one, two = cold.certificate_, warm.certificate_
-    assert one.solver == two.solver == "decomposition"
-    assert two.converged
-    assert abs(one.primal - two.primal) <= 1.1 * (one.gap + two.gap)
-    np.testing.assert_allclose(cold.decision_function(X), warm.decision_function(X), atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from proxmargin.compiled.products import compensated, products
 from proxmargin.designs.base import Array, Index, Ledger
 from proxmargin.designs.dense import DenseDesign
+from proxmargin.designs.kept_square import KeptSquare
 from proxmargin.designs.kernel_checks import (
     check_function,
     checked_precomputed,
     looks_single,
     precision_of,
 )
-from proxmargin.designs.samples import by_rows
+from proxmargin.designs.samples import Others, by_rows
 from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.rounding import Lost
 from proxmargin.rows import first_of_equals, live_rows
@@ -99,6 +100,13 @@ class KernelMatrix(ABC):
     @abstractmethod
     def part(self, index: Index) -> KernelMatrix:
         """The matrix of some of the samples; shares this one's ledger."""
+
+    def square(self, dtype: np.dtype[Any]) -> KeptSquare:
+        """The matrix of a changing set of samples in this precision; that in another is dropped."""
+        known: KeptSquare | None = self.__dict__.get("_square")
+        if known is None or known.store.dtype != dtype:
+            known = self.__dict__["_square"] = KeptSquare(self, dtype)
+        return known
 
     def taken_together(self, weights: Array) -> Array:
         """Weights (n_samples, n_outputs) with those of equal samples merged into the first one.
@@ -230,10 +238,8 @@ class ComputedKernel(KernelMatrix):
         known = self._cache.holds(live)
         out = self._cache.product(live[known], right)
         free = self._cache.release(live)
-        pieces = list(_pieces(live[~known], BLOCK_ENTRIES // max(self.n_samples, 1)))
-        buffer = np.empty((max((index.size for index in pieces), default=0), self.n_samples))
-        for index in pieces:
-            rows = self._computed(index, buffer[: index.size])
+        for index in _pieces(live[~known], BLOCK_ENTRIES // max(self.n_samples, 1)):
+            rows = self._computed(index, self._cache.room(index.size, free))
             out += rows.T @ right[index]
             free = self._cache.keep(index, rows, free)
         return out
@@ -251,9 +257,12 @@ class ComputedKernel(KernelMatrix):
 
     def block(self, rows: Index, columns: Index) -> Array:
         self.ledger.charge(rows.size * columns.size / max(self.n_samples, 1) ** 2)
-        values = self.kernel(self.X[rows], self.X[columns])
-        same = rows[:, None] == columns
-        values[same] = np.broadcast_to(self._diagonal[rows, None], same.shape)[same]
+        values = np.empty((rows.size, columns.size))
+        self.kernel.fill(self.X[rows], self._others_of(columns), values)
+        place = np.full(self.n_samples, -1)
+        place[columns] = np.arange(columns.size)
+        own = np.flatnonzero(place[rows] >= 0)
+        values[own, place[rows[own]]] = self._diagonal[rows[own]]
         return values
 
     def diagonal(self) -> Array:
@@ -309,6 +318,12 @@ class ComputedKernel(KernelMatrix):
     def others(self) -> Any:
         """The data as the right factor of kernel products; a copy, made once, for sparse data."""
         return self.kernel.others(self.X)
+
+    def _others_of(self, columns: Index) -> Any:
+        """Some samples as the right factor of kernel products."""
+        known = self.others if isinstance(self.others, Others) else None
+        taken = None if known is None else known.taken(self.X, columns)
+        return self.kernel.others(self.X[columns]) if taken is None else taken
 
     @cached_property
     def _cache(self) -> RowCache:
@@ -369,13 +384,23 @@ class RowCache:
         free = np.flatnonzero(self.used < self.clock)
         return free[np.argsort(self.used[free], kind="stable")]
 
+    def room(self, count: int, free: Index) -> Array:
+        """An array for ``count`` rows that `keep` is to cache: the first ``free`` slots where they
+        are neighbours, so that nothing is copied."""
+        slots = free[:count]
+        if count and slots.size == count and slots[-1] - slots[0] == count - 1:
+            self.slots[self.owners[slots][self.owners[slots] >= 0]] = -1
+            return self.store[slots[0] : slots[0] + count]
+        return np.empty((count, self.slots.size))
+
     def keep(self, index: Index, rows: Array, free: Index) -> Index:
         """Cache ``rows``, as many as there are ``free`` slots; returns the remaining slots."""
         index = index[: free.size]
         slots, left = free[: index.size], free[index.size :]
         past = self.owners[slots]
         self.slots[past[past >= 0]] = -1
-        self.store[slots] = rows[: index.size]
+        if not np.may_share_memory(rows, self.store):
+            self.store[slots] = rows[: index.size]
         self.owners[slots], self.slots[index], self.used[slots] = index, slots, self.clock
         return left
 

@@ -48,6 +48,7 @@ TILE_COLUMNS = 1024
 CENTRE_SAMPLES = 256
 # entries converted to float64 at a time
 BLOCK = 1 << 16
+LIFTED_BYTES = 1 << 26  # largest copy of dense samples that is kept for distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,25 @@ class Others:
     def squares(self) -> Array:
         """Squared norms of the samples less ``point``, (n_samples,)."""
         return row_squares(self.matrix, None if is_sparse(self.matrix) else self.point)
+
+    @cached_property
+    def lifted(self) -> Array | None:
+        """``[z, 1, |z|^2]`` of dense samples z, centred; None where it would be too large to keep.
+
+        Its products with `lowered` samples are squared distances."""
+        n, p = self.shape
+        if is_sparse(self.matrix) or 8 * n * (p + 2) > LIFTED_BYTES:
+            return None
+        return _lifted(self.matrix, self.point)
+
+    def taken(self, X: Any, index: NDArray[np.intp]) -> Others | None:
+        """Those of some dense samples, if they are `lifted`; ``X`` are the samples as given."""
+        lifted = self.lifted
+        if lifted is None:
+            return None
+        some = Others(X[index], self.point, self.rest)
+        some.__dict__["lifted"] = lifted[index]
+        return some
 
     @cached_property
     def pulls(self) -> Array:
@@ -150,20 +170,34 @@ def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
             tile += right.squares
             yield rows, slice(0, right.shape[0]), tile
         return
-    width = right.shape[1]
+    lifted = right.lifted
     for rows, lines in dense_rows(left, TILE_ROWS):
-        # [-2 x, |x|^2, 1] [z, 1, |z|^2]' = |x - z|^2: the squares ride along in the product
-        x = np.empty((len(lines), width + 2))
-        np.subtract(lines, right.point, out=x[:, :-2])
-        x[:, -2] = np.einsum("ij,ij->i", x[:, :-2], x[:, :-2])
-        x[:, -1] = 1.0
-        x[:, :-2] *= -2.0
-        for columns, others in dense_rows(right.matrix, TILE_COLUMNS):
-            z = np.empty((len(others), width + 2))
-            np.subtract(others, right.point, out=z[:, :-2])
-            z[:, -1] = np.einsum("ij,ij->i", z[:, :-2], z[:, :-2])
-            z[:, -2] = 1.0
+        x = _lowered(lines, right.point)
+        for start in range(0, right.shape[0], TILE_COLUMNS):
+            columns = slice(start, min(start + TILE_COLUMNS, right.shape[0]))
+            z = _lifted(right.matrix[columns], right.point) if lifted is None else lifted[columns]
             yield rows, columns, x @ z.T
+
+
+def _lowered(samples: NDArray[Any], point: Array) -> Array:
+    """``[-2 x, |x|^2, 1]`` of dense samples: times `_lifted`, the squares ride along."""
+    out = np.empty((samples.shape[0], samples.shape[1] + 2))
+    x = out[:, :-2]
+    np.subtract(samples, point, out=x)
+    np.einsum("ij,ij->i", x, x, out=out[:, -2])
+    out[:, -1] = 1.0
+    x *= -2.0
+    return out
+
+
+def _lifted(samples: NDArray[Any], point: Array) -> Array:
+    """``[z, 1, |z|^2]``"""
+    out = np.empty((samples.shape[0], samples.shape[1] + 2))
+    z = out[:, :-2]
+    np.subtract(samples, point, out=z)
+    np.einsum("ij,ij->i", z, z, out=out[:, -1])
+    out[:, -2] = 1.0
+    return out
 
 
 def row_squares(X: Any, centre: Any = None) -> Array:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
-from proxmargin.designs.kernel import ComputedKernel, KernelMatrix, kernel_matrix
+from proxmargin.designs.kernel import ComputedKernel, kernel_matrix
 from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.samples import by_rows, is_sparse
@@ -24,15 +24,10 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.kernel_rounds import (
     SUPPORT_CUTS,
-    Meter,
     Rounds,
     better,
     is_interior,
     is_stuck,
-    on_factor,
-    samples_of,
-    with_work,
-    work_of,
 )
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
@@ -44,7 +39,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.box.decomposition import BlockDecomposition, first_states
+from proxmargin.solvers.box.decomposition import BlockDecomposition
 
 __all__ = ["Finish", "KernelMachine", "per_class"]
 
@@ -52,10 +47,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed by an interior point
-# warm start of a decomposition from the solution on a low-rank factor
-WARM_START_SAMPLES = 10_000  # from which on it pays
-WARM_START_RANK = 500  # columns of that factor
-WARM_START_GAP = 1e-3  # relative gap
 # fitted attributes that only nonlinear kernels have
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
 PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
@@ -336,12 +327,12 @@ class KernelMachine(MarginEstimator):
         def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
             return [(one.solution, one.model) for one in rounds(problems).run()]
 
-        if self._decomposes(problems) and not (
-            self._is_rough(matrix) and rounds(problems).lacks_time_for_product
-        ):
+        if self._decomposes(problems):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
-            solutions = self._decomposed(targets, problems, matrix, rounds(problems), journal)
+            nothing: list[Point | None] = [None] * len(problems)
+            exact = _assembly(targets, problems, journal)
+            solutions = self._solve(exact, nothing, certify_represented, stop)
             found = [(solution, _model(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= MAX_FACTORED_SAMPLES:
                 found = [
@@ -353,40 +344,6 @@ class KernelMachine(MarginEstimator):
         return _Kernelized(
             X, kernel, [one for one, _ in found], [one for _, one in found], problems
         )
-
-    def _is_rough(self, matrix: KernelMatrix) -> bool:
-        """Whether a decomposition is warm-started from the solution on a small factor."""
-        return bool(self.solver == "auto" and matrix.n_samples >= WARM_START_SAMPLES)
-
-    def _decomposed(
-        self,
-        targets: Targets,
-        problems: tuple[Problem, ...],
-        matrix: KernelMatrix,
-        rounds: Rounds,
-        journal: Journal,
-    ) -> list[Solution]:
-        """The solutions with the exact kernel; warm-started from a small factor if n is large."""
-        exact, stop = _assembly(targets, problems, journal), rounds.stop
-        nothing: list[Point | None] = [None] * len(problems)
-        if not self._is_rough(matrix):
-            return self._solve(exact, nothing, certify_represented, stop)
-        meter = Meter(matrix)
-        factor = rounds.first(WARM_START_RANK, rounds.before_product.deadline)
-        shared = meter.read(len(problems))
-        rough = self._solve(
-            _assembly(targets, on_factor(problems, factor), journal),
-            nothing,
-            stop=replace(rounds.before_product, tol=max(stop.tol, WARM_START_GAP), polish=False),
-        )
-        meter = Meter(matrix)
-        starts = first_states(problems, list(map(samples_of, problems, rough)))
-        begun = meter.read(len(problems))
-        solutions = self._solve(exact, starts, certify_represented, stop)
-        return [
-            with_work(with_work(with_work(one, *shared), *begun), *work_of(before))
-            for one, before in zip(solutions, rough, strict=True)
-        ]
 
     def _decomposes(self, problems: Sequence[Problem]) -> bool:
         """Whether to solve with the exact kernel by decomposition."""

@@ -337,17 +337,6 @@ def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Proble
     return [replace(problem, design=design) for problem in problems]
 
 
-def samples_of(problem: Problem, solution: Solution) -> Point:
-    """The weights of samples of a solution on a factor, as a warm start with the exact kernel.
-
-    For a ridge; entries at rounding level are dropped.
-    """
-    dual = solution.gap.dual_point
-    cut = SUPPORT_CUTS[0] * float(np.abs(dual).max(initial=0.0))
-    weights = np.where(np.abs(dual) > cut, dual, 0.0) / -problem.penalty.l2
-    return Point(weights, solution.gap.point.intercept)
-
-
 def is_stuck(solution: Solution) -> bool:
     """Whether the solver stalled before the tolerance was met."""
     return (

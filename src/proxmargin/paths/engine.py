@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.gap import lower_bound
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.paths import driver, state
+from proxmargin.compiled.paths import driver, state, unshrunk
 from proxmargin.compiled.paths.quadratic import Quadratic
 from proxmargin.compiled.paths.slots import Slots
 from proxmargin.compiled.paths.span import Span
@@ -365,21 +365,18 @@ def _unshrunk(problem: Problem, terms: Terms) -> Unshrunk:
             columns[u] = base.spread_out(own.matrix[:, u])
         mean, unit, least = own.mean, own.unit, own.least
     shift = terms.centre[index] * terms.inverse[index]
+    rows = np.zeros((unshrunk.ROWS, k))
+    rows[unshrunk.NORM] = np.sqrt(np.einsum("ui,ui->u", columns, columns))
+    rows[unshrunk.UNIT], rows[unshrunk.MEAN] = unit, mean + shift
+    rows[unshrunk.END] = (terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit
     return Unshrunk(
         feature=index.astype(np.int64),
         columns=columns,
-        norms=np.sqrt(np.einsum("ui,ui->u", columns, columns)),
-        unit=unit,
-        mean=mean + shift,
-        ends=(terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit,
         least=float(least),
         most=float(problem.margins.phi.dual_bound),
         factor=np.zeros((k, k)),
-        average=np.zeros(k),
-        slope=np.zeros(k),
-        move=np.zeros(k),
-        metric=np.zeros(n if k else 0),
-        tilt=np.zeros(n if k else 0),
+        rows=rows,
+        samples=np.zeros((unshrunk.SAMPLE_ROWS, n if k else 0)),
     )
 
 

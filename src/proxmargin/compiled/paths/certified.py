@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.paths import unshrunk
 from proxmargin.compiled.paths.passes import lost
 from proxmargin.compiled.paths.span import rounding
 from proxmargin.compiled.paths.state import DRIFT, INTERCEPT, LOSS, MOVED, SLOTS
@@ -117,10 +118,10 @@ def _unshrunk_rounding(state):
     relative = rounding(buffers.theta.size) * math.sqrt(dot(buffers.theta, buffers.theta))
     total = 0.0
     for u in range(free.feature.size):
-        slope = abs(free.slope[u]) + relative * free.norms[u]
-        slope += ENTRY_ULPS * UNIT * free.ends[u] * mass
+        slope = abs(free.rows[unshrunk.SLOPE, u]) + relative * free.rows[unshrunk.NORM, u]
+        slope += ENTRY_ULPS * UNIT * free.rows[unshrunk.END, u] * mass
         coef = abs(state.slots.coef[state.slots.slot_of[free.feature[u]]])
-        total += slope * (2.0 * coef * free.unit[u] + furthest)
+        total += slope * (2.0 * coef * free.rows[unshrunk.UNIT, u] + furthest)
     return total
 
 

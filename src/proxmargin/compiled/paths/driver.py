@@ -122,7 +122,7 @@ def advance(state, strengths, first, last, tol):
     return last, DONE
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def _solve_strength(state, strengths, at, tol):
     """One strength: rounds of Newton's method on the slots and certificates of all features."""
     counts, levels = state.counts, state.levels
@@ -169,6 +169,8 @@ def _list_entering(state, rule):
     count = 0
     for x in range(state.counts[NEAR] if known else buffers.estimate.size):
         j = buffers.near[x] if known else x
+        if abs(buffers.estimate[j]) < rule * slots.gate[j]:
+            continue
         size = open_slope(buffers.estimate[j], terms.lower[j], terms.upper[j])
         may = slots.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
         if may and size >= rule * terms.factor[j]:

@@ -25,7 +25,7 @@ SLOW = 0.25  # reduction factor of the violation above which the Hessian is form
 ADDED = 8  # number of newcomers, besides a quarter of the members, up to which they are appended
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def descend(state, goal):
     """Newton steps on the slots until their gap meets the tolerance.
 

@@ -37,7 +37,7 @@ ORDER = {"reassoc", "contract", "nsz"}  # sums in any order, so that their loops
 SHARE_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def settle(state, far, tol):
     """Minimise over the intercept and the unpenalised coefficients, to a tolerance in proportion to
     the violation ``far``.
@@ -144,11 +144,12 @@ def _add_unshrunk(state, share, shift):
     apart = 0.0
     for u in range(free.feature.size):
         j = free.feature[u]
-        s, move = slots.slot_of[j], share * free.move[u] / free.unit[u]
+        along, s = share * free.rows[unshrunk.MOVE, u], slots.slot_of[j]
+        move = along / free.rows[unshrunk.UNIT, u]
         slots.coef[s] += move
-        apart += move * (free.mean[u] - slots.mean[s] * state.terms.inverse[j])
-        add(share * free.move[u], free.columns[u], buffers.scores)
-        size = abs(share * free.move[u]) * free.ends[u]
+        apart += move * (free.rows[unshrunk.MEAN, u] - slots.mean[s] * state.terms.inverse[j])
+        add(along, free.columns[u], buffers.scores)
+        size = abs(along) * free.rows[unshrunk.END, u]
         state.levels[DRIFT] += rounding(free.feature.size) * size
     state.counts[MOVED] += 1
     for i in range(buffers.scores.size):

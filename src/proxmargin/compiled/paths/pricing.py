@@ -19,7 +19,7 @@ __all__ = ["price"]
 MANY_UNSURE = 4  # number of features over this
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def price(state, goal):
     """The certified gap, the objective, the violation, and how many features have to enter.
 
@@ -58,7 +58,7 @@ def _violators(state, goal, count):
     return worst, wanted
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def _price_unsure(state, goal, relative):
     """List features without a slot not proven inactive, and compute their inner products."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
@@ -120,16 +120,16 @@ def _find_unsure(state, goal, radius):
     for j in range(p):
         reach = abs(estimate[j]) + radius * terms.norms[j]
         buffers.flags[j] = reach > goal.low * slots.gate[j]
+    # lists grow by additions, as branches would be mispredicted
     for word in range(buffers.words.size):
-        if buffers.words[word] == 0:
-            continue
-        for j in range(8 * word, min(8 * word + 8, p)):
-            if buffers.flags[j] != 0:
+        if buffers.words[word] != 0:
+            for j in range(8 * word, min(8 * word + 8, p)):
                 near[nearby] = j
-                nearby += 1
-                reach = abs(estimate[j]) + radius * terms.norms[j]
-                if reach > goal.l1 * terms.factor[j]:
-                    unsure[count] = j
-                    count += 1
+                nearby += buffers.flags[j]
+    for x in range(nearby):
+        j = near[x]
+        reach = abs(estimate[j]) + radius * terms.norms[j]
+        unsure[count] = j
+        count += reach > goal.l1 * terms.factor[j]
     state.counts[NEAR], state.levels[LOW] = nearby, goal.low
     return count

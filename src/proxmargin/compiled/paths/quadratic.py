@@ -19,8 +19,9 @@ from proxmargin.compiled.solvers.nets import minimiser, step_to_bound
 __all__ = ["Quadratic", "quadratic_minimum"]
 
 MAX_CYCLES = 80  # maximum number of cycles, each sweeps and a Newton step
-FIRST_SWEEPS = 3  # sweeps in each of the first two cycles
-SWEEPS = 8  # sweeps in each later cycle
+FIRST_SWEEPS = 3  # sweeps after the first Newton step of a call
+SWEEPS = 8  # sweeps after each later one
+SLIGHT = 0.1  # share of the target below which a coordinate is left where it is
 PIVOT = 1e-13  # pivot of the factor, relative to the diagonal entry, that is rounding
 DIAGONAL_SHIFT = 1e-12  # relative increase of the diagonal against singular pivots
 
@@ -69,7 +70,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
         ``kept`` for the next call, if Hessian and lift do not change.
     """
     for cycle in range(MAX_CYCLES):
-        if cycle > 0 or kept == 0:
+        if cycle > 0:
             sweeps = SWEEPS if cycle > 1 else FIRST_SWEEPS
             if _sweep(quadratic.hessian, lift, slope, value, net, target, sweeps):
                 return kept
@@ -83,12 +84,14 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _sweep(hessian, lift, slope, value, net, target, sweeps):
     """Coordinate descent until the support is stable; return whether all changes met the target."""
-    k = value.size
+    k, slight = value.size, SLIGHT * target
     for _ in range(sweeps):
         worst, moved = 0.0, False
         for j in range(k):
             old = value[j]
             if old == 0.0 and abs(slope[j]) <= net.l1[j]:
+                continue
+            if old != 0.0 and abs(slope[j] + math.copysign(net.l1[j], old)) <= slight:
                 continue
             curvature = hessian[j, j] + lift[j]
             if curvature <= 0.0:
@@ -143,16 +146,17 @@ def _factor(quadratic, lift, value, net, kept):
             size += 1
     if former == 0:
         _sort(order, size, value)
-    for a in range(first, size):
-        j = order[a]
-        for b in range(a):
-            rest = hessian[j, order[b]] - dot(factor[a, :b], factor[b, :b])
-            factor[a, b] = rest / factor[b, b]
-        diagonal = hessian[j, j] + lift[j]
-        pivot = diagonal * (1.0 + DIAGONAL_SHIFT) - dot(factor[a, :a], factor[a, :a])
-        if not pivot > PIVOT * diagonal:
-            return -1
-        factor[a, a] = math.sqrt(pivot)
+    # by columns: the rows of a column do not wait for each other
+    for b in range(size):
+        j, column = order[b], factor[b, :b]
+        if b >= first:
+            diagonal = hessian[j, j] + lift[j]
+            pivot = diagonal * (1.0 + DIAGONAL_SHIFT) - dot(column, column)
+            if not pivot > PIVOT * diagonal:
+                return -1
+            factor[b, b] = math.sqrt(pivot)
+        for a in range(max(b + 1, first), size):
+            factor[a, b] = (hessian[j, order[a]] - dot(factor[a, :b], column)) / factor[b, b]
     return size
 
 

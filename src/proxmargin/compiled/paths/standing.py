@@ -37,7 +37,7 @@ def recompute_scores(state):
         scores[i] += offset[i]
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def evaluate(state, far, tol):
     """Compute the intercept, the dual point and the slopes of the slots from the scores."""
     slots, k = state.slots, state.counts[SLOTS]

@@ -32,7 +32,7 @@ __all__ = ["halve", "step"]
 FORCING = 0.05  # accuracy of the model's minimum, relative to the violation
 FINE_FORCING = 1e-3  # the same relative to the tolerance, in units of the l1 strength
 DAMPING = 1e-10  # relative to the largest diagonal entry
-STRONGER = 1.1  # largest ratio of a kept factor's ridge to the present ridge
+STRONGER = 1.3  # largest ratio of a kept factor's ridge to the present ridge
 FACTOR_COST = 6.0  # members^2 over samples above which factors cost more than steps
 NEAR_ZERO = 1e-9  # coefficient over its move that counts as zero
 # losses whose curvature jumps
@@ -44,7 +44,7 @@ SEARCH_TOLERANCE = 0.3
 SEARCH_STEPS = 60
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def step(state, goal, worst):
     """Step to the minimum of the model; return the change of the intercept.
 
@@ -115,12 +115,11 @@ def _pose(state, goal):
 def _take(state, goal, length, turn):
     """Move coefficients, scores and intercept; return the move of the intercept."""
     terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
-    drift, is_exact = 0.0, True
+    is_exact = True
     for x in range(state.counts[MEMBERS]):
         if buffers.move[x] != 0.0:
             s, move = buffers.members[x], length * buffers.move[x]
             end = buffers.start[x] + move
-            drift += abs(move) * terms.bounds[slots.feature[s]]
             if abs(end) <= NEAR_ZERO * abs(move):
                 is_exact = is_exact and end == 0.0
                 end = 0.0
@@ -132,11 +131,21 @@ def _take(state, goal, length, turn):
     if terms.jumps and is_exact and state.counts[MOVED] < MOST_MOVED:
         add(length, buffers.moved, buffers.scores)
         state.counts[MOVED] += 1
-        levels[DRIFT] += rounding(state.counts[MEMBERS]) * drift
+        levels[DRIFT] += rounding(state.counts[MEMBERS]) * _largest_move(state)
     else:
         recompute_scores(state)
     levels[INTERCEPT] += turn
     return turn
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _largest_move(state):
+    """A bound on the moves of the scores by a step, from the moves of the members."""
+    buffers, total = state.buffers, 0.0
+    for x in range(state.counts[MEMBERS]):
+        j = state.slots.feature[buffers.members[x]]
+        total += abs(buffers.move[x]) * state.terms.bounds[j]
+    return total
 
 
 @njit(cache=True, nogil=True, allocates=False)

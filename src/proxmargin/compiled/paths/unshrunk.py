@@ -26,12 +26,29 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.span import rounding
 from proxmargin.compiled.paths.vectors import add, dot
 
-__all__ = ["Unshrunk", "newton_direction", "project", "residual"]
+__all__ = [
+    "END",
+    "MEAN",
+    "MOVE",
+    "NORM",
+    "ROWS",
+    "SAMPLE_ROWS",
+    "SLOPE",
+    "UNIT",
+    "Unshrunk",
+    "newton_direction",
+    "project",
+    "residual",
+]
 
 PIVOT = 1e-13  # pivot relative to the diagonal entry below which a column depends on others
 LONGEST_MOVE = 2.0  # largest move of a score in a Newton step, in units of the margin
 LARGEST_TILT = 0.45  # largest relative change of a distance by one projection
 ROUNDS = 2  # most projections: the second one removes rounding of the first
+# rows of `Unshrunk.rows` and of `Unshrunk.samples`; one array each, because every array in a state
+# takes time in each call of a kernel that is not inlined
+NORM, UNIT, MEAN, END, AVERAGE, SLOPE, MOVE, ROWS = range(8)
+METRIC, TILT, SAMPLE_ROWS = range(3)
 
 
 class Unshrunk(NamedTuple):
@@ -42,49 +59,38 @@ class Unshrunk(NamedTuple):
     feature : (k,) integers
     columns : (k, n_samples)
         Centred by a constant if the intercept is free, and of unit mean square.
-    norms : (k,)
-        Euclidean norms of the columns.
-    unit, mean : (k,)
-        A column is the scaled feature less ``mean``, over ``unit``.
-    ends : (k,)
-        Largest absolute value of the scaled feature and of its mean, over ``unit``.
     least : float
         The least singular value of the columns, weighted by the shares of the samples.
     most : float
         The upper bound of dual coordinates; it may be infinite.
     factor : (k, k)
         Lower Cholesky factor of the columns' Gram matrix in the metric D.
-    average : (k,)
-        The means of the columns by D.
-    slope, move : (k,)
-        Inner products of the columns with the dual point; the last step of their coefficients.
-    metric, tilt : (n_samples,)
-        The diagonal of D; a combination of the columns, or the move of the dual point.
+    rows : (ROWS, k)
+        NORM: Euclidean norms of the columns. UNIT, MEAN: a column is the scaled feature less its
+        mean, over its unit. END: largest absolute value of the scaled feature and of its mean, over
+        the unit. AVERAGE: the means of the columns by D. SLOPE: inner products of the columns with
+        the dual point. MOVE: the last step of their coefficients.
+    samples : (SAMPLE_ROWS, n_samples)
+        METRIC: the diagonal of D. TILT: a combination of the columns, or the move of the dual
+        point.
     """
 
     feature: Any
     columns: Any
-    norms: Any
-    unit: Any
-    mean: Any
-    ends: Any
     least: float
     most: float
     factor: Any
-    average: Any
-    slope: Any
-    move: Any
-    metric: Any
-    tilt: Any
+    rows: Any
+    samples: Any
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def residual(unshrunk, theta):
     """Set the slopes ``X_U'theta``; return the largest one."""
-    largest = 0.0
-    for u in range(unshrunk.slope.size):
-        unshrunk.slope[u] = dot(unshrunk.columns[u], theta)
-        largest = max(largest, abs(unshrunk.slope[u]))
+    slope, largest = unshrunk.rows[SLOPE], 0.0
+    for u in range(slope.size):
+        slope[u] = dot(unshrunk.columns[u], theta)
+        largest = max(largest, abs(slope[u]))
     return largest
 
 
@@ -100,19 +106,20 @@ def newton_direction(unshrunk, curved, free, kept):
     kept : bool
         Whether the metric of an earlier dual point is used: a chord step.
     """
+    move, tilt = unshrunk.rows[MOVE], unshrunk.samples[TILT]
     if not kept:
         for i in range(curved.size):
-            unshrunk.metric[i] = curved[i]
+            unshrunk.samples[METRIC, i] = curved[i]
         _factor(unshrunk, free)
     _solve(unshrunk)
     offset, largest = _offset(unshrunk), 0.0
-    for i in range(unshrunk.tilt.size):
-        largest = max(largest, abs(unshrunk.tilt[i] - offset))
+    for i in range(tilt.size):
+        largest = max(largest, abs(tilt[i] - offset))
     share = LONGEST_MOVE / largest if largest > LONGEST_MOVE else 1.0
-    for u in range(unshrunk.move.size):
-        unshrunk.move[u] *= share
-    for i in range(unshrunk.tilt.size):
-        unshrunk.tilt[i] *= share
+    for u in range(move.size):
+        move[u] *= share
+    for i in range(tilt.size):
+        tilt[i] *= share
     return -share * offset
 
 
@@ -133,27 +140,29 @@ def project(unshrunk, theta, curved, weights, free, kept):
     tilt : float
         Bound on the largest move, relative to the distance to an end of the interval.
     """
+    metric, moves = unshrunk.samples[METRIC], unshrunk.samples[TILT]
     if not kept:
         for i in range(theta.size):
-            unshrunk.metric[i] = max(min(curved[i], _room(unshrunk, theta, weights, i)), 0.0)
+            metric[i] = max(min(curved[i], _room(unshrunk, theta, weights, i)), 0.0)
         _factor(unshrunk, free)
     relative, length, tilt = rounding(theta.size) * math.sqrt(dot(theta, theta)), 0.0, 0.0
     for _ in range(ROUNDS):
         _solve(unshrunk)
         offset, squares, largest = _offset(unshrunk), 0.0, 0.0
         for i in range(theta.size):
-            move = unshrunk.metric[i] * (unshrunk.tilt[i] - offset)
-            unshrunk.tilt[i] = move
+            move = metric[i] * (moves[i] - offset)
+            moves[i] = move
             if move != 0.0:
                 squares += move * move / curved[i]
                 largest = max(largest, abs(move) / _room(unshrunk, theta, weights, i))
         if not largest <= LARGEST_TILT:
             return math.inf, tilt
-        add(-1.0, unshrunk.tilt, theta)
+        add(-1.0, moves, theta)
         length, tilt, settled = length + math.sqrt(squares), tilt + largest, True
         residual(unshrunk, theta)
-        for u in range(unshrunk.slope.size):
-            settled = settled and abs(unshrunk.slope[u]) <= relative * unshrunk.norms[u]
+        for u in range(unshrunk.feature.size):
+            enough = relative * unshrunk.rows[NORM, u]
+            settled = settled and abs(unshrunk.rows[SLOPE, u]) <= enough
         if settled:
             break
     return length * length, tilt
@@ -169,14 +178,14 @@ def _room(unshrunk, theta, weights, i):
 @njit(cache=True, nogil=True, allocates=False)
 def _offset(unshrunk):
     """The mean of the combination in ``tilt``, by the metric; zero without intercept."""
-    return dot(unshrunk.average, unshrunk.move)
+    return dot(unshrunk.rows[AVERAGE], unshrunk.rows[MOVE])
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _factor(unshrunk, free):
     """Factor the Gram matrix of the columns, centred if ``free``, in the metric."""
-    factor, average, columns = unshrunk.factor, unshrunk.average, unshrunk.columns
-    metric, weighted = unshrunk.metric, unshrunk.tilt
+    factor, average, columns = unshrunk.factor, unshrunk.rows[AVERAGE], unshrunk.columns
+    metric, weighted = unshrunk.samples[METRIC], unshrunk.samples[TILT]
     total = 0.0
     for i in range(metric.size):
         total += metric[i]
@@ -199,9 +208,9 @@ def _factor(unshrunk, free):
 @njit(cache=True, nogil=True, allocates=False)
 def _solve(unshrunk):
     """Solve for ``move`` with the slopes, and set ``tilt`` to its combination of columns."""
-    factor, move, tilt = unshrunk.factor, unshrunk.move, unshrunk.tilt
+    factor, move, tilt = unshrunk.factor, unshrunk.rows[MOVE], unshrunk.samples[TILT]
     for u in range(move.size):
-        move[u] = (unshrunk.slope[u] - dot(factor[u, :u], move[:u])) / factor[u, u]
+        move[u] = (unshrunk.rows[SLOPE, u] - dot(factor[u, :u], move[:u])) / factor[u, u]
     for u in range(move.size - 1, -1, -1):
         move[u] /= factor[u, u]
         add(-move[u], factor[u, :u], move[:u])

@@ -1,4 +1,8 @@
-"""Sequential minimal optimisation on a dense block: two coordinates at a time, in closed form."""
+"""Sequential minimal optimisation on a dense block: two coordinates at a time, in closed form.
+
+Numba does not vectorise a minimum over an array, but does vectorise the minimum of two arrays,
+entry by entry: arrays are folded to `LANES` entries, whose minimum tells where to look.
+"""
 
 from __future__ import annotations
 
@@ -9,54 +13,97 @@ from proxmargin.compiled.cache import njit
 __all__ = ["pairwise"]
 
 LEAST_CURVATURE = 1e-12  # relative to the largest diagonal entry; replaces a curvature <= 0
-FAR = 1e300  # excludes a coordinate from a minimum: with infinities it would not vectorise
-# all values are finite: minima and maxima vectorise
+LEAST_CURVATURE_SINGLE = 1e-7  # the same in single precision
+FAR = 1e30  # excludes a coordinate from a minimum; finite, so that minima vectorise
+LANES = 256  # entries that arrays are folded to
 FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
 
+# each loop writes one array: with more, the checks for overlap would keep it from being vectorised
+
+
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _update_gradient(gradient, step, row, other):
+def _update(gradient, step, row, other):
     """``gradient += step (row - other)``."""
     for k in range(gradient.size):
         gradient[k] += step * (row[k] - other[k])
 
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _ends(gradient, grows, falls):
-    """The least gradient of coordinates that may grow, the largest of those that may fall."""
-    lowest, highest = FAR, -FAR
+def _fold_lowest(gradient, grows, lowest):
     for k in range(gradient.size):
-        lowest = min(lowest, gradient[k] + grows[k])
-        highest = max(highest, gradient[k] - falls[k])
-    return lowest, highest
+        lowest[k] = min(lowest[k], gradient[k] + grows[k])
 
 
 @njit(cache=True, nogil=True, fastmath=FINITE)
-def _gains(gradient, falls, at, row, diagonal, own, floor, out):
-    """Second-order gains of pairs with a coordinate of gradient ``at``; returns the largest."""
-    best = 0.0
+def _fold_highest(gradient, falls, highest):
     for k in range(gradient.size):
-        ahead = max(gradient[k] - falls[k] - at, 0.0)
-        gain = ahead * ahead / max(own + diagonal[k] - 2.0 * row[k], floor)
-        out[k] = gain
-        best = max(best, gain)
-    return best
+        highest[k] = max(highest[k], gradient[k] - falls[k])
+
+
+@njit(cache=True, nogil=True, fastmath=FINITE)
+def _fold_largest(gain, largest):
+    for k in range(gain.size):
+        largest[k] = max(largest[k], gain[k])
+
+
+@njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy")
+def _gain(gradient, falls, at, row, diagonal, own, floor, zero, out):
+    """Second-order gains of pairs with a coordinate of gradient ``at``."""
+    for k in range(gradient.size):
+        ahead = max(gradient[k] - falls[k] - at, zero)
+        out[k] = ahead * ahead / max(own + diagonal[k] - row[k] - row[k], floor)
 
 
 @njit(cache=True, nogil=True)
-def _first(numbers, wanted):
-    """The first index of ``wanted``, or -1."""
-    for k in range(numbers.size):
-        if numbers[k] == wanted:
+def _ends(gradient, step, row, other, grows, falls, far, lowest, highest):
+    """Take a step; fold the gradients of coordinates that may grow, and of those that may fall."""
+    for k in range(LANES):
+        lowest[k], highest[k] = far, -far
+    for start in range(0, gradient.size, LANES):
+        stop = min(start + LANES, gradient.size)
+        part = gradient[start:stop]
+        _update(part, step, row[start:stop], other[start:stop])
+        _fold_lowest(part, grows[start:stop], lowest)
+        _fold_highest(part, falls[start:stop], highest)
+
+
+@njit(cache=True, nogil=True)
+def _gains(gradient, falls, at, row, diagonal, own, floor, zero, out, largest):
+    """The gains of pairs, and their fold."""
+    for k in range(LANES):
+        largest[k] = zero
+    for start in range(0, gradient.size, LANES):
+        stop = min(start + LANES, gradient.size)
+        part = out[start:stop]
+        _gain(
+            gradient[start:stop],
+            falls[start:stop],
+            at,
+            row[start:stop],
+            diagonal[start:stop],
+            own,
+            floor,
+            zero,
+            part,
+        )
+        _fold_largest(part, largest)
+
+
+@njit(cache=True, nogil=True)
+def _lowest(gradient, grows, wanted, lane):
+    """The first coordinate of this lane that may grow and has the gradient ``wanted``, or -1."""
+    for k in range(lane, gradient.size, LANES):
+        if gradient[k] == wanted and grows[k] == 0.0:
             return k
     return -1
 
 
 @njit(cache=True, nogil=True)
-def _lowest(gradient, grows, wanted):
-    """The first coordinate that may grow and has the gradient ``wanted``, or -1."""
-    for k in range(gradient.size):
-        if gradient[k] == wanted and grows[k] == 0.0:
+def _first(numbers, wanted, lane):
+    """The first index of this lane with the number ``wanted``, or -1."""
+    for k in range(lane, numbers.size, LANES):
+        if numbers[k] == wanted:
             return k
     return -1
 
@@ -67,12 +114,13 @@ def pairwise(matrix, value, gradient, low, high, split, tol, most):
 
     Of each group the coordinate that gains most by growing, i, is paired with the one, j, for
     which the step's second-order gain ``(g_j - g_i)^2 / (Q_ii + Q_jj - 2 Q_ij)`` is largest: the
-    second-order working set selection of Fan, Chen and Lin (2005).
+    second-order working set selection of Fan, Chen and Lin (2005). Gradients have the precision of
+    the matrix, about a level between those of the first pair.
 
     Parameters
     ----------
-    matrix : (n, n)
-        Q, symmetric and positive semidefinite.
+    matrix : (m, m) float32 or float64, m >= n
+        Its first n rows and columns are Q, symmetric and positive semidefinite up to rounding.
     value, gradient : (n,)
         v and ``Q v - p``; overwritten with what is found.
     low, high : (n,)
@@ -91,46 +139,82 @@ def pairwise(matrix, value, gradient, low, high, split, tol, most):
         The largest ``g_j - g_i`` there was before the last of them.
     """
     n = value.size
-    diagonal, gain = np.empty(n), np.zeros(n)
-    grows, falls = np.empty(n), np.empty(n)
-    for k in range(n):
-        diagonal[k] = matrix[k, k]
-        grows[k] = 0.0 if value[k] < high[k] else FAR
-        falls[k] = 0.0 if value[k] > low[k] else FAR
-    floor = LEAST_CURVATURE * max(diagonal.max(), 1e-300)
-    violation = 0.0
-    for pairs in range(most):
-        violation, best, i, j = 0.0, 0.0, -1, -1
+    slope, diagonal = np.empty(n, matrix.dtype), np.empty(n, matrix.dtype)
+    grows, falls = np.empty(n, matrix.dtype), np.empty(n, matrix.dtype)
+    gain = np.zeros(n, matrix.dtype)
+    lows, highs = np.empty(LANES, matrix.dtype), np.empty(LANES, matrix.dtype)
+    largest, levels = np.empty(LANES, matrix.dtype), np.zeros(2)
+    # constants of the matrix's precision: zero, far, the least curvature, the step
+    fixed = np.zeros(4, matrix.dtype)
+    fixed[1] = FAR
+    for group, (start, stop) in enumerate(((0, split), (split, n))):
+        lowest, highest = FAR, -FAR
+        for k in range(start, stop):
+            diagonal[k] = matrix[k, k]
+            fixed[2] = max(fixed[2], diagonal[k])
+            grows[k] = 0.0 if value[k] < high[k] else FAR
+            falls[k] = 0.0 if value[k] > low[k] else FAR
+            lowest = min(lowest, gradient[k] + grows[k])
+            highest = max(highest, gradient[k] - falls[k])
+        levels[group] = 0.5 * (lowest + highest) if highest > lowest else 0.0
+        for k in range(start, stop):
+            slope[k] = gradient[k] - levels[group]
+    fixed[2] = max(fixed[2], 1e-30)
+    fixed[2] *= LEAST_CURVATURE_SINGLE if matrix.itemsize == 4 else LEAST_CURVATURE
+    violation, i, j, pairs = 0.0, 0, 0, 0
+    while n:
+        violation, best, here, there = 0.0, fixed[0], -1, -1
+        row, other = matrix[i, :n], matrix[j, :n]
         for start, stop in ((0, split), (split, n)):
-            lowest, highest = _ends(gradient[start:stop], grows[start:stop], falls[start:stop])
+            if start == stop:
+                continue
+            _ends(
+                slope[start:stop],
+                fixed[3],
+                row[start:stop],
+                other[start:stop],
+                grows[start:stop],
+                falls[start:stop],
+                fixed[1],
+                lows,
+                highs,
+            )
+            lane = lows.argmin()
+            lowest, highest = lows[lane], highs.max()
             if not highest > lowest:
                 continue
             violation = max(violation, highest - lowest)
-            up = start + _lowest(gradient[start:stop], grows[start:stop], lowest)
-            row = matrix[up]
-            most_gain = _gains(
-                gradient[start:stop],
+            up = start + _lowest(slope[start:stop], grows[start:stop], lowest, lane)
+            _gains(
+                slope[start:stop],
                 falls[start:stop],
                 lowest,
-                row[start:stop],
+                matrix[up, start:stop],
                 diagonal[start:stop],
                 diagonal[up],
-                floor,
+                fixed[2],
+                fixed[0],
                 gain[start:stop],
+                largest,
             )
-            if most_gain > best:
-                best, i = most_gain, up
-                j = start + _first(gain[start:stop], most_gain)
-        if violation <= tol or i < 0:
-            return pairs, violation
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * matrix[i, j], floor)
+            lane = largest.argmax()
+            if largest[lane] > best:
+                best, here = largest[lane], up
+                there = start + _first(gain[start:stop], best, lane)
+        if violation <= tol or here < 0 or pairs == most:
+            break
+        i, j = here, there
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * matrix[i, j], fixed[2])
         room_up, room_down = high[i] - value[i], value[j] - low[j]
-        step = min((gradient[j] - gradient[i]) / curvature, room_up, room_down)
+        step = min((np.float64(slope[j]) - slope[i]) / curvature, room_up, room_down)
         # an end that is reached is reached exactly
         value[i] = high[i] if step == room_up else value[i] + step
         value[j] = low[j] if step == room_down else value[j] - step
         for k in (i, j):
             grows[k] = 0.0 if value[k] < high[k] else FAR
             falls[k] = 0.0 if value[k] > low[k] else FAR
-        _update_gradient(gradient, step, matrix[i], matrix[j])
-    return most, violation
+        fixed[3] = step
+        pairs += 1
+    for k in range(n):
+        gradient[k] = slope[k] + levels[0 if k < split else 1]
+    return pairs, violation

@@ -8,15 +8,19 @@ over ``low_i <= beta_i <= high_i``, an interval between zero and a bound with th
 free intercept fixes the sum of beta; in a nu-SVM, the sum of each class. A step minimises over a
 block of coordinates, among them the most violating and the free ones, and updates ``K beta`` with
 the rows of K of the coordinates that changed: the decomposition of Joachims (1999) with blocks as
-large as memory allows, and sequential minimal optimisation inside (Fan, Chen and Lin 2005). As the
-scores of all samples are known, a certificate needs no product with the kernel.
+large as memory allows, and sequential minimal optimisation inside (Fan, Chen and Lin 2005).
+
+The kernel matrix of a block is kept in single precision from step to step, so that only that of new
+samples is computed. Its rounding affects where a step goes but not what it is worth: ``K beta`` is
+updated in double precision, and the length of a step that overshoots is the exact minimiser. Where
+the rounding prevents progress, blocks are stored in double precision. As the scores of all samples
+are known, a certificate needs no product with the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +35,16 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.box_program import box_of, has_ridge
 
-__all__ = ["BlockDecomposition", "Blocks", "first_states"]
+__all__ = ["BlockDecomposition", "Blocks"]
 
-PAIRS_PER_COORDINATE = 200  # limit of the SMO steps on a block, per coordinate of it
-WHOLE_FORCING = 1e-4  # residual violation of a step if one block holds the whole problem
+PAIRS_PER_COORDINATE = 50  # limit of the SMO steps on a block, per coordinate of it
+WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whole problem
+LEAST_BLOCK = 500  # samples of a block, if there are as many
+FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
+FIRST_BLOCK = 2000  # samples of such a block at most
+GROWTH = 2  # size of a block over the number of samples between their bounds
+OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
+ROUGH = 0.5  # error of the block's gradients over the violation, above which float64 is used
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, above which K beta is recomputed
 ROUNDING_ULPS = 16.0  # violation in ulps of the gradients, below which it is rounding
 EPS = float(np.finfo(float).eps)
@@ -81,6 +91,8 @@ class Blocks(State):
         Smallest value so far of the largest violation of the optimality conditions by a pair.
     idle : int
         Steps over the whole problem that did not halve the violation.
+    single : bool
+        Whether blocks of the kernel are stored in single precision.
     """
 
     weights: Array
@@ -90,6 +102,7 @@ class Blocks(State):
     pairs: int = 0
     violation: float = np.inf
     idle: int = 0
+    single: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,7 +112,7 @@ class BlockDecomposition(Solver[Blocks]):
     Parameters
     ----------
     block : int
-        Size of a block, whose ``block x block`` kernel matrix is stored.
+        Largest size of a block, whose ``block x block`` kernel matrix is stored.
     forcing : float in (0, 1)
         Violation at which a block counts as solved, over that of the whole problem. A block that is
         the whole problem is solved more accurately.
@@ -108,8 +121,8 @@ class BlockDecomposition(Solver[Blocks]):
         after which the method ends.
     """
 
-    block: int = 1000
-    forcing: float = 0.1
+    block: int = 4000
+    forcing: float = 0.03
     max_stalled: int = 5
 
     name: ClassVar[str] = "decomposition"
@@ -133,7 +146,9 @@ class BlockDecomposition(Solver[Blocks]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
-        return first_states([problem], [start])[0]
+        weights = _feasible(problem, start.coef)
+        product = problem.design.scores(weights[:, None])[:, 0]
+        return Blocks(weights=weights, product=product, block=np.empty(0, dtype=np.intp))
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
@@ -144,18 +159,23 @@ class BlockDecomposition(Solver[Blocks]):
             return replace(state, n_iter=state.n_iter + 1, finished=True)
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0
         block = self._next_block(terms, state, gradient)
-        inside, pairs = self._solve_block(terms, matrix, state, gradient, block, worst)
-        change = np.zeros_like(state.weights)
-        change[block] = inside - state.weights[block]
+        solved = self._solve_block(terms, matrix, state, gradient, block, worst)
+        change = np.zeros_like(gradient)
+        change[block] = solved.weights - state.weights[block]
+        moved = matrix.matvec(change[:, None])[:, 0]
+        _check_curvature(matrix, change, moved)
+        turned = moved + terms.bends * change
+        length = _exact_length(change, gradient, turned)
         weights = state.weights.copy()
-        weights[block] = inside
+        if length < OVERSHOT:
+            change, moved = length * change, length * moved
+            weights += change
+        else:
+            weights[block] = solved.weights
+        off = np.abs(gradient[block] + turned[block] - solved.gradient).max(initial=0.0)
         travel = state.travel + float(np.abs(change).sum())
         fresh = travel > REFRESH_TRAVEL * float(np.abs(weights).sum())
-        moved = weights if fresh else change
-        product = matrix.matvec(moved[:, None])[:, 0]
-        if not fresh:
-            _check_curvature(matrix, change, product)
-            product += state.product
+        product = matrix.matvec(weights[:, None])[:, 0] if fresh else state.product + moved
         before, now = (
             _objective(terms, beta, scores)
             for beta, scores in ((state.weights, state.product), (weights, product))
@@ -165,14 +185,16 @@ class BlockDecomposition(Solver[Blocks]):
             n_iter=state.n_iter + 1,
             objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
             point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
-            finished=pairs == 0 or (block.size == weights.size and idle >= self.max_stalled),
+            finished=(solved.pairs == 0 and not state.single)
+            or (block.size == weights.size and idle >= self.max_stalled),
             weights=weights,
             product=product,
             block=block,
             travel=0.0 if fresh else travel,
-            pairs=state.pairs + pairs,
+            pairs=state.pairs + solved.pairs,
             violation=min(worst, state.violation),
             idle=idle,
+            single=state.single and solved.pairs > 0 and off <= ROUGH * worst,
         )
 
     def point(self, problem: Problem, state: Blocks) -> Point:
@@ -192,12 +214,11 @@ class BlockDecomposition(Solver[Blocks]):
         gradient: Array,
         block: Index,
         worst: float,
-    ) -> tuple[Array, int]:
-        """New weights of the block's samples, and the number of SMO steps."""
-        first = terms.groups[block]
-        order = np.concatenate([block[first], block[~first]])
-        square = matrix.block(order, order)
-        square.flat[:: order.size + 1] += terms.bends[order]
+    ) -> _Solved:
+        """Solve the block for the others fixed."""
+        order, square = _square(terms, matrix, block, state.single)
+        diagonal = slice(None, order.size * len(square), len(square) + 1)
+        square.flat[diagonal] += terms.bends[order]
         value, slope = state.weights[order], gradient[order]
         forcing = self.forcing if order.size < gradient.size else min(self.forcing, WHOLE_FORCING)
         pairs, _ = pairwise(
@@ -206,11 +227,12 @@ class BlockDecomposition(Solver[Blocks]):
             slope,
             terms.low[order],
             terms.high[order],
-            int(np.count_nonzero(first)),
+            int(np.count_nonzero(terms.groups[order])),
             forcing * worst,
             PAIRS_PER_COORDINATE * order.size,
         )
-        return value[np.argsort(order)], int(pairs)
+        back = np.argsort(order)
+        return _Solved(value[back], slope[back], int(pairs))
 
     def _next_block(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
         """The next block: the largest violations, a quarter of it on each side; then free samples
@@ -219,14 +241,18 @@ class BlockDecomposition(Solver[Blocks]):
         It always contains the most violating pair, so that every step decreases the objective.
         """
         n = gradient.size
-        if n <= self.block:
-            return np.arange(n)
-        short, over = _amounts(terms, state.weights, gradient)
         free = (state.weights > terms.low) & (state.weights < terms.high)
+        least = int(np.clip(FIRST_SHARE * n, LEAST_BLOCK, FIRST_BLOCK))
+        most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
+        if n <= most:
+            return np.arange(n)
+        if not state.weights.any():
+            return _evenly(terms, most)
+        short, over = _amounts(terms, state.weights, gradient)
         past = np.zeros(n, dtype=bool)
         past[state.block] = True
         amount = np.maximum(short, over)
-        side = self.block // 4
+        side = most // 4
         ordered = np.concatenate(
             [
                 _worst_pair(terms, state.weights, gradient),
@@ -239,26 +265,45 @@ class BlockDecomposition(Solver[Blocks]):
             ]
         )
         _, places = np.unique(ordered, return_index=True)
-        return np.sort(ordered[np.sort(places)[: self.block]])
+        return np.sort(ordered[np.sort(places)[:most]])
 
 
-def first_states(problems: Sequence[Problem], starts: Sequence[Point]) -> list[Blocks]:
-    """First states of problems with the same kernel, by one product for all of them.
+class _Solved(NamedTuple):
+    """Weights and gradients of a block, and the SMO steps that led there."""
 
-    Parameters
-    ----------
-    starts : sequence of Point
-        Their coefficients are weights of samples.
+    weights: Array
+    gradient: Array
+    pairs: int
+
+
+def _square(
+    terms: Terms, matrix: KernelMatrix, block: Index, single: bool
+) -> tuple[Index, NDArray[Any]]:
+    """The block's samples, those of the first group first, and their kernel matrix."""
+    first, dtype = terms.groups[block], np.dtype(np.float32 if single else np.float64)
+    if not first.any():
+        return matrix.square(dtype).of(block)
+    order = np.concatenate([block[first], block[~first]])
+    return order, matrix.block(order, order).astype(dtype)
+
+
+def _exact_length(change: Array, gradient: Array, turned: Array) -> float:
+    """The minimiser of the objective along a change of the weights, over that change.
+
+    ``turned`` is the change of the gradient.
     """
-    weights = [
-        _feasible(problem, start.coef) for problem, start in zip(problems, starts, strict=True)
-    ]
-    products = problems[0].design.scores(np.column_stack(weights))
-    block = np.empty(0, dtype=np.intp)
-    return [
-        Blocks(weights=each, product=products[:, k].copy(), block=block)
-        for k, each in enumerate(weights)
-    ]
+    curvature = float(change @ turned)
+    return -float(change @ gradient) / curvature if curvature > 0 else 1.0
+
+
+def _evenly(terms: Terms, most: int) -> Index:
+    """So many samples of both classes, at even steps."""
+    parts = [np.flatnonzero(side) for side in (terms.pull > 0, terms.pull <= 0)]
+    steps = [max(1, round(2 * part.size / most)) for part in parts]
+    taken = np.concatenate(
+        [part[::step][: most // 2] for part, step in zip(parts, steps, strict=True)]
+    )
+    return np.sort(taken)
 
 
 def _matrix(problem: Problem) -> KernelMatrix:

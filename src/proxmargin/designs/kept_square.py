@@ -1,0 +1,91 @@
+"""The kernel matrix of a set of samples that changes little from one use to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from proxmargin.designs.base import Index
+
+if TYPE_CHECKING:
+    from proxmargin.designs.kernel import KernelMatrix
+
+__all__ = ["KeptSquare"]
+
+PIECE_ENTRIES = 1 << 21  # kernel values computed at a time, in float64: 16 MB
+
+
+class KeptSquare:
+    """``K[order][:, order]`` for any order of the wanted samples; only new samples are computed.
+
+    A sample keeps its place as long as it is wanted, and the new ones take the places of others.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+    dtype : float32 or float64
+        Of the stored values, which are computed in float64.
+    """
+
+    def __init__(self, matrix: KernelMatrix, dtype: DTypeLike) -> None:
+        self.matrix = matrix
+        self.order: Index = np.empty(0, dtype=np.intp)
+        self.store: NDArray[Any] = np.empty((0, 0), dtype)
+
+    def of(self, index: Index) -> tuple[Index, NDArray[Any]]:
+        """An order of the samples, and an array with their kernel matrix in its first corner.
+
+        Parameters
+        ----------
+        index : (n_index,) int
+            Different samples.
+
+        Returns
+        -------
+        order : (n_index,) int
+        store : (n_store, n_store), n_store >= n_index
+            Overwritten by the next call; its diagonal may be written into.
+        """
+        size = index.size
+        if size > len(self.store):
+            self._grow(size)
+        order = self._places_of(index)
+        known = min(self.order.size, size)
+        new = np.arange(size) >= known
+        new[:known] = order[:known] != self.order[:known]
+        self._fill(np.flatnonzero(new), order)
+        self.order = order
+        diagonal = self.matrix.diagonal()[order]
+        self.store.flat[: size * len(self.store) : len(self.store) + 1] = diagonal
+        return order, self.store
+
+    def _places_of(self, index: Index) -> Index:
+        """The samples in an order that leaves those that are known where they are."""
+        size = index.size
+        wanted = np.zeros(self.matrix.n_samples, dtype=bool)
+        wanted[index] = True
+        past = self.order[:size]
+        order = np.full(size, -1)
+        order[: past.size][wanted[past]] = past[wanted[past]]
+        wanted[past] = False
+        order[order < 0] = np.flatnonzero(wanted)
+        return order
+
+    def _grow(self, size: int) -> None:
+        past = self.store
+        self.store = np.empty((size, size), past.dtype)
+        known = self.order.size
+        self.store[:known, :known] = past[:known, :known]
+
+    def _fill(self, places: Index, order: Index) -> None:
+        """Compute the rows and columns at ``places``."""
+        size, step = order.size, max(1, PIECE_ENTRIES // max(order.size, 1))
+        others = np.setdiff1d(np.arange(size), places, assume_unique=True)
+        for start in range(0, places.size, step):
+            some = places[start : start + step]
+            values = self.matrix.block(order[some], order)
+            self.store[some, :size] = values
+            if others.size:
+                self.store[others[:, None], some] = values[:, others].T

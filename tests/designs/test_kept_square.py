@@ -1,0 +1,69 @@
+"""The kernel matrix of a changing set of samples, against the matrix computed at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from proxmargin.designs import kept_square
+from proxmargin.designs.kept_square import KeptSquare
+from proxmargin.designs.kernel import KernelMatrix, kernel_matrix
+from proxmargin.kernels import Polynomial, Precomputed, Rbf
+
+N = 30
+X = np.random.default_rng(5).standard_normal((N, 4)) + 2.0
+MATRICES: dict[str, tuple[KernelMatrix, Any]] = {
+    "rbf": (kernel_matrix(Rbf(0.3), X), rbf_kernel(X, gamma=0.3)),
+    "poly": (kernel_matrix(Polynomial(3, 0.2, 1.0), X), polynomial_kernel(X, X, 3, 0.2, 1.0)),
+    "given": (kernel_matrix(Precomputed(), rbf_kernel(X, gamma=0.1)), rbf_kernel(X, gamma=0.1)),
+}
+sets = st.lists(st.sets(st.integers(0, N - 1), min_size=1, max_size=N), min_size=1, max_size=5)
+
+
+@given(sets, st.sampled_from(sorted(MATRICES)), st.sampled_from([np.float32, np.float64]))
+def test_every_set_has_its_matrix(wanted: list[set[int]], name: str, dtype: Any) -> None:
+    matrix, plain = MATRICES[name]
+    square = KeptSquare(matrix, dtype)
+    for one in wanted:
+        order, store = square.of(np.array(sorted(one)))
+        assert sorted(order) == sorted(one)
+        found = store[: order.size, : order.size]
+        tolerance = 4e-6 if dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(found, plain[np.ix_(order, order)], rtol=tolerance)
+        np.fill_diagonal(store, np.nan)  # the diagonal is the caller's to write into
+
+
+def test_only_new_samples_are_computed() -> None:
+    matrix = kernel_matrix(Rbf(0.3), X)
+    square = matrix.square(np.dtype(np.float32))
+    square.of(np.arange(10))
+    before = matrix.ledger.passes
+    order, _ = square.of(np.arange(10))
+    assert matrix.ledger.passes == before
+    np.testing.assert_array_equal(order, np.arange(10))
+    order, _ = square.of(np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 20]))
+    assert order[9] == 20
+    assert matrix.ledger.passes - before == pytest.approx(10 / N**2)
+
+
+def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix, plain = MATRICES["rbf"]
+    monkeypatch.setattr(kept_square, "PIECE_ENTRIES", 25)
+    square = KeptSquare(matrix, np.float64)
+    for index in (np.arange(12), np.arange(5, 25)):
+        order, store = square.of(index)
+        found = store[: order.size, : order.size]
+        np.testing.assert_allclose(found, plain[np.ix_(order, order)], rtol=1e-11)
+
+
+def test_a_matrix_keeps_one_square_and_a_part_has_its_own() -> None:
+    matrix = kernel_matrix(Rbf(0.3), X)
+    single = matrix.square(np.dtype(np.float32))
+    assert matrix.square(np.dtype(np.float32)) is single
+    assert matrix.part(np.arange(5)).square(np.dtype(np.float32)) is not single
+    assert matrix.square(np.dtype(np.float64)) is not single
