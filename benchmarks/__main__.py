@@ -15,6 +15,7 @@ from benchmarks import (
     cv,
     drsvm,
     hinge,
+    kernel_grid,
     kernels,
     limits,
     multiclass,
@@ -23,6 +24,7 @@ from benchmarks import (
     ridges,
     rules,
     sharing,
+    startup,
     strategies,
     table1,
     table2,
@@ -42,6 +44,7 @@ COMMANDS = {
     "unified": unified,
     "accuracy": accuracy,
     "kernels": kernels,
+    "kernel-grid": kernel_grid,
     "multiclass": multiclass,
     "hinge": hinge,
     "drsvm": drsvm,
@@ -49,6 +52,7 @@ COMMANDS = {
     "sharing": sharing,
     "ridges": ridges,
     "limits": limits,
+    "startup": startup,
 }
 
 

@@ -283,8 +283,13 @@ def _of_product(
 ) -> Representer:
     """The model of a dual point with this product, refined if rounding dominates its gap."""
     found = _best_multiple(problem, kernel, product)
+    if tol is None or found.gap.relative_gap <= tol:
+        return found
+    # samples a little within their margins cost their caps: a longer w may cost less
+    longer = _best_multiple(problem, kernel, product, safely=True)
+    found = min(found, longer, key=lambda model: model.gap.gap)
     gap = found.gap
-    if tol is None or gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
+    if gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = kernel.precise_matvec(-product.parts)
     precise = product._replace(values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, issparse
 
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
-from proxmargin.designs.compressed import canonical, crowded_centre, shifted
+from proxmargin.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
 from proxmargin.designs.memory import unlocked
 
 __all__ = [
@@ -254,7 +254,9 @@ def is_sparse(X: Any) -> bool:
 
 def _arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """``data``, ``indices`` and ``indptr`` as writeable views, for kernels."""
-    return unlocked(X.data), unlocked(X.indices), unlocked(X.indptr)
+    # SciPy gives some rows without entries 64-bit indices
+    indices, starts = narrow_indices(X)
+    return unlocked(X.data), unlocked(indices), unlocked(starts)
 
 
 def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]]:

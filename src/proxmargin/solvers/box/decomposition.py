@@ -42,6 +42,7 @@ WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whol
 LEAST_BLOCK = 500  # samples of a block, if there are as many
 FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
 FIRST_BLOCK = 2000  # samples of such a block at most
+POLISH_SAMPLES = 500  # up to which a polishing step is cheap
 GROWTH = 2  # size of a block over the number of samples between their bounds
 OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
 ROUGH = 0.5  # error of the block's gradients over the violation, above which float64 is used
@@ -144,6 +145,10 @@ class BlockDecomposition(Solver[Blocks]):
         if problem.design.kernel_matrix is None:
             return "it needs a kernel matrix: a nonlinear kernel"
         return None
+
+    def polishing_of(self, problem: Problem) -> int:
+        # for many samples the digits of a polishing step are not worth its cost
+        return self.polishing if problem.design.n_samples <= POLISH_SAMPLES else 0
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)

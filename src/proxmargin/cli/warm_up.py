@@ -1,0 +1,145 @@
+"""``proxmargin warm-up``: compile the kernels of models before they are needed.
+
+For whoever builds an image: the first fits of its users then take milliseconds. Kernels are
+compiled by what calls them: fits of small data, of each layout that has kernels of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from proxmargin.cli import failures
+from proxmargin.cli.options import Commands, add_common, subcommand
+from proxmargin.cli.output import print_json, print_listing
+from proxmargin.comparing.layout import Listing
+from proxmargin.estimators.registry import MODELS, model_names
+from proxmargin.runtime.progress import Progress
+
+__all__ = ["register"]
+
+SEED = 0
+SHAPES = {"tall": (300, 20), "wide": (40, 300)}  # samples, features
+DENSITY = 0.2
+TOLERANCE = 1e-3
+STRENGTHS = 5  # of a path
+THIRDS = (-0.6, 0.6)  # of scores of variance two
+
+
+def register(commands: Commands) -> None:
+    parser = subcommand(
+        commands, "warm-up", run, "compile the kernels of models, once for all later processes"
+    )
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        metavar="NAME",
+        help=f"some of {', '.join(model_names())} (default: all but MarginClassifier)",
+    )
+    add_common(parser)
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """The CPU seconds of the first fits of a model, by what was fitted."""
+
+    model: str
+    seconds: dict[str, float]
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        return self.model, str(len(self.seconds)), f"{sum(self.seconds.values()):.1f}"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    names, home = _checked(arguments.models), _home()
+    done = []
+    with Progress("models warmed up", len(names), shown=not arguments.quiet) as progress:
+        for name in names:
+            done.append(Warmed(name, dict(_seconds(name))))
+            progress.advance(latest=name)
+    if arguments.json:
+        print_json({"folder": str(home), "seconds": {one.model: one.seconds for one in done}})
+    else:
+        print_listing(Listing(("model", "first fits", "CPU seconds"), [one.row for one in done]))
+        print(f"\nKernels are kept in {home}")
+    return failures.OK
+
+
+def _checked(names: list[str] | None) -> list[str]:
+    """The models that are asked for; all that need no loss or penalty to be named."""
+    unknown = set(names or ()) - set(model_names())
+    if unknown:
+        raise ValueError(
+            f"there is no model {min(unknown)!r}; models are {', '.join(model_names())}"
+        )
+    return list(names or (name for name in model_names() if MODELS[name].compared))
+
+
+def _home() -> Path:
+    """Where kernels are kept."""
+    from proxmargin.compiled import folders
+
+    home = folders.home()
+    if home is None:
+        tried = " or ".join(map(str, folders.places())) or "a home of the user"
+        raise OSError(
+            f"kernels cannot be kept in {tried}: set NUMBA_CACHE_DIR to a folder that this user "
+            "can write"
+        )
+    return home
+
+
+def _seconds(name: str) -> Iterator[tuple[str, float]]:
+    """What is fitted, and the CPU seconds of its first fit."""
+    for what, fit in _fits(name):
+        before = process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a loose tolerance, data of noise
+            fit()
+        yield what, process_time() - before
+
+
+def _fits(name: str) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What is fitted, in words, and how: single fits, paths, kernel machines."""
+    import proxmargin
+
+    kind: Any = getattr(proxmargin, name)
+    model = kind(tol=TOLERANCE)
+    varies = {"alpha", "C"} & set(MODELS[name].parameters)
+    for layout, X, y in _data():
+        yield layout, partial(model.fit, X, y)
+        if varies:
+            path = partial(proxmargin.margin_path, n_alphas=STRENGTHS)
+            yield f"path, {layout}", partial(path, model, X, y)
+        if MODELS[name].kernels:
+            yield f"rbf, {layout}", partial(kind(kernel="rbf", tol=TOLERANCE).fit, X, y)
+        if "standardize" in signature(kind).parameters:
+            standardized = kind(standardize=True, tol=TOLERANCE)
+            yield f"standardized, {layout}", partial(standardized.fit, X, y)
+
+
+def _data() -> Iterator[tuple[str, Any, Any]]:
+    """Layout, samples and labels, of classes that overlap: two, and three."""
+    from scipy.sparse import csc_array, csr_array
+
+    rng = np.random.default_rng(SEED)
+    for shape, (n, p) in SHAPES.items():
+        X = rng.standard_normal((n, p))
+        scores = X[:, 0] + rng.standard_normal(n)
+        sparse = np.where(rng.random((n, p)) < DENSITY, X, 0.0)
+        for precision in (np.float64, np.float32):
+            for form in (np.asarray, csr_array, csc_array):
+                layout = f"{shape}, {form.__name__}, {precision.__name__}"
+                design = X if form is np.asarray else sparse
+                yield layout, form(design.astype(precision)), scores > 0
+        yield f"{shape}, three classes", X, np.digitize(scores, THIRDS)
