@@ -258,7 +258,7 @@ def solve_on_face(
     forcing : float
         Ratio of the preconditioned residual to the first one at which to stop.
     limit : int
-        Iterations.
+        Products with the rows of the face, two an iteration.
 
     Returns
     -------
