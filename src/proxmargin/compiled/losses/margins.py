@@ -25,9 +25,10 @@ __all__ = [
 ]
 
 SLOPE_ROUNDING = 1e-14  # relative to the sums of positive and negative terms: slope that is zero
+SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def best_shift(phi, scores, signs, weights, l2, at, dual):
     """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
 
@@ -82,47 +83,46 @@ def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def value_sum(phi, scores, signs, weights):
-    """Sum of weighted losses."""
+    """Sum of weighted losses, of contiguous arrays."""
+    scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
     total = 0.0
-    for i in range(scores.shape[0]):
-        for k in range(scores.shape[1]):
-            if weights[i, k] != 0.0:
-                total += weights[i, k] * phi.value(signs[i, k] * scores[i, k])
+    for i in range(scores.size):
+        total += weights[i] * phi.value(signs[i] * scores[i]) if weights[i] != 0.0 else 0.0
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def value_and_gradient(phi, scores, signs, weights, gradient):
-    """Sum of weighted losses; their derivative in each score is written into ``gradient``."""
+    """Sum of weighted losses; their derivative in each score is written into ``gradient``.
+
+    All arrays are contiguous.
+    """
+    scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
+    gradient = gradient.reshape(-1)
     total = 0.0
-    for i in range(scores.shape[0]):
-        for k in range(scores.shape[1]):
-            weight = weights[i, k]
-            if weight == 0.0:
-                gradient[i, k] = 0.0
-                continue
-            t = signs[i, k] * scores[i, k]
-            total += weight * phi.value(t)
-            gradient[i, k] = -weight * signs[i, k] * phi.descent(t)
+    for i in range(scores.size):
+        t = signs[i] * scores[i]
+        total += weights[i] * phi.value(t) if weights[i] != 0.0 else 0.0
+        gradient[i] = -weights[i] * signs[i] * phi.descent(t) if weights[i] != 0.0 else 0.0
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def bregman_sum(phi, scores, signs, weights, dual):
     """Fenchel-Young sum of the scores against ``dual`` (a gradient at some other scores).
 
-    When ``dual`` is the gradient at scores Z0, this is ``L(Z) - L(Z0) - <L'(Z0), Z - Z0>``.
+    When ``dual`` is the gradient at scores Z0, this is ``L(Z) - L(Z0) - <L'(Z0), Z - Z0>``. All
+    arrays are contiguous.
     """
+    scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
+    dual = dual.reshape(-1)
     total = 0.0
-    for i in range(scores.shape[0]):
-        for k in range(scores.shape[1]):
-            weight = weights[i, k]
-            if weight == 0.0:
-                continue
-            t = signs[i, k] * scores[i, k]
-            total += weight * phi.fenchel_young(t, -signs[i, k] * dual[i, k] / weight)
+    for i in range(scores.size):
+        if weights[i] != 0.0:
+            a = -signs[i] * dual[i] / weights[i]
+            total += weights[i] * phi.fenchel_young(signs[i] * scores[i], a)
     return total
 
 

@@ -11,6 +11,7 @@ from scipy.special import expit, logit, xlog1py, xlogy
 
 from proxmargin.compiled.losses.entropy import log_excess, relative_entropy
 from proxmargin.compiled.losses.evaluation import evaluated_logistic
+from proxmargin.compiled.losses.logistic import logistic, logistic_descent, logistic_shares
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
@@ -28,23 +29,22 @@ class LogisticScalars(NamedTuple):
     smoothness: float = 0.25
 
     def value(self, t: float) -> float:
-        return math.log1p(math.exp(-t)) if t > 0 else math.log1p(math.exp(t)) - t
+        value: float = logistic(t)
+        return value
 
     def descent(self, t: float) -> float:
-        if t > 0:
-            e = math.exp(-t)
-            return e / (1.0 + e)
-        return 1.0 / (1.0 + math.exp(t))
+        descent: float = logistic_descent(t)
+        return descent
 
     def curvature(self, t: float) -> float:
-        e = math.exp(-abs(t))
-        return e / ((1.0 + e) * (1.0 + e))
+        near, far = logistic_shares(t)
+        curvature: float = near * far
+        return curvature
 
     def descent_and_curvature(self, t: float) -> tuple[float, float]:
         """Both with one exponential."""
-        e = math.exp(-abs(t))
-        near = 1.0 / (1.0 + e)
-        return (e * near if t > 0 else near), e * near * near
+        near, far = logistic_shares(t)
+        return (far if t > 0.0 else near), near * far
 
     def fenchel_young(self, t: float, a: float) -> float:
         if a <= 0.0:

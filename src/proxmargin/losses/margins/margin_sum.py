@@ -83,7 +83,7 @@ class MarginSum(Loss):
     def value(self, scores: Array) -> float:
         if self.phi.scalars is None:
             return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
-        return float(compiled.value_sum(self.phi.scalars, scores, self.signs, self.weights))
+        return float(compiled.value_sum(self.phi.scalars, *self._in_rows(scores)))
 
     def values(self, scores: Array) -> Array:
         result: Array = np.einsum("ik,nik->n", self.weights, self.phi.value(self.signs * scores))
@@ -94,9 +94,7 @@ class MarginSum(Loss):
             dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)
             return self.value(scores), dual
         gradient = np.empty(scores.shape)
-        value = compiled.value_and_gradient(
-            self.phi.scalars, scores, self.signs, self.weights, gradient
-        )
+        value = compiled.value_and_gradient(self.phi.scalars, *self._in_rows(scores), gradient)
         return value, gradient
 
     def curvature_bound(self, row_weights: Array) -> float:
@@ -116,7 +114,8 @@ class MarginSum(Loss):
         if self.phi.scalars is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
             return float(np.vdot(self.weights, terms))
-        return float(compiled.bregman_sum(self.phi.scalars, scores, self.signs, self.weights, dual))
+        dual = np.ascontiguousarray(dual)
+        return float(compiled.bregman_sum(self.phi.scalars, *self._in_rows(scores), dual))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """`Loss.growth` for smooth losses with a compiled form; else the larger of the exact
@@ -218,6 +217,11 @@ class MarginSum(Loss):
         kind = QuadraticMarginDual if self.phi.has_quadratic_conjugate else MarginDual
         free = intercept.is_shift_invariant
         return kind(self.phi, self.signs[:, 0], self.weights[:, 0], free=free, floor=floor)
+
+    def _in_rows(self, scores: Array) -> tuple[Array, Array, Array]:
+        """Scores, signs and weights, contiguous: copies only of what is not."""
+        signs, weights = np.ascontiguousarray(self.signs), np.ascontiguousarray(self.weights)
+        return np.ascontiguousarray(scores), signs, weights
 
     def _coordinates(self, dual: Array) -> Array:
         """The a of ``dual = -weights * signs * a``; zero where the weights are zero."""
