@@ -36,6 +36,9 @@ REQUIRED = {
     "curvature": "t",
     "fenchel_young": "t a",
 }
+# Methods keep their order of operations in kernels that may reorder their own sums. Numba would let
+# them inherit that freedom, and terms that do not cancel as they are written would.
+OPTIONS = {"nogil": True, "fastmath": False}
 T = TypeVar("T")
 _method: Any = overload_method  # its stubs lack the keywords
 
@@ -113,7 +116,7 @@ def _tell_numba(name: str, arguments: str) -> None:
 
     named = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in arguments.split()]
     method.__signature__ = Signature(named)  # type: ignore[attr-defined]
-    _method(types.BaseNamedTuple, name, strict=False, jit_options={"nogil": True})(method)
+    _method(types.BaseNamedTuple, name, strict=False, jit_options=OPTIONS)(method)
 
 
 for _name, _arguments in REQUIRED.items():
