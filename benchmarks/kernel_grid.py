@@ -133,9 +133,12 @@ def certified(
 ) -> float:
     """The relative gap of a model; the best intercept is taken where it is better.
 
-    Weights that violate the constraints of the dual by rounding are moved into them first.
+    The dual point is the weights, scaled so that none exceeds C, and moved into the constraints
+    that they violate by rounding; the model is the same multiple of it that the weights are.
     """
-    inside = np.clip(weights * y[support], 0.0, cell.C) * y[support]
+    signed = weights * y[support]
+    multiple = max(1.0, float(signed.max()) / cell.C)
+    inside = np.clip(signed / multiple, 0.0, cell.C) * y[support]
     positive = inside > 0
     masses = inside[positive].sum(), -inside[~positive].sum()
     inside *= np.where(positive, min(1.0, masses[1] / masses[0]), min(1.0, masses[0] / masses[1]))
@@ -145,10 +148,13 @@ def certified(
         scores[rows] = _values(cell, X[rows], X[support]) @ inside
     square = float(inside @ scores[support])
 
-    def primal(b: float) -> float:
-        return 0.5 * square + cell.C * float(np.maximum(1.0 - y * (scores + b), 0.0).sum())
+    longer = multiple * scores
 
-    least = min(primal(intercept), primal(_best_intercept(y, scores)))
+    def primal(b: float) -> float:
+        hinges = np.maximum(1.0 - y * (longer + b), 0.0)
+        return 0.5 * multiple**2 * square + cell.C * float(hinges.sum())
+
+    least = min(primal(intercept), primal(_best_intercept(y, longer)))
     return (least - float(np.abs(inside).sum()) + 0.5 * square) / least
 
 

@@ -215,6 +215,10 @@ def _ridge() -> Iterator[Case]:
         X, y = _binary(data)
         for name in RIDGE_MODELS:
             yield Case(name, data, getattr(proxmargin, name)(), X, y)
+    X, y = _binary("news20")
+    for name in ("SVC", "L2SVC"):
+        for C in (0.01, 1.0, 10.0):
+            yield Case(f"{name}, C {C:g}", "news20", getattr(proxmargin, name)(C=C), X, y)
 
 
 RIDGE_MODELS = ("SVC", "L2SVC", "LogisticRegression", "NuSVC", "DWD", "MarginFDA", "MarginMPM")

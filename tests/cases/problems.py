@@ -309,6 +309,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "isvm2": (NAMED["isvm2"], hinge_net_problem),
     "isvm3": (NAMED["isvm3"], hinge_net_problem),
     "admm": (NAMED["admm"], hinge_net_problem),
+    "dual-coordinate-descent": (NAMED["dual-coordinate-descent"], hinge_problem),
     "active-set": (NAMED["active-set"], wide_hinge_problem),
     "active-set, tail mean": (NAMED["active-set"], wide_tail_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),

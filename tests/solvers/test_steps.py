@@ -133,6 +133,7 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
         "ridge-newton",
         "dual-newton",
         "active-set",
+        "dual-coordinate-descent",
         "ball-newton",
         "interior-point",
         "ball-interior-point",

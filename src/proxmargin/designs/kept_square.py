@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeptSquare"]
 
-PIECE_ENTRIES = 1 << 21  # kernel values computed at a time, in float64: 16 MB
+PIECE_ENTRIES = 1 << 21  # kernel values computed at a time: 8 or 16 MB
 
 
 class KeptSquare:
@@ -26,7 +26,7 @@ class KeptSquare:
     ----------
     matrix : KernelMatrix
     dtype : float32 or float64
-        Of the stored values, which are computed in float64.
+        Of the stored values.
     """
 
     def __init__(self, matrix: KernelMatrix, dtype: DTypeLike) -> None:
@@ -82,10 +82,12 @@ class KeptSquare:
     def _fill(self, places: Index, order: Index) -> None:
         """Compute the rows and columns at ``places``."""
         size, step = order.size, max(1, PIECE_ENTRIES // max(order.size, 1))
+        single = self.store.dtype == np.float32
+        compute = self.matrix.single_block if single else self.matrix.block
         others = np.setdiff1d(np.arange(size), places, assume_unique=True)
         for start in range(0, places.size, step):
             some = places[start : start + step]
-            values = self.matrix.block(order[some], order)
+            values = compute(order[some], order)
             self.store[some, :size] = values
             if others.size:
                 self.store[others[:, None], some] = values[:, others].T

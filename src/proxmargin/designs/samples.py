@@ -109,6 +109,21 @@ class Others:
         return some
 
     @cached_property
+    def plain(self) -> NDArray[np.float32] | None:
+        """Dense samples, centred, in single precision; None where there is no room for `lifted`."""
+        if is_sparse(self.matrix) or 8 * self.matrix.size > LIFTED_BYTES:
+            return None
+        return (self.matrix - self.point).astype(np.float32)
+
+    @cached_property
+    def single(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Factors in single precision whose products are squared distances of dense samples;
+        None where there is no room for `lifted`."""
+        if self.lifted is None:
+            return None
+        return _lowered(self.matrix, self.point).astype(np.float32), self.lifted.astype(np.float32)
+
+    @cached_property
     def pulls(self) -> Array:
         """``<matrix_i, rest>``, (n_samples,)."""
         return np.asarray(self.matrix @ self.rest)

@@ -48,7 +48,7 @@ Array = NDArray[np.float64]
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 HINGE = (
     "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'net-interior-point', "
-    "'linear-program' (l1_ratio=1)"
+    "'linear-program' (l1_ratio=1), 'dual-coordinate-descent' (l1_ratio=0)"
 )
 EVERY = (
     BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', "

@@ -101,7 +101,8 @@ class RegularizedMachine(KernelMachine):
 
 
 @documented(
-    solvers="'active-set', 'interior-point', 'hinge-newton' (linear kernels), "
+    solvers="'dual-coordinate-descent', 'active-set', 'interior-point', 'hinge-newton' (linear "
+    "kernels), "
     f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
@@ -136,8 +137,8 @@ class SVC(RegularizedMachine):
 
 
 @documented(
-    solvers="'ridge-newton', 'active-set', 'decomposition' (other kernels than 'linear'), "
-    f"{_FIRST_ORDER}",
+    solvers="'ridge-newton', 'active-set', 'dual-coordinate-descent' (linear kernels), "
+    f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.designs.samples import Others, Tile, about, inner_products, row_squares
 from proxmargin.kernels.base import Array, Kernel
@@ -33,6 +34,13 @@ class ProductKernel(Kernel):
 
     def about(self, origin: Array) -> Kernel:
         return About(self, origin)
+
+    def single_factors(
+        self, others: Others
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Left and right factors, (n_samples, k) each, whose products `transform` makes the values
+        in single precision of; None for samples without."""
+        return None if others.plain is None else (others.plain, others.plain)
 
     def diagonal(self, X: Any) -> Array:
         values = row_squares(X)

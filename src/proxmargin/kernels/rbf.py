@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.compiled.products.kernels import rbf_product
 from proxmargin.designs.samples import Others, Tile, amid, is_sparse, row_squares, squared_distances
@@ -46,6 +47,11 @@ class Rbf(ProductKernel):
 
     def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
         return squared_distances(left, others)
+
+    def single_factors(
+        self, others: Others
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        return others.single
 
     def transform(self, tile: Array, out: Array) -> None:
         # negative values are rounding: their absolute values are as accurate as zero, and faster

@@ -15,6 +15,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.active_set import ActiveSet
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
+from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
@@ -135,6 +136,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-ssnal-ws": _relay,
     "fbpd-ssnal": _primal_dual_relay,
     "decomposition": BlockDecomposition,
+    "dual-coordinate-descent": DualCoordinateDescent,
     "fisher-secular": FisherSecular,
     "probability-newton": ProbabilityNewton,
 }

@@ -27,6 +27,7 @@ SIMPLEX_PIECES = 300  # semismooth Newton in the coefficients
 SIMPLEX_SPARSE_PIECES = 50_000  # the same for sparse data
 SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for group l_inf norms
 SPARSE_DENSITY = 0.05  # density up to which data count as sparse
+LOOSE_REACH = 1.0  # largest mean change of a margin by its own dual point, in margins
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
 MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
 FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball
@@ -128,6 +129,23 @@ class Facts:
         return float(beyond.mean()) <= FEW_BEYOND_MARGINS
 
     @property
+    def text(self) -> bool:
+        """Sparse data, not with many samples of few features."""
+        return self.problem.design.density <= SPARSE_DENSITY and not self.tall
+
+    @property
+    def loose(self) -> bool:
+        """Whether dual points have small caps: at its cap, one moves its own margin little.
+
+        Most dual points are then at an end of their box, and the others hardly interact.
+        """
+        problem, box = self.problem, self.problem.loss.box
+        if box is None or problem.penalty.l2 <= 0 or not np.isfinite(box.caps).all():
+            return False
+        reach = box.caps @ problem.design.row_norms() / (box.caps.size * problem.penalty.l2)
+        return float(reach) <= LOOSE_REACH
+
+    @property
     def coupled(self) -> bool:
         """Whether the loss is no sum over the columns of scores."""
         return Trait.OUTPUTWISE not in self.problem.loss.traits
@@ -180,6 +198,18 @@ RULES: tuple[Rule, ...] = (
         lambda facts: facts.flat_ball,
         "ball-newton",
         "a smooth loss in a ball: few Newton steps inside it",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.text,
+        "dual-coordinate-descent",
+        "a piecewise linear or quadratic loss and a ridge, sparse data of many features: steps "
+        "along single dual points",
+    ),
+    Rule(
+        lambda facts: facts.single and not facts.smooth and facts.loose,
+        "dual-coordinate-descent",
+        "a loss with kinks and a ridge so strong that dual points hardly interact: steps along "
+        "single ones",
     ),
     Rule(
         lambda facts: facts.wide,

@@ -154,6 +154,18 @@ def test_the_size_of_blocks_does_not_change_the_optimum(kind: str, block: int) -
     assert parts.relative_gap <= 1e-7
 
 
+@pytest.mark.parametrize("unit", [1e-30, 1e30, 1e60])
+def test_kernels_beyond_single_precision_give_the_same_decisions(unit: float) -> None:
+    X, y = data(100)
+    K = rbf_kernel(X, gamma=0.2)
+    plain = SVC(3.0, kernel="precomputed", tol=TIGHT).fit(K, y)
+    scaled = SVC(3.0 / unit, kernel="precomputed", tol=TIGHT).fit(unit * K, y)
+    assert scaled.certificate_.solver == "decomposition"
+    assert scaled.certificate_.converged
+    expected = plain.decision_function(K)
+    np.testing.assert_allclose(scaled.decision_function(unit * K), expected, atol=1e-4)
+
+
 @every_kind
 def test_a_tiny_cache_gives_the_same_answer(kind: str) -> None:
     X, _ = data()

@@ -41,7 +41,10 @@ PAIRS_PER_COORDINATE = 50  # limit of the SMO steps on a block, per coordinate o
 WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whole problem
 LEAST_BLOCK = 500  # samples of a block, if there are as many
 FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
-FIRST_BLOCK = 2000  # samples of such a block at most
+FIRST_BLOCK = 2000  # samples of such a block at most, at first
+DOUBLING = 8  # steps after which it is twice as large
+MOST_DOUBLINGS = 10
+SINGLE_RANGE = 1e20  # of kernel values, either way from one, in which single precision is used
 POLISH_SAMPLES = 500  # up to which a polishing step is cheap
 GROWTH = 2  # size of a block over the number of samples between their bounds
 OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
@@ -153,7 +156,13 @@ class BlockDecomposition(Solver[Blocks]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)
         product = problem.design.scores(weights[:, None])[:, 0]
-        return Blocks(weights=weights, product=product, block=np.empty(0, dtype=np.intp))
+        largest = float(_matrix(problem).diagonal().max())
+        return Blocks(
+            weights=weights,
+            product=product,
+            block=np.empty(0, dtype=np.intp),
+            single=1.0 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
+        )
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
@@ -248,6 +257,7 @@ class BlockDecomposition(Solver[Blocks]):
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
         least = int(np.clip(FIRST_SHARE * n, LEAST_BLOCK, FIRST_BLOCK))
+        least *= 2 ** min(state.n_iter // DOUBLING, MOST_DOUBLINGS)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
         if n <= most:
             return np.arange(n)

@@ -1,0 +1,233 @@
+"""Dual coordinate descent: its law in NumPy, shrinking, and rows of every kind."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend, solve_on_face
+
+MASK = (1 << 64) - 1
+SEED = 12345
+
+
+class Run(NamedTuple):
+    """What a call leaves behind."""
+
+    dual: np.ndarray
+    coef: np.ndarray
+    active: np.ndarray
+    n_active: int
+    lean: float
+    moment: float
+    low: float
+    high: float
+    sweeps: int
+    rows: int
+
+
+def some_problem(rng: np.random.Generator, n: int = 24, p: int = 5) -> dict[str, Any]:
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < 0.6)
+    centre, scale, l2 = rng.standard_normal(p), np.linspace(0.5, 2.0, p), 0.7
+    metric = 1.0 / (l2 * scale**2)
+    return {
+        "X": X,
+        "centre": centre,
+        "signs": np.where(rng.random(n) < 0.5, -1.0, 1.0),
+        "caps": rng.uniform(0.05, 0.5, n),
+        "bends": np.where(rng.random(n) < 0.5, 0.0, 0.3),
+        "goals": rng.uniform(0.5, 1.5, n),
+        "metric": metric,
+        "pull": X @ (metric * centre),
+        "square": float(centre @ (metric * centre)),
+        "stiffness": 0.2,
+        "base": 0.1,
+    }
+
+
+def rows_of(X: np.ndarray, kind: str) -> tuple[Any, Any, Any]:
+    if kind == "dense":
+        return np.ascontiguousarray(X).reshape(-1), None, np.arange(len(X) + 1) * X.shape[1]
+    matrix = sp.csr_array(X)
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def arguments(problem: dict[str, Any], kind: str) -> tuple[Any, ...]:
+    parts = rows_of(problem["X"], kind)
+    norms = np.empty(len(problem["X"]))
+    curvatures(*parts, problem["metric"], problem["pull"], problem["square"], norms)
+    return (
+        *parts,
+        *(problem[name] for name in ("signs", "caps", "bends", "goals")),
+        norms + problem["stiffness"] + problem["bends"],
+        *(problem[name] for name in ("metric", "pull", "square", "stiffness", "base")),
+    )
+
+
+def run(problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse") -> Run:
+    n, p = problem["X"].shape
+    dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
+    n_active, *rest = descend(
+        *arguments(problem, kind),
+        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, enough, limit, 10**9),
+        np.uint64(SEED),
+    )
+    return Run(dual, coef, active, n_active, *rest[:-1])
+
+
+def hessian(problem: dict[str, Any]) -> np.ndarray:
+    y, centred = problem["signs"], problem["X"] - problem["centre"]
+    Q = y[:, None] * (centred * problem["metric"] @ centred.T + problem["stiffness"]) * y
+    return Q + np.diag(problem["bends"])
+
+
+def objective(problem: dict[str, Any], a: np.ndarray) -> float:
+    linear = problem["base"] * problem["signs"] - problem["goals"]
+    return float(0.5 * a @ hessian(problem) @ a + linear @ a)
+
+
+def by_formula(problem: dict[str, Any], enough: float, limit: int) -> tuple[np.ndarray, int, int]:
+    """Dual points, active samples and sweeps, with the whole Hessian."""
+    y, caps, goals, Q = problem["signs"], problem["caps"], problem["goals"], hessian(problem)
+    a, state, active, low, high = np.zeros(y.size), SEED, list(range(y.size)), -np.inf, np.inf
+    for sweep in range(1, limit + 1):  # noqa: B007
+        violations, k = [], 0
+        while k < len(active):
+            state ^= state << 13 & MASK
+            state ^= state >> 7
+            state ^= state << 17 & MASK
+            other = k + (state >> 11) % (len(active) - k)
+            active[k], active[other] = active[other], active[k]
+            i = active[k]
+            slope = Q[i] @ a - goals[i] + problem["base"] * y[i]
+            if (a[i] == 0 and slope > high) or (a[i] == caps[i] and slope < low):
+                active[k] = active[-1]
+                active.pop()
+                continue
+            inside = slope
+            if a[i] == 0:
+                inside = min(slope, 0.0)
+            elif a[i] == caps[i]:
+                inside = max(slope, 0.0)
+            violations.append(inside)
+            if inside:
+                a[i] = np.clip(a[i] - slope / Q[i, i], 0.0, caps[i])
+            k += 1
+        least, most = min(violations), max(violations)
+        if most - least <= enough:
+            break
+        low, high = (least if least < 0 else -np.inf), (most if most > 0 else np.inf)
+    return a, len(active), sweep
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("limit", [1, 4, 500])
+def test_steps_and_shrinking_are_those_of_the_formula(kind: str, limit: int, rng) -> None:
+    problem = some_problem(rng)
+    dual, n_active, sweeps = by_formula(problem, 1e-9, limit)
+    found = run(problem, 1e-9, limit, kind)
+    assert (found.n_active, found.sweeps) == (n_active, sweeps)
+    np.testing.assert_allclose(found.dual, dual, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_what_is_kept_up_to_date_is_what_it_is_defined_as(kind: str, rng) -> None:
+    problem = some_problem(rng)
+    found = run(problem, 1e-3, 3, kind)
+    signed = problem["signs"] * found.dual
+    np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-13)
+    assert found.lean == pytest.approx(signed.sum(), abs=1e-13)
+    assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-13)
+    assert sorted(found.active) == list(range(signed.size))
+
+
+def test_it_shrinks_and_ends_at_the_optimality_conditions_of_all_samples(rng) -> None:
+    problem = some_problem(rng, n=80)
+    found = run(problem, 1e-11, 10_000)
+    assert found.n_active < 80
+    assert found.rows < 80 * found.sweeps
+    assert found.high - found.low <= 1e-11
+    y, centred = problem["signs"], problem["X"] - problem["centre"]
+    scores = centred @ (problem["metric"] * ((y * found.dual) @ centred))
+    slope = y * (scores + problem["base"] + problem["stiffness"] * found.lean)
+    slope += problem["bends"] * found.dual - problem["goals"]
+    assert slope[found.dual == 0].min(initial=0.0) >= -1e-9
+    assert slope[found.dual == problem["caps"]].max(initial=0.0) <= 1e-9
+    free = (found.dual > 0) & (found.dual < problem["caps"])
+    np.testing.assert_allclose(slope[free], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("equal", [False, True])
+def test_curvatures_are_squared_norms_of_centred_samples(kind: str, equal: bool, rng) -> None:
+    problem = some_problem(rng)
+    metric = np.full(1, 1.5) if equal else problem["metric"]
+    full = np.broadcast_to(metric, problem["centre"].shape)
+    pull, square = (
+        problem["X"] @ (full * problem["centre"]),
+        problem["centre"] @ (full * problem["centre"]),
+    )
+    out = np.empty(len(pull))
+    curvatures(*rows_of(problem["X"], kind), metric, pull, float(square), out)
+    expected = ((problem["X"] - problem["centre"]) ** 2 * full).sum(axis=1)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def on_face(problem: dict[str, Any], start: Run, kind: str) -> tuple[Run, bool]:
+    dual, coef = start.dual.copy(), start.coef.copy()
+    moved, lean, moment, _ = solve_on_face(
+        *arguments(problem, kind),
+        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment, 1e-14, 500),
+    )
+    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment), moved
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng) -> None:
+    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
+    start = run(problem, 1e-4, 500, kind)
+    found, moved = on_face(problem, start, kind)
+    free = np.flatnonzero((start.dual > 0) & (start.dual < problem["caps"]))
+    Q, slope = hessian(problem), problem["base"] * problem["signs"] - problem["goals"]
+    expected = start.dual.copy()
+    fixed = np.delete(np.arange(24), free)
+    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.dual[fixed]
+    expected[free] = np.linalg.solve(Q[np.ix_(free, free)], right)
+    assert moved
+    np.testing.assert_allclose(found.dual, expected, rtol=1e-9)
+    signed = problem["signs"] * found.dual
+    np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-12)
+    assert found.lean == pytest.approx(signed.sum(), abs=1e-12)
+    assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-12)
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 5])
+def test_elsewhere_it_stays_in_the_box_and_decreases_the_objective_or_does_nothing(
+    sweeps: int, rng
+) -> None:
+    for _ in range(5):
+        problem = some_problem(rng, n=60)
+        start = run(problem, 0.0, sweeps)
+        found, moved = on_face(problem, start, "sparse")
+        assert np.all((found.dual >= 0) & (found.dual <= problem["caps"]))
+        if moved:
+            assert objective(problem, found.dual) < objective(problem, start.dual)
+        else:
+            np.testing.assert_array_equal(found.dual, start.dual)
+
+
+def test_a_limit_of_sweeps_and_a_budget_of_rows_end_it_after_a_sweep(rng) -> None:
+    problem = some_problem(rng)
+    assert run(problem, 0.0, 7).sweeps == 7
+    n, p = problem["X"].shape
+    dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
+    *_, sweeps, rows, _ = descend(
+        *arguments(problem, "sparse"),
+        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, 0.0, 1000, n + 1),
+        np.uint64(SEED),
+    )
+    assert sweeps == 2
+    assert n < rows <= 2 * n

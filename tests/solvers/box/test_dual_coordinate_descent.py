@@ -1,0 +1,261 @@
+"""Dual coordinate descent, against Clarabel and interior points, and its laws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from proxmargin import L2SVC, SVC, ElasticNetSVC, HuberizedSVC, NuSVC, SquaredHingeSVC
+from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.loop.stopping import Stop
+from proxmargin.losses import Hinge, HuberizedHinge, MarginLoss, MarginSum, SquaredHinge
+from proxmargin.penalties import Penalty, Pinned, Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
+from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.succession import Choice, solve
+from tests.oracles.models import binary_optimum
+
+NAME = DualCoordinateDescent.name
+TIGHT = Stop(tol=1e-9)
+LOSSES: dict[str, MarginLoss] = {
+    "hinge": Hinge(),
+    "huberized_hinge": HuberizedHinge(0.5),
+    "squared_hinge": SquaredHinge(),
+}
+KINDS = (
+    "dense",
+    "float32",
+    "csr",
+    "csc",
+    "csr, float32",
+    pytest.param("long indices", marks=pytest.mark.slow),  # kernels for types of their own
+)
+
+
+def samples(kind: str = "csr", n: int = 40, p: int = 12) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(5)
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = rng.standard_normal((n, p)) + 0.7 * y[:, None] * (np.arange(p) < 3) + 0.5
+    X[rng.random(X.shape) < 0.6] = 0.0
+    if kind in ("dense", "float32"):
+        return X.astype("float32" if kind == "float32" else "float64"), y
+    make = sparse.csc_array if kind == "csc" else sparse.csr_array
+    matrix = make(X.astype("float32") if kind.endswith("float32") else X)
+    if kind == "long indices":
+        matrix.indices, matrix.indptr = (
+            part.astype(np.int64) for part in (matrix.indices, matrix.indptr)
+        )
+    return matrix, y
+
+
+def problem_of(
+    X: Any,
+    y: np.ndarray,
+    phi: MarginLoss | None = None,
+    l2: float = 0.1,
+    intercept: Penalty | None = None,
+    weights: np.ndarray | None = None,
+) -> Problem:
+    weights = np.ones(y.size) if weights is None else weights
+    shares = (weights / weights.sum())[:, None]
+    loss = MarginSum(phi or Hinge(), y[:, None], shares)
+    return Problem(loss, Ridge(l2), as_design(X), intercept or Ridge(0.0))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", [Ridge(0.0), Ridge(0.3), Pinned()], ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["csr", "dense"])
+def test_it_finds_clarabels_optimum(
+    loss: str, intercept: Penalty, weighted: bool, kind: str
+) -> None:
+    X, y = samples(kind)
+    weights = 1.0 + np.arange(y.size) % 4 if weighted else np.ones(y.size)
+    if weighted:
+        weights[5:9] = 0.0
+    problem = problem_of(X, y, LOSSES[loss], 0.05, intercept, weights)
+    solution = minimize(problem, DualCoordinateDescent(), stop=TIGHT)
+    known = binary_optimum(
+        X,
+        y,
+        loss=loss,
+        delta=0.5,
+        alpha=0.05,
+        l1_ratio=0.0,
+        weights=weights,
+        fit_intercept=not intercept.is_pinned,
+        intercept_ridge=0.0 if intercept.is_pinned else intercept.l2,
+    )
+    assert solution.certificate.converged
+    assert solution.certificate.primal == pytest.approx(known.value, rel=1e-7)
+    assert not solution.gap.dual_point[weights == 0].any()
+
+
+@pytest.mark.parametrize("model", [SVC(C=0.3), L2SVC(C=0.3)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("standardize", [False, True])
+def test_rows_of_every_kind_have_one_optimum(model: Any, kind: str, standardize: bool) -> None:
+    X, y = samples(kind)
+    settings = {**model.get_params(), "standardize": standardize, "tol": 1e-9}
+    told = type(model)(**{**settings, "solver": NAME}).fit(X, y).certificate_
+    known = type(model)(**{**settings, "solver": "interior-point"}).fit(X, y).certificate_
+    assert told.solver == NAME
+    assert told.converged
+    assert told.dual <= known.primal
+    assert known.dual <= told.primal
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ElasticNetSVC(alpha=0.1, l1_ratio=0.0),
+        HuberizedSVC(alpha=0.1, l1_ratio=0.0),
+        SquaredHingeSVC(alpha=0.1, l1_ratio=0.0),
+        HuberizedSVC(alpha=0.1, l1_ratio=0.0, multi_class="ovr"),
+    ],
+    ids=repr,
+)
+def test_models_with_an_elastic_net_take_it_where_the_net_is_a_ridge(model: Any) -> None:
+    X, y = samples()
+    y = np.arange(y.size) % 3 if model.get_params().get("multi_class") == "ovr" else y
+    told = type(model)(**{**model.get_params(), "solver": NAME}).fit(X, y)
+    known = model.fit(X, y)
+    certificates = told.certificate_ if isinstance(told.certificate_, list) else [told.certificate_]
+    assert all(each.solver == NAME and each.converged for each in certificates)
+    np.testing.assert_allclose(told.coef_, known.coef_, atol=0.02)
+
+
+def test_it_refuses_what_it_cannot_take() -> None:
+    X, y = samples()
+    with pytest.raises(UnsuitableSolverError, match="a threshold, which a nu-SVM has"):
+        NuSVC(solver=NAME).fit(X, y)
+    with pytest.raises(UnsuitableSolverError, match="not contiguous in these dense data"):
+        SVC(solver=NAME).fit(np.asfortranarray(X.toarray()), y)
+    with pytest.raises(UnsuitableSolverError, match="it needs"):
+        ElasticNetSVC(solver=NAME, l1_ratio=0.5).fit(X, y)
+    for name, value in (("stiffness", 0.0), ("stiffness", np.inf), ("forcing", 1.0)):
+        with pytest.raises(ValueError, match=f"solver_options: {name} must"):
+            DualCoordinateDescent(**{name: value})
+
+
+@settings(max_examples=12)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 12),
+    st.integers(1, 5),
+    st.floats(-4, 4),
+    st.sampled_from(list(LOSSES)),
+    st.sampled_from([Ridge(0.0), Ridge(0.3), Pinned()]),
+)
+def test_no_certificate_on_its_way_is_below_the_true_gap(
+    seed: int, n: int, p: int, exponent: float, loss: str, intercept: Penalty
+) -> None:
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < 0.7)
+    X[rng.random(n) < 0.2] = 0.0
+    X[rng.random(n) < 0.2] = X[0]
+    weights = np.maximum(rng.integers(0, 3, n), np.arange(n) < 2).astype(float)
+    problem = problem_of(sparse.csr_array(X), y, LOSSES[loss], 10.0**exponent, intercept, weights)
+    known = minimize(problem, InteriorPoint(), stop=TIGHT).certificate
+    gaps = []
+    stop = Stop(tol=1e-10, max_iter=40)
+    minimize(problem, DualCoordinateDescent(), stop=stop, callbacks=[lambda r: gaps.append(r.gap)])
+    assert gaps
+    room = 1e-12 * abs(known.primal)
+    for gap in gaps:
+        assert gap.dual <= known.primal + room
+        assert gap.primal >= known.dual - room
+        assert gap.gap >= gap.primal - known.primal - room
+
+
+@pytest.mark.parametrize("weight", [1e-8, 1.0, 1e4])
+@pytest.mark.parametrize("case", ["separable", "one sample a class", "repeated", "empty rows"])
+def test_special_samples(case: str, weight: float) -> None:
+    X, y = samples("dense", 20, 6)
+    if case == "separable":
+        X[:, 0] = 2.0 * y + 0.1 * X[:, 1]
+    elif case == "one sample a class":
+        X, y = X[:2], np.array([1.0, -1.0])
+    elif case == "repeated":
+        X[5:15], y[5:15] = X[4], y[4]
+    else:
+        X[3:9] = 0.0
+    C = {"C": weight}
+    told = SVC(solver=NAME, **C).fit(sparse.csr_array(X), y).certificate_
+    known = SVC(solver="interior-point", **C, tol=1e-9).fit(X, y).certificate_
+    assert told.converged
+    assert told.primal == pytest.approx(known.primal, rel=2e-6)
+    assert told.dual <= known.primal * (1 + 1e-12)
+
+
+def test_a_standardised_sparse_design_is_not_centred_in_memory() -> None:
+    X, y = samples()
+    design = SparseDesign(X)
+    shares = np.full(y.size, 1.0 / y.size)
+    centred = StandardizedDesign(design, *moments(design, shares))
+    # without an intercept centring changes the optimum
+    plain = problem_of(X, y, intercept=Pinned())
+    moved = Problem(plain.loss, plain.penalty, centred, plain.intercept)
+    solution = minimize(moved, DualCoordinateDescent(), stop=TIGHT)
+    dense = (X.toarray() - centred.centre) / centred.scale
+    known = binary_optimum(
+        dense, y, loss="hinge", alpha=0.1, l1_ratio=0.0, fit_intercept=False
+    ).value
+    assert solution.certificate.primal == pytest.approx(known, rel=1e-7)
+
+
+@pytest.mark.parametrize("told", ["point", "dual"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_warm_start_saves_sweeps(told: str, loss: str) -> None:
+    X, y = samples()
+    problem = problem_of(X, y, LOSSES[loss])
+    cold = minimize(problem, DualCoordinateDescent(), stop=TIGHT)
+    near = problem_of(X, y, LOSSES[loss], 0.0999)
+    dual = cold.gap.dual_point if told == "dual" else None
+    start = Point(cold.point.coef, cold.point.intercept, dual)
+    warm = minimize(near, DualCoordinateDescent(), start=start, stop=TIGHT)
+    assert warm.certificate.converged
+    assert warm.certificate.n_iter < cold.certificate.n_iter
+
+
+def test_it_starts_where_another_solver_has_ended_and_the_other_way() -> None:
+    X, y = samples()
+    problem = problem_of(X, y)
+    far = minimize(problem, DualCoordinateDescent(), stop=Stop(tol=1e-3))
+    solution = solve(
+        problem, Choice(DualCoordinateDescent(), NAME, "given"), stop=TIGHT, start=far.point
+    )
+    assert solution.certificate.converged
+
+
+def test_equal_runs_end_at_the_same_bits_and_leave_the_first_state_as_it_was() -> None:
+    X, y = samples()
+    problem, solver = problem_of(X, y), DualCoordinateDescent()
+    first = solver.init(problem, problem.origin(), Stop())
+    kept = first.a.copy(), first.v.copy(), first.active.copy()
+    one, two = solver.step(problem, first), solver.step(problem, first)
+    np.testing.assert_array_equal(one.a, two.a)
+    for before, after in zip(kept, (first.a, first.v, first.active), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_an_offset_of_the_scores_moves_the_goals() -> None:
+    X, y = samples()
+    offset = np.linspace(-1.0, 1.0, y.size)
+    settings = {"alpha": 0.1, "l1_ratio": 0.0, "tol": 1e-9}
+    told, known = (
+        ElasticNetSVC(solver=solver, **settings).fit(X, y, offset=offset).certificate_
+        for solver in (NAME, "hinge-newton")
+    )
+    assert told.converged
+    assert told.primal == pytest.approx(known.primal, rel=1e-8)
