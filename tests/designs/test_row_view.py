@@ -49,6 +49,8 @@ def test_a_view_is_the_design_of_a_copy_of_its_rows(storage: str) -> None:
         lambda d: d.precise_adjoint(dual).values,
         lambda d: d.rows(np.array([1, 4])).scores(coef),
         lambda d: d.columns(np.array([0, 5])).adjoint(dual),
+        lambda d: d.part(np.array([4, 1]), np.array([0, 2, 5])).scores(coef[:3]),
+        lambda d: d.part(np.array([4, 1]), np.arange(6)).scores(coef),
         lambda d: d.dense_columns(np.array([1, 2, 3])),
         lambda d: d.spread(weights / weights.sum()),
     ]

@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 
 from proxmargin.comparing.data import Data
 from proxmargin.comparing.fits import Tried
+from proxmargin.designs import as_design
 from proxmargin.inputs.targets import Targets
 from proxmargin.paths import Path
 from proxmargin.selection.scoring import OF_CLASSES, HeldOut, Judge
@@ -39,7 +40,8 @@ class Scorer:
             return [self(models.model(index), data) for index in range(len(models))]
         codes = np.searchsorted(models.classes, data.y)
         shares = np.ones(data.n_samples) if data.weights is None else data.weights
-        rows = HeldOut(data.X, Targets(models.classes, codes, shares), data.weights, {})
+        targets = Targets(models.classes, codes, shares)
+        rows = HeldOut(as_design(data.X), targets, data.weights, {}, lambda: data.X)
         scores: list[float] = self.formula(models, models.scores(data.X), rows).tolist()
         return scores
 

@@ -243,6 +243,12 @@ class Design(Remembers, ABC):
     def _rows(self, index: Index) -> Design:
         """What `rows` returns when asked for the first time."""
 
+    def part(self, rows: Index, columns: Index) -> Design:
+        """A copy of some of the samples and features, with a ledger of its own."""
+        picked = self._rows(rows)
+        picked.ledger = Ledger()
+        return picked if columns.size == self.n_features else picked._columns(columns)
+
     def columns(self, index: Index) -> Design:
         """The design of some of the features, kept by columns; shares this one's ledger.
 

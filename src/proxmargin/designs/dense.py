@@ -142,6 +142,13 @@ class DenseDesign(Design):
         share = self.share * index.size / max(self.n_samples, 1)
         return DenseDesign(self.matrix[index], self.ledger, share)
 
+    def part(self, rows: Index, columns: Index) -> DenseDesign:
+        if columns.size == self.n_features:
+            return DenseDesign(self.matrix[rows])
+        if self._by_rows:
+            return DenseDesign(self.matrix[np.ix_(rows, columns)])
+        return DenseDesign(self.matrix.T[np.ix_(columns, rows)].T)
+
     def _columns(self, index: Index) -> DenseDesign:
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self

@@ -55,6 +55,10 @@ class RowView(Design):
         """The same samples copied into a design, once."""
         return self.remembered(_copied)
 
+    @property
+    def _plain(self) -> tuple[Array, Array]:
+        return self.whole._plain
+
     def spread_out(self, values: Array) -> Array:
         out = np.zeros((self.whole.n_samples, *values.shape[1:]))
         out[self.index] = values

@@ -358,17 +358,17 @@ def _unshrunk(problem: Problem, terms: Terms) -> Unshrunk:
     """The columns of the unpenalised features, zero at samples outside of the subset."""
     base, index, n = problem.design.stored.base, problem.unshrunk, terms.signs.size
     k = index.size
-    columns, mean, unit, least = np.zeros((k, n)), np.zeros(k), np.ones(k), 1.0
+    columns, least = np.zeros((k, n)), 1.0
+    rows = np.zeros((unshrunk.ROWS, k))
     if k:
         own = unshrunk_columns(problem)
         for u in range(k):
             columns[u] = base.spread_out(own.matrix[:, u])
         mean, unit, least = own.mean, own.unit, own.least
-    shift = terms.centre[index] * terms.inverse[index]
-    rows = np.zeros((unshrunk.ROWS, k))
-    rows[unshrunk.NORM] = np.sqrt(np.einsum("ui,ui->u", columns, columns))
-    rows[unshrunk.UNIT], rows[unshrunk.MEAN] = unit, mean + shift
-    rows[unshrunk.END] = (terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit
+        shift = terms.centre[index] * terms.inverse[index]
+        rows[unshrunk.NORM] = np.sqrt(np.einsum("ui,ui->u", columns, columns))
+        rows[unshrunk.UNIT], rows[unshrunk.MEAN] = unit, mean + shift
+        rows[unshrunk.END] = (terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit
     return Unshrunk(
         feature=index.astype(np.int64),
         columns=columns,

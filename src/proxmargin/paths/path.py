@@ -182,17 +182,20 @@ class Path:
         scores = self.scores_of(X)
         return scores if offset is None else scores + offset
 
-    def scores_of(self, X: Any) -> Array:
-        """`scores` of validated samples, without offset."""
+    def scores_of(self, X: Any, rows: NDArray[np.intp] | None = None) -> Array:
+        """`scores` of validated samples, or of some ``rows`` of them, without offset."""
         design, stacked = as_design(X), self.stacked
         used, places = listed(stacked.indices, design.n_features)
         owner = np.repeat(np.arange(stacked.shape[0]), np.diff(stacked.indptr))
         coef = np.zeros((used.size, stacked.shape[0]))
         coef[places, owner] = stacked.data
-        flat = (design if used.size == design.n_features else design.columns(used)).scores(coef)
-        count, rows = self.intercepts.shape
-        scores = flat.reshape(-1, count, rows).swapaxes(0, 1) + self.intercepts[:, None, :]
-        return scores if rows > 1 else scores[:, :, 0]
+        if rows is not None:
+            design = design.part(rows, used)
+        elif used.size < design.n_features:
+            design = design.columns(used)
+        flat, shape = design.scores(coef), self.intercepts.shape
+        scores = flat.reshape(len(flat), *shape).swapaxes(0, 1) + self.intercepts[:, None, :]
+        return scores if self._rows > 1 else scores[:, :, 0]
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score by every model, (n_strengths, n_samples)."""

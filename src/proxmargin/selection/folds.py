@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
-from proxmargin.designs import Design, as_design
+from proxmargin.designs import Design, RowView, as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.paths.path import compute_path, unmet_of
@@ -34,6 +34,8 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Tell = Callable[[int], object]
+Scored = tuple[Models, Array]
+"""Models, and their scores of the held-out rows without offset."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +88,13 @@ class Data:
             for name, each in self.arguments.items()
         }
         weights = None if self.sample_weight is None else self.sample_weight[fold.test]
-        X = self.rows(fold.test, fold.train)
-        return HeldOut(X, self.targets.picked(fold.test), weights, arguments)
+        return HeldOut(
+            RowView(self.design, fold.test),
+            self.targets.picked(fold.test),
+            weights,
+            arguments,
+            partial(self.rows, fold.test, fold.train),
+        )
 
     def training(self, fold: Fold, class_weight: Any) -> Targets:
         """The targets of all rows, with weight zero for the held-out ones.
@@ -164,25 +171,27 @@ class Plan:
     grids: Array
 
 
-def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
+def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scored]:
     """The paths of linear models, one for each l1_ratio.
 
     Held-out rows have weight zero, so that neither standardisation nor any bound depends on them.
     Removing them would copy the data.
     """
-    first, *others = plan.templates
+    first = plan.templates[0]
     assembly = first._assembled(data.design, data.training(fold, first.class_weight))
-    yield compute_path(first, assembly, plan.grids[0], tell=tell)
-    for template, grid in zip(others, plan.grids[1:], strict=True):
-        yield compute_path(template, template._reassembled(assembly), grid, tell=tell)
+    for template, grid in zip(plan.templates, plan.grids, strict=True):
+        own = assembly if template is first else template._reassembled(assembly)
+        path = compute_path(template, own, grid, tell=tell)
+        yield path, path.scores_of(data.design, fold.test)
 
 
-def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Models]:
+def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scored]:
     """Models with a nonlinear kernel, each fitted on its own."""
     data.training(fold, plan.templates[0].class_weight)
     X, y = data.rows(fold.train, fold.train), data.labels[fold.train]
     weights = None if data.sample_weight is None else data.sample_weight[fold.train]
     offset = data.targets.picked(fold.train).offset
+    held_out = data.rows(fold.test, fold.train)
     for template, grid in zip(plan.templates, plan.grids, strict=True):
         settings = [{strength_of(template).name: strength} for strength in grid.tolist()]
         models = []
@@ -193,7 +202,8 @@ def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Mo
         except KeyboardInterrupt:
             if not interrupts.pending:
                 raise
-        yield Machines(template, models)
+        scores = [model.decision_function(held_out) for model in models]
+        yield Machines(template, models), np.array(scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +222,6 @@ class Machines:
 
     def model(self, index: int) -> MarginEstimator:
         return self.models[index]
-
-    def scores_of(self, X: Any) -> Array:
-        return np.stack([model.decision_function(X) for model in self.models])
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,15 +247,14 @@ class Judged:
 
 
 def fit_and_score(
-    models: Iterator[Models], rows: HeldOut, judge: Judge, shape: Any, keep: bool
+    models: Iterator[Scored], rows: HeldOut, judge: Judge, shape: Any, keep: bool
 ) -> Judged:
     """Fit the models of a fold, and score them on its held-out rows."""
     scores, kept, fits = np.full(shape, np.nan), [], 0
     unmet: list[Certificate | CertificateList] = []
-    for index, each in enumerate(models):
+    for index, (each, decisions) in enumerate(models):
         if not len(each):
             break
-        decisions = each.scores_of(rows.X)
         if rows.targets.offset is not None:
             decisions = decisions + rows.targets.offset
         scores[index, : len(each)] = judge(each, decisions, rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from inspect import signature
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from proxmargin.designs import as_design
+from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets
@@ -37,7 +37,6 @@ class Models(Protocol):
     def certificates(self) -> Sequence[Any]: ...
     def __len__(self) -> int: ...
     def model(self, index: int) -> MarginEstimator: ...
-    def scores_of(self, X: Any) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +45,27 @@ class HeldOut:
 
     Attributes
     ----------
+    design : Design
+        The rows, without a copy.
     targets : Targets
         With the classes of the whole data, and with the weights and the offset of a fit to it.
     sample_weight : (n_samples,) or None
         The given weights, without class weights.
     arguments : mapping
         What scorers take besides the data: a value a row.
+    copied : callable
+        Returns the rows as an array or a matrix. A callable, because few scorings read them.
     """
 
-    X: Any
+    design: Design
     targets: Targets
     sample_weight: Array | None
     arguments: Mapping[str, Any]
+    copied: Callable[[], Any]
+
+    @cached_property
+    def X(self) -> Any:
+        return self.copied()
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -96,7 +104,7 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
 def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:
     """The negated mean loss of the models, over rows weighted as in the fit."""
     each = scores if scores.ndim == 3 else scores[:, :, None]
-    return -models.template._losses_of_scores(each, rows.targets, as_design(rows.X))
+    return -models.template._losses_of_scores(each, rows.targets, rows.design)
 
 
 def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
