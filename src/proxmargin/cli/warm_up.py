@@ -16,8 +16,6 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-import numpy as np
-
 from proxmargin.cli import failures
 from proxmargin.cli.options import Commands, add_common, subcommand
 from proxmargin.cli.output import print_json, print_listing
@@ -130,6 +128,7 @@ def _fits(name: str) -> Iterator[tuple[str, Callable[[], object]]]:
 
 def _data() -> Iterator[tuple[str, Any, Any]]:
     """Layout, samples and labels, of classes that overlap: two, and three."""
+    import numpy as np
     from scipy.sparse import csc_array, csr_array
 
     rng = np.random.default_rng(SEED)
