@@ -174,41 +174,26 @@ class BlockDecomposition(Solver[Blocks]):
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0
         block = self._next_block(terms, state, gradient)
         solved = self._solve_block(terms, matrix, state, gradient, block, worst)
-        change = np.zeros_like(gradient)
-        change[block] = solved.weights - state.weights[block]
-        moved = matrix.matvec(change[:, None])[:, 0]
-        _check_curvature(matrix, change, moved)
-        turned = moved + terms.bends * change
-        length = _exact_length(change, gradient, turned)
-        weights = state.weights.copy()
-        if length < OVERSHOT:
-            change, moved = length * change, length * moved
-            weights += change
-        else:
-            weights[block] = solved.weights
-        off = np.abs(gradient[block] + turned[block] - solved.gradient).max(initial=0.0)
-        travel = state.travel + float(np.abs(change).sum())
-        fresh = travel > REFRESH_TRAVEL * float(np.abs(weights).sum())
-        product = matrix.matvec(weights[:, None])[:, 0] if fresh else state.product + moved
-        before, now = (
-            _objective(terms, beta, scores)
-            for beta, scores in ((state.weights, state.product), (weights, product))
-        )
+        moved = _moved(terms, matrix, state, gradient, block, solved)
+        before = _objective(terms, state.weights, state.product)
+        change = moved.weights - state.weights
+        fine = moved.off <= ROUGH * worst  # not where it is NaN
         return replace(
             state,
             n_iter=state.n_iter + 1,
-            objective_change=(before - now) / (1.0 / problem.penalty.l2 + abs(before)),
+            objective_change=(before - _objective(terms, moved.weights, moved.product))
+            / (1.0 / problem.penalty.l2 + abs(before)),
             point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
             finished=(solved.pairs == 0 and not state.single)
-            or (block.size == weights.size and idle >= self.max_stalled),
-            weights=weights,
-            product=product,
+            or (block.size == change.size and idle >= self.max_stalled),
+            weights=moved.weights,
+            product=moved.product,
             block=block,
-            travel=0.0 if fresh else travel,
+            travel=moved.travel,
             pairs=state.pairs + solved.pairs,
             violation=min(worst, state.violation),
             idle=idle,
-            single=state.single and solved.pairs > 0 and off <= ROUGH * worst,
+            single=state.single and solved.pairs > 0 and fine,
         )
 
     def point(self, problem: Problem, state: Blocks) -> Point:
@@ -289,6 +274,44 @@ class _Solved(NamedTuple):
     weights: Array
     gradient: Array
     pairs: int
+
+
+class _Moved(NamedTuple):
+    """Weights after a step, with their product, travel since that was recomputed, and the largest
+    error of the gradients that the block was solved with."""
+
+    weights: Array
+    product: Array
+    travel: float
+    off: float
+
+
+def _moved(
+    terms: Terms,
+    matrix: KernelMatrix,
+    state: Blocks,
+    gradient: Array,
+    block: Index,
+    solved: _Solved,
+) -> _Moved:
+    """The step to the solution of the block, or the exact minimiser along it if it overshoots."""
+    change = np.zeros_like(gradient)
+    change[block] = solved.weights - state.weights[block]
+    moved = matrix.matvec(change[:, None])[:, 0]
+    _check_curvature(matrix, change, moved)
+    turned = moved + terms.bends * change
+    off = float(np.abs(gradient[block] + turned[block] - solved.gradient).max(initial=0.0))
+    length = _exact_length(change, gradient, turned)
+    weights = state.weights.copy()
+    if length < OVERSHOT:
+        change, moved = length * change, length * moved
+        weights += change
+    else:
+        weights[block] = solved.weights
+    travel = state.travel + float(np.abs(change).sum())
+    if travel > REFRESH_TRAVEL * float(np.abs(weights).sum()):
+        return _Moved(weights, matrix.matvec(weights[:, None])[:, 0], 0.0, off)
+    return _Moved(weights, state.product + moved, travel, off)
 
 
 def _square(
