@@ -35,7 +35,10 @@ THIRDS = (-0.6, 0.6)  # of scores of variance two
 
 def register(commands: Commands) -> None:
     parser = subcommand(
-        commands, "warm-up", run, "compile the kernels of models, once for all later processes"
+        commands,
+        "warm-up",
+        run,
+        "compile the kernels of default fits, once for all later processes",
     )
     parser.add_argument(
         "--models",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from proxmargin import LogisticRegression, SparseLogisticRegression
 from proxmargin.compiled.losses.logistic import logistic, logistic_descent, logistic_shares
 from proxmargin.losses import Logistic
 
@@ -29,10 +32,17 @@ def test_to_eight_units_in_the_last_place() -> None:
 
 
 @pytest.mark.parametrize("t", [709.0, 1e4, 1e300])
-def test_far_margins_are_finite(t: float) -> None:
+def test_far_losses_count_as_zero(t: float) -> None:
     phi = Logistic().scalars
-    assert 0.0 < phi.value(t) < 1e-307
-    assert 0.0 < phi.descent(t) < 1e-307
+    assert phi.value(t) == phi.descent(t) == phi.curvature(t) == 0.0
     assert phi.value(-t) == t
     assert phi.descent(-t) == 1.0
-    assert 0.0 <= phi.curvature(t) < 1e-307
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), SparseLogisticRegression(alpha=0.1)])
+@pytest.mark.parametrize("offset", [700.0, 708.0, 709.0, 740.0, 2000.0])
+def test_what_offsets_explain_leaves_an_objective_of_zero(model: Any, offset: float) -> None:
+    shift = np.array([-offset, offset])
+    found = model.fit([[1.0], [-1.0]], [0, 1], offset=shift).certificate_
+    assert found.converged
+    assert 0.0 <= found.dual <= max(2 * np.exp(-np.longdouble(offset)), 3e-308)

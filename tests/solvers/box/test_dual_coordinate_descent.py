@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import L2SVC, SVC, ElasticNetSVC, HuberizedSVC, NuSVC, SquaredHingeSVC
 from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
@@ -259,3 +260,11 @@ def test_an_offset_of_the_scores_moves_the_goals() -> None:
     )
     assert told.converged
     assert told.primal == pytest.approx(known.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 30])
+def test_no_more_sweeps_than_allowed(limit: int) -> None:
+    X, y = samples("csr")
+    with pytest.warns(ConvergenceWarning):
+        model = SVC(C=1e4, solver=NAME, max_iter=limit, tol=1e-12).fit(X, y)
+    assert model.n_iter_ == limit

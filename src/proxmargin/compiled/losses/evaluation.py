@@ -53,7 +53,7 @@ def evaluated(phi, scores, shift, signs, weights, theta, curvature):
 def evaluated_logistic(scores, shift, signs, weights, theta, curvature):
     """The same for the logistic loss, in a loop that vectorises; to eight units in the last place.
 
-    Beyond a margin of 708 the dual coordinates are those at 708.
+    Beyond a margin of 708 the dual coordinates are zero.
     """
     slope, positive, bend, loss = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):

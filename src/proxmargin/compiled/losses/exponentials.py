@@ -24,7 +24,7 @@ LOG_2 = 0.6931471805599453
 LOG_2_HIGH = 0.693147180369123816490  # with 21 zeros at the end: k times it is exact
 LOG_2_LOW = 1.90821492927058770002e-10
 ROUNDER = 6755399441055744.0  # 1.5 2^52: what is added to it is rounded to an integer
-LEAST = -708.0  # e^-708 is the least power that is a normal number, nearly
+LEAST = -708.39  # its power is the least normal number, nearly: those below count as zero
 ROOT_2_LESS_1 = 0.41421356237309503
 BIAS = 1023  # of exponents
 MANTISSA = 52  # bits
@@ -52,7 +52,8 @@ def _float(typing: Any, value: Any) -> Any:
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
 def fast_exp(x):
-    """``e^x`` for ``x <= 0``, to two units in the last place; e^-708 below -708."""
+    """``e^x`` for ``x <= 0``, to two units in the last place; zero where it is not normal."""
+    is_normal = x > LEAST
     x = max(x, LEAST)
     rounded = x * LOG2_E + ROUNDER
     k = rounded - ROUNDER
@@ -72,7 +73,7 @@ def fast_exp(x):
     s = r + r * r * s
     # the low bits of the rounded number are those of k
     power = (_bits(rounded) + BIAS) << MANTISSA  # type: ignore[call-arg]
-    return (1.0 + s) * _float(power)
+    return (1.0 + s) * _float(power) if is_normal else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})

@@ -1,7 +1,7 @@
 """The logistic loss and its derivatives, without branches and calls, so that loops vectorise.
 
 To eight units in the last place. Beyond a margin of 708 in absolute value, what falls off as
-``exp(-|t|)`` is what it is at 708, some 3e-308.
+``exp(-|t|)`` is zero: below the least normal number, objectives count as zero.
 """
 
 from __future__ import annotations

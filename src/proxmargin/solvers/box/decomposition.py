@@ -33,6 +33,7 @@ from proxmargin.loop.solver import Solver, State, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.box_program import box_of, has_ridge
 
 __all__ = ["BlockDecomposition", "Blocks"]
@@ -45,7 +46,8 @@ FIRST_BLOCK = 2000  # samples of such a block at most, at first
 DOUBLING = 8  # steps after which it is twice as large
 MOST_DOUBLINGS = 10
 SINGLE_RANGE = 1e20  # of kernel values, either way from one, in which single precision is used
-POLISH_SAMPLES = 500  # up to which a polishing step is cheap
+POLISH_SAMPLES = 500  # up to which a polishing step, and double precision, is cheap
+VALUE_WORK = 500.0  # time of a kernel value, over that of a multiply-add in a product
 GROWTH = 2  # size of a block over the number of samples between their bounds
 OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
 ROUGH = 0.5  # error of the block's gradients over the violation, above which float64 is used
@@ -97,6 +99,8 @@ class Blocks(State):
         Steps over the whole problem that did not halve the violation.
     single : bool
         Whether blocks of the kernel are stored in single precision.
+    deadline : float
+        When the fit ends, on the clock of `proxmargin.compiled.clock`.
     """
 
     weights: Array
@@ -107,6 +111,7 @@ class Blocks(State):
     violation: float = np.inf
     idle: int = 0
     single: bool = True
+    deadline: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,8 @@ class BlockDecomposition(Solver[Blocks]):
             weights=weights,
             product=product,
             block=np.empty(0, dtype=np.intp),
-            single=1.0 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
+            single=weights.size > POLISH_SAMPLES and 1 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
+            deadline=stop.deadline,
         )
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
@@ -244,6 +250,8 @@ class BlockDecomposition(Solver[Blocks]):
         least = int(np.clip(FIRST_SHARE * n, LEAST_BLOCK, FIRST_BLOCK))
         least *= 2 ** min(state.n_iter // DOUBLING, MOST_DOUBLINGS)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
+        while most > LEAST_BLOCK and not affordable(VALUE_WORK * most * n, state.deadline):
+            most //= 2
         if n <= most:
             return np.arange(n)
         if not state.weights.any():

@@ -75,6 +75,8 @@ class Swept(PricedState):
         Inner problems since then.
     leans : bool
         Most of the gap comes from ``y'a != 0``.
+    last : float
+        Sweeps after which the method ends.
     """
 
     a: Array
@@ -97,6 +99,7 @@ class Swept(PricedState):
     best: float = np.inf
     idle: int = 0
     leans: bool = False
+    last: float = np.inf
 
 
 class _Rows(NamedTuple):
@@ -208,6 +211,7 @@ class DualCoordinateDescent(Solver[Swept]):
             base=_first_multiplier(problem, start),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
             tol=CLAIM_FRACTION * stop.tol,
+            last=np.inf if stop.max_iter is None else stop.max_iter,
         )
 
     def step(self, problem: Problem, state: Swept) -> Swept:
@@ -227,7 +231,7 @@ class DualCoordinateDescent(Solver[Swept]):
             state.least,
             state.most,
             state.violation,
-            FACE_SWEEPS,
+            int(np.clip(state.last - state.n_iter, 1, FACE_SWEEPS)),
             max(int(budget), 1),
             np.uint64(state.seed),
         )
@@ -372,7 +376,7 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
         return state
     inner = _Inner.of(problem, state)
     moved, lean, moment, products = solve_on_face(
-        *inner.arguments(rows, rows.norms + box.bends),
+        *inner.arguments(rows, rows.norms + box.bends),  # the preconditioner
         FACE_FORCING,
         2 * min(state.sweeps, FACE_ITERATIONS),
     )
