@@ -67,7 +67,9 @@ for name in ("import and first fit", "second fit"):
 print(json.dumps(told))
 """
 REPEATS = 3  # of a process with kernels on disk: the fastest counts
-SWEPT, SWEEPS, STRENGTH = "a9a", 20, 1e-3  # data, sweeps that are timed, of the l1 norm
+SWEPT = "a9a"  # data of the sweeps: many sparse rows
+SWEEPS = 20  # that are timed: a tenth of a second
+STRENGTH = 1e-3  # of the l1 norm: some coefficients are zero
 CALL = "import benchmarks.startup as b; b._by_numba(b.Sweep(*b.TOY))"
 TOY = (  # two samples of a feature
     *(np.ones(2), np.arange(2, dtype=np.int32), np.array([0, 2], np.int32)),
@@ -99,6 +101,17 @@ void sweep(int64_t p, const double *data, const int32_t *indices, const int32_t 
 }
 """
 PORTABLE = "x86-64-v2"  # what a wheel may assume of the processor
+FIRST = "import and first fit"
+REMARKS = """\
+- CPU seconds of a process of its own for each cell: `import proxmargin` and the first fit, after
+  `import sklearn`, which alone takes {imported:.2f} s. Compiling: with an empty folder of kernels.
+  Cached: the same again, with the kernels on disk; the fastest of {repeats} processes. The last
+  column is the second fit of that process, in milliseconds."""
+KERNEL = """\
+One kernel both ways, a sweep of logistic coordinate descent over the columns of a9a (the mean of
+{sweeps} sweeps): `sweep_sparse` as Numba compiles it for this processor, and the same loops in C,
+built with `-O3` for this processor and for {portable}, which a wheel could assume. Load: CPU
+seconds of a process that does nothing else, over one that imports NumPy."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -127,19 +140,6 @@ def main(arguments: argparse.Namespace) -> int:
     ]
     write_section("startup", "The first fit of a process", "\n\n".join(parts), arguments.results)
     return 0
-
-
-FIRST = "import and first fit"
-REMARKS = """\
-- CPU seconds of a process of its own for each cell: `import proxmargin` and the first fit, after
-  `import sklearn`, which alone takes {imported:.2f} s. Compiling: with an empty folder of kernels.
-  Cached: the same again, with the kernels on disk; the fastest of {repeats} processes. The last
-  column is the second fit of that process, in milliseconds."""
-KERNEL = """\
-One kernel both ways, a sweep of logistic coordinate descent over the columns of a9a (the mean of
-{sweeps} sweeps): `sweep_sparse` as Numba compiles it for this processor, and the same loops in C,
-built with `-O3` for this processor and for {portable}, which a wheel could assume. Load: CPU
-seconds of a process that does nothing else, over one that imports NumPy."""
 
 
 def _headings(layout: str) -> tuple[str, ...]:
