@@ -300,6 +300,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "dual-newton": (NAMED["dual-newton"], wide_logistic_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
+    "chord-newton": (NAMED["chord-newton"], tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),
     "b-pgh-fapg-star": (NAMED["b-pgh-fapg-star"], ball_problem),
