@@ -191,14 +191,10 @@ class ChordEngine:
         members = min(2 * self.slots.average.size, self.most_members)
         if members == self.slots.average.size:
             return False
-        self._forget_model()
-        self._make_model(members)
-        return True
-
-    def _forget_model(self) -> None:
-        """Have the next step form its quadratic model anew."""
         self.slots.place[:] = -1
         self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
+        self._make_model(members)
+        return True
 
     def chunk(self, strengths: int) -> int:
         """How many strengths a call may take."""
@@ -230,8 +226,6 @@ class ChordEngine:
                 break
         for told, more in zip((found.steps, found.passes), retried, strict=True):
             told += more
-        if code == state.NO_STEP:  # how chord steps converge is not known from call to call
-            self._forget_model()
         return Advance(found, first, code == state.NO_STEP)
 
     def stepwise(self, l1: Array, l2: Array) -> tuple[Array, Array, Index]:

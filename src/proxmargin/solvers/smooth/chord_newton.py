@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
+from proxmargin.designs.base import Array
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
@@ -28,17 +29,16 @@ class ChordState(PricedState):
 
     Attributes
     ----------
-    at : Point
-    engine : ChordEngine
-        Its arrays change in place: they belong to the last state.
+    coef : (n_features,)
+    intercept : float
     objective : float
         Of the last step of the solver, if that met its tolerance.
     last : float
         Newton steps after which the method ends.
     """
 
-    at: Point
-    engine: ChordEngine
+    coef: Array
+    intercept: float
     objective: float = np.inf
     last: float = np.inf
 
@@ -90,30 +90,32 @@ class ChordNewton(Solver[ChordState]):
         return missing
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ChordState:
-        tol = CLAIM_FRACTION * stop.tol
-        engine = ChordEngine(problem, max(tol, LEAST_TOLERANCE))
-        if start.coef.any():
-            engine.go_on_from(start, float(problem.net.l1.max()))
-        last = np.inf if stop.max_iter is None else stop.max_iter
-        return ChordState(at=engine.point, engine=engine, tol=tol, last=last)
+        return ChordState(
+            coef=start.coef[:, 0].copy(),
+            intercept=float(start.intercept[0]),
+            tol=CLAIM_FRACTION * stop.tol,
+            last=np.inf if stop.max_iter is None else stop.max_iter,
+        )
 
     def step(self, problem: Problem, state: ChordState) -> ChordState:
         """Newton steps until the gap meets the tolerance, or the solver's step takes too long."""
-        engine, net = state.engine, problem.net
-        engine.tol = max(state.tol, LEAST_TOLERANCE)
+        engine, net = ChordEngine(problem, max(state.tol, LEAST_TOLERANCE)), problem.net
+        strengths = np.array([[net.l1.max()], [net.l2.max()]])
+        if state.coef.any():
+            engine.go_on_from(self.point(problem, state), float(strengths[0, 0]))
         engine.limit_steps(int(min(_most_steps(problem), state.last - state.n_iter)))
-        before, effort = state.at, engine.effort
-        strength = engine.blank(*np.array([[net.l1.max()], [net.l2.max()]]))
-        found, solved, unfinished = engine.advanced(strength, 0)
-        steps, passes = engine.effort - effort
+        found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
+        steps, passes = engine.effort
         problem.design.ledger.charge(float(passes))
         at, objective = engine.point, float(found.objectives[0])
-        change = float(np.linalg.norm(at.coef - before.coef))
+        coef, intercept = at.coef[:, 0], float(at.intercept[0])
+        change = float(np.linalg.norm(coef - state.coef))
         gap = float(found.gaps[0]) / max(objective, problem.negligible) if solved else np.inf
         return state.but(
             n_iter=state.n_iter + int(steps),
-            at=at,
-            point_change=change / (1.0 + float(np.linalg.norm(before.coef))),
+            coef=coef,
+            intercept=intercept,
+            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
             objective=objective if solved else np.inf,
             objective_change=(state.objective - objective) / (1.0 + objective),
             relative_gap=gap,
@@ -124,7 +126,7 @@ class ChordNewton(Solver[ChordState]):
         return state.observed()
 
     def point(self, problem: Problem, state: ChordState) -> Point:
-        return state.at
+        return Point(state.coef[:, None], np.array([state.intercept]))
 
 
 def _most_steps(problem: Problem) -> int:
