@@ -135,6 +135,7 @@ class BlockDecomposition(Solver[Blocks]):
     max_stalled: int = 5
 
     name: ClassVar[str] = "decomposition"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     check_every: ClassVar[int] = 1
     polishing: ClassVar[int] = 1
 
