@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptSquare"]
 
 PIECE_ENTRIES = 1 << 21  # kernel values computed at a time: 8 or 16 MB
+STRIPE_ROWS = 256  # rows computed at a time of a square that is all new, from the diagonal on
 
 
 class KeptSquare:
@@ -81,9 +83,11 @@ class KeptSquare:
 
     def _fill(self, places: Index, order: Index) -> None:
         """Compute the rows and columns at ``places``."""
+        if places.size == order.size:
+            self._fill_by_halves(order)
+            return
         size, step = order.size, max(1, PIECE_ENTRIES // max(order.size, 1))
-        single = self.store.dtype == np.float32
-        compute = self.matrix.single_block if single else self.matrix.block
+        compute = self._compute
         others = np.setdiff1d(np.arange(size), places, assume_unique=True)
         for start in range(0, places.size, step):
             some = places[start : start + step]
@@ -91,3 +95,16 @@ class KeptSquare:
             self.store[some, :size] = values
             if others.size:
                 self.store[others[:, None], some] = values[:, others].T
+
+    def _fill_by_halves(self, order: Index) -> None:
+        """Compute all, half of it by symmetry."""
+        for start in range(0, order.size, STRIPE_ROWS):
+            stop = min(start + STRIPE_ROWS, order.size)
+            values = self._compute(order[start:stop], order[start:])
+            self.store[start:stop, start : order.size] = values
+            self.store[stop : order.size, start:stop] = values[:, stop - start :].T
+
+    @property
+    def _compute(self) -> Callable[[Index, Index], NDArray[Any]]:
+        single = self.store.dtype == np.float32
+        return self.matrix.single_block if single else self.matrix.block
