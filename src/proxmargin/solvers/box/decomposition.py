@@ -42,7 +42,7 @@ __all__ = ["BlockDecomposition", "Blocks"]
 PAIRS_PER_COORDINATE = 50  # limit of the SMO steps on a block, per coordinate of it
 WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whole problem
 EXACT_FORCING = 1e-12  # the same if the block is in double precision
-LEAST_BLOCK = 1000  # samples of a block, if there are as many
+LEAST_BLOCK = 1500  # samples of a block, if there are as many
 WHOLE_BLOCK = 2000  # samples up to which a block has all of them
 FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
 FIRST_BLOCK = 2000  # samples of such a block at most, at first
@@ -347,10 +347,7 @@ def _square(
 ) -> tuple[Index, NDArray[Any]]:
     """The block's samples, those of the first group first, and their kernel matrix."""
     first, dtype = terms.groups[block], np.dtype(np.float32 if single else np.float64)
-    if not first.any():
-        return matrix.square(dtype).of(block)
-    order = np.concatenate([block[first], block[~first]])
-    return order, matrix.block(order, order).astype(dtype)
+    return matrix.square(dtype).of(block[first], block[~first])
 
 
 def _exact_length(change: Array, gradient: Array, turned: Array) -> float:
