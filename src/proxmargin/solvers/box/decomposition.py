@@ -14,7 +14,8 @@ The kernel matrix of a block is kept in single precision from step to step, so t
 samples is computed. Its rounding affects where a step goes but not what it is worth: ``K beta`` is
 updated in double precision, and the length of a step that overshoots is the exact minimiser. Where
 the rounding prevents progress, blocks are stored in double precision. As the scores of all samples
-are known, a certificate needs no product with the kernel.
+are known, a gap needs no product with the kernel: each step computes its own. A small problem is
+one block in double precision, solved in one step.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ MOST_DOUBLINGS = 10
 SINGLE_RANGE = 1e20  # of kernel values, either way from one, in which single precision is used
 DOUBLE_SAMPLES = 500  # up to which double precision is cheap
 VALUE_WORK = 500.0  # time of a kernel value, over that of a multiply-add in a product
+PATIENCE = 50  # steps without progress of the violation between two certificates
 GROWTH = 2  # size of a block over the number of samples between their bounds
 OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
 ROUGH = 0.5  # error of the block's gradients over the violation, above which float64 is used
@@ -417,16 +419,25 @@ def _objective(terms: Terms, weights: Array, product: Array) -> float:
 
 
 def _priced(problem: Problem, state: Blocks) -> Blocks:
-    """The state with its duality gap, up to rounding.
+    """The state with its duality gap, up to rounding, and a claim if that meets the tolerance.
 
-    As the coefficients are those of the dual point, the bracket of the penalty is zero.
+    The coefficients are the best multiple of those of the dual point for a homogeneous loss, and
+    those themselves for others. Without progress a certificate decides.
     """
     loss, l2, scores = problem.loss, problem.penalty.l2, state.product[:, None]
-    scores = scores + loss.best_intercept(scores, problem.intercept, np.zeros(1))
-    gap = loss.fenchel_young(scores, -l2 * state.weights[:, None])
-    value = loss.value(scores) + 0.5 * l2 * float(state.weights @ state.product)
-    scale = max(abs(value), abs(value - gap), problem.negligible)
-    return state.but(relative_gap=gap / scale).claimed(final=True)
+    intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
+    scores = scores + intercept
+    value, square = loss.value(scores), max(float(state.weights @ state.product), 0.0)
+    multiple = 1.0
+    if loss.is_homogeneous:
+        multiple = problem.best_multiple(Point(np.array([[np.sqrt(square)]]), intercept), value)
+    gap = multiple * loss.fenchel_young(scores, -l2 * state.weights[:, None])
+    gap += 0.5 * l2 * (multiple - 1.0) ** 2 * square
+    primal = multiple * value + 0.5 * l2 * multiple**2 * square
+    scale = max(abs(primal), abs(primal - gap), problem.negligible)
+    priced = state.but(relative_gap=gap / scale).claimed(final=True)
+    stuck = state.idle > 0 and state.idle % PATIENCE == 0
+    return priced.but(claims=True) if stuck else priced
 
 
 def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:
