@@ -22,6 +22,7 @@ _HOMES = {
     "Path": "paths",
     "PathDisplay": "displays.path",
     "CVDisplay": "displays.cv",
+    "CriticalDifferenceDisplay": "displays.critical_difference",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",
     "History": "callbacks",
@@ -34,10 +35,15 @@ _HOMES = {
     "Comparison": "comparing.comparison",
 }
 
-__all__ = ["__version__", *_HOMES]
+# public modules, whose names are not repeated here
+_MODULES = ("losses", "penalties", "stats")
+
+__all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"proxmargin.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'proxmargin' has no attribute {name!r}")
     module = importlib.import_module(f"proxmargin.{_HOMES[name]}")

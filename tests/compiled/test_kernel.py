@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -71,6 +72,24 @@ def test_what_numba_brings_is_made_machine_code_with_the_kernel_alone() -> None:
     assert linked
     assert set(linked.values()) == {kernel._Unoptimised}
     assert not isinstance(codegen.create_library("next"), kernel._Unoptimised)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_after_compilation_as_it_was(enabled: bool) -> None:
+    @njit(nogil=True)
+    def doubled(x):  # type: ignore[no-untyped-def]
+        return 2.0 * x
+
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        assert doubled(1.0) == 2.0
+        assert gc.isenabled() is enabled
+        with pytest.raises(numba.TypingError):
+            doubled("a")
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_functions_of_plain_numba_can_be_called_by_kernels_and_call_them() -> None:

@@ -52,7 +52,7 @@ from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import TINY_SECONDS, RelativeChange, Stop
+from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
 from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
@@ -323,7 +323,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("standardize", self.standardize)
         check_flag("warm_start", self.warm_start)
-        check_choice("stopping", self.stopping, ("gap", "relative-change"))
+        check_choice("stopping", self.stopping, ("gap", *RULES))
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
         check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
@@ -398,8 +398,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(stop, cpu_deadline=cpu_clock() + TINY_SECONDS)
 
     def _stop(self, time_left: float | None) -> Stop:
-        change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
-        return Stop(self.tol, self.max_iter, time_left, change)
+        make = RULES.get(self.stopping) if isinstance(self.stopping, str) else None
+        return Stop(self.tol, self.max_iter, time_left, make(self.tol) if make else None)
 
     def _solve(
         self,

@@ -20,7 +20,7 @@ class Phase(Enum):
     ========== ================================================ ============================
     searching  a certificate meets ``tol``                      polishing
     searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
-    searching  the relative change rule is met                  ended: SETTLED
+    searching  the rule of `Stop` is met                        ended: SETTLED
     searching  the limit of iterations or of time is reached    ended, after a certificate
     searching  the solver raises `NotFiniteError`               ended: DIVERGED
     polishing  a step is left, and the solver can take it       polishing
@@ -51,7 +51,7 @@ class Waypoint:
     last_progress, last_check, last_told : int
         Iterations of the last progress, certificate and report.
     settled, polished : int
-        Iterations in a row that met the relative change rule; polishing steps.
+        Iterations in a row that met the rule of `Stop`; polishing steps.
     phase : Phase
     seconds, passes : float
         Spent so far.

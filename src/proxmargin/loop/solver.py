@@ -63,6 +63,7 @@ class State:
     n_iter : int
     objective_change, point_change : float
         The two quantities of `proxmargin.loop.stopping.RelativeChange`, of the last iteration.
+        Those of the other rules are attributes of the states of solvers that stop by them.
     finished : bool
         Another step would not change the point.
     exact : bool
@@ -149,6 +150,9 @@ class Solver(ABC, Generic[S]):
     max_iter: ClassVar[int] = 100_000
     """Iterations after which the solver gives up unless told otherwise."""
 
+    rules: ClassVar[tuple[str, ...]] = ()
+    """The rules of `proxmargin.loop.stopping` that the solver's states have the quantities for."""
+
     polishing: ClassVar[int] = 0
     """Steps after the tolerance is met, each with a certificate; the best point is kept.
 
@@ -196,6 +200,10 @@ class Solver(ABC, Generic[S]):
         The first step and its setup count; zero for solvers without such steps.
         """
         return 0.0
+
+    def stops_by(self, rule: str) -> bool:
+        """Whether a run of this solver can end by this rule of a paper."""
+        return rule in self.rules
 
     def objection(self, problem: Problem) -> str | None:
         """A sentence that says why this solver cannot take the problem, or None."""

@@ -140,6 +140,7 @@ class BlockDecomposition(Solver[Blocks]):
     max_stalled: int = 5
 
     name: ClassVar[str] = "decomposition"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     prices: ClassVar[bool] = True
     check_every: ClassVar[int] = 1
 

@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, at_least_one, require
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.stopping import FixedPoint, StepResidual, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import (
@@ -44,9 +44,10 @@ __all__ = [
 ]
 
 SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
+RESIDUAL_RULES = (StepResidual.name, FixedPoint.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200
-SAME_OBJECTIVE = 1e-12  # relative difference to the smallest F, up to which F counts as equal
+POINT_RESIDUAL_EVERY = 100  # iterations; its gradient costs a product with the data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,7 +73,12 @@ class Accelerated(State):
     objective : float
         F(u).
     lowest, lowest_at : float, int
-        Smallest F so far, and the last iteration that reached it.
+        Smallest F so far, and the last iteration that came close to it (`allowed_rise`).
+    measured : bool
+        A rule asks for the residuals.
+    step_residual, point_residual : float
+        ``L |u_k - base_k|`` and, every `POINT_RESIDUAL_EVERY` iterations, ``L |T_L(u_k) - u_k|``;
+        infinite where not measured.
     """
 
     u: Array
@@ -91,6 +97,9 @@ class Accelerated(State):
     objective: float = np.inf
     lowest: float = np.inf
     lowest_at: int = 0
+    measured: bool = False
+    step_residual: float = np.inf
+    point_residual: float = np.inf
 
 
 class _Base(NamedTuple):
@@ -136,8 +145,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     scaled : bool
         On the primal side, precondition: scale every feature to unit variance.
     max_stalled : float >= 1
-        Iterations without reaching the smallest F, if also half of all, after which the method
-        ends: if no step length works it cycles. Infinite in the paper.
+        Iterations with F farther above the smallest F than `allowed_rise`, if also half of all,
+        after which the method ends: if no step length works it cycles. Infinite in the paper.
 
     Notes
     -----
@@ -161,10 +170,14 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     max_stalled: float = 1000
 
     name: ClassVar[str] = "apg"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change", "step-residual", "fixed-point")
     coupled: ClassVar[bool] = True
     """t and the base of a step depend on L during the search (Algorithms 1 and 3)."""
     whole: ClassVar[bool] = False
     """The dual side keeps the whole conjugate of the loss in its prox."""
+    allowed_rise: ClassVar[float] = 1.0
+    """How far above the smallest F the method still moves towards it, over its absolute value: F
+    may rise for thousands of iterations before it falls further. Cycles are far above."""
 
     def __post_init__(self) -> None:
         require(self.bt_every >= 1, "bt_every must be an integer >= 1", self.bt_every)
@@ -203,6 +216,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             decrease=self.decrease,
             patience=self.patience,
             objective=side.value(u, image),
+            measured=stop.rule is not None and stop.rule.name in RESIDUAL_RULES,
         )
 
     def step(self, problem: Problem, state: Accelerated) -> Accelerated:
@@ -213,7 +227,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         objective = side.value(trial.u, trial.image)
         moved = trial.u - state.u
         size = float(np.linalg.norm(moved))
-        low = objective <= state.lowest + SAME_OBJECTIVE * abs(state.lowest) or n_iter == 1
+        low = objective <= state.lowest + self.allowed_rise * abs(state.lowest) or n_iter == 1
         fresh = replace(
             state,
             n_iter=n_iter,
@@ -225,6 +239,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             lipschitz=trial.lipschitz,
             next_lipschitz=self._decreased_lipschitz(side, state, trial),
         )
+        if state.measured:
+            fresh = self._with_residuals(side, trial, fresh)
         if n_iter - fresh.lowest_at > max(self.max_stalled, n_iter // 2):
             fresh = replace(fresh, finished=True)
         if self._goes_uphill(side, state, trial, n_iter):
@@ -240,6 +256,16 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             t=trial.base.t,
             objective=objective,
         )
+
+    def _with_residuals(self, side: Side, trial: _Trial, fresh: Accelerated) -> Accelerated:
+        """The state with the quantities of `StepResidual` and `FixedPoint`."""
+        lipschitz, point_residual = trial.lipschitz, np.inf
+        if fresh.n_iter % POINT_RESIDUAL_EVERY == 1:
+            gradient = side.gradient(trial.u, side.response(trial.image))
+            image = side.prox(trial.u - gradient / lipschitz, 1.0 / lipschitz)
+            point_residual = lipschitz * float(np.linalg.norm(image - trial.u))
+        step_residual = lipschitz * float(np.linalg.norm(trial.u - trial.base.u))
+        return replace(fresh, step_residual=step_residual, point_residual=point_residual)
 
     def point(self, problem: Problem, state: Accelerated) -> Point:
         return self._side(problem).point(state.u, state.image)
@@ -388,6 +414,7 @@ class FastProximalGradientStar(GuaranteedProximalGradient):
     """
 
     name: ClassVar[str] = "fapg-star"
+    allowed_rise: ClassVar[float] = 1e-12
     whole: ClassVar[bool] = True
 
     def _is_careful(self, side: Side) -> bool:

@@ -90,6 +90,7 @@ class ProximalGradient(Solver[Momentum]):
     eta: float = 1.5
 
     name: ClassVar[str] = "b-pgh"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
     first_share: ClassVar[float] = 2.0
     """``L_0 = first_share * L_f / n``."""

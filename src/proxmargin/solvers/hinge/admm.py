@@ -87,6 +87,7 @@ class AlternatingDirections(Solver[Alternated]):
     rho_coef: float = 50.0
 
     name: ClassVar[str] = "admm"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
@@ -112,7 +113,7 @@ class AlternatingDirections(Solver[Alternated]):
             missing=goals(problem) - signs * scores,
             dual=dual,
             multipliers=np.clip(pulled - problem.penalty.l2 * coef, -l1, l1),
-            compares=stop.change is not None,
+            compares=stop.rule is not None,
             objective=problem.value(start),
         )
 

@@ -45,6 +45,7 @@ class TwoStage(Solver[Staged]):
     first_tol: float = 1e-3
 
     name: ClassVar[str] = "b-pgh-2"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
 
     @property
@@ -88,8 +89,7 @@ class TwoStage(Solver[Staged]):
     def _first_step(self, problem: Problem, state: Staged) -> Staged:
         first = self.stage_one.step(problem, state.first)
         rule = RelativeChange(self.first_tol)
-        met = rule.met(first.objective_change, first.point_change)
-        settled = state.settled + 1 if met else 0
+        settled = state.settled + 1 if rule.met(first) else 0
         moved = replace(state, first=first, settled=settled, n_iter=first.n_iter)
         if settled < rule.times and np.any(first.u[:-1]):
             return moved

@@ -1,0 +1,32 @@
+"""Tests of differences between models, on tables of scores: data sets or folds by models.
+
+Over data sets, which are independent: signed ranks for two models, Friedman's test for more, then
+Holm's or Nemenyi's comparisons (Demsar 2006, "Statistical comparisons of classifiers over multiple
+data sets"; Xu et al. 2015, 3.1.3). Over the folds of one data set, which share samples: t-tests
+whose variance is corrected for that.
+"""
+
+from proxmargin.stats.folds import (
+    BayesianTTest,
+    ResampledTTest,
+    bayesian_correlated_ttest,
+    corrected_resampled_ttest,
+)
+from proxmargin.stats.holm import ControlComparison, holm
+from proxmargin.stats.ranks import Friedman, Nemenyi, friedman, nemenyi
+from proxmargin.stats.signed_ranks import SignedRanks, wilcoxon_signed_ranks
+
+__all__ = [
+    "BayesianTTest",
+    "ControlComparison",
+    "Friedman",
+    "Nemenyi",
+    "ResampledTTest",
+    "SignedRanks",
+    "bayesian_correlated_ttest",
+    "corrected_resampled_ttest",
+    "friedman",
+    "holm",
+    "nemenyi",
+    "wilcoxon_signed_ranks",
+]

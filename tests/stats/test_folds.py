@@ -1,0 +1,108 @@
+"""Tests over folds: against SciPy's t-test, a posterior by quadrature, and another package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, ttest_rel
+
+from proxmargin.stats import bayesian_correlated_ttest, corrected_resampled_ttest
+
+SCORES = np.random.default_rng(0).normal([0.80, 0.82, 0.70], 0.03, (10, 3))
+SHARE = 0.1
+
+
+def test_the_statistic_is_that_of_pairs_with_the_variance_of_overlapping_folds() -> None:
+    result = corrected_resampled_ttest(SCORES, test_share=SHARE)
+    for first, second in ((0, 1), (0, 2), (2, 1)):
+        plain = ttest_rel(SCORES[:, first], SCORES[:, second])
+        shrunk = plain.statistic / np.sqrt(1 + 10 * SHARE / (1 - SHARE))
+        assert result.statistic[first, second] == pytest.approx(shrunk, rel=1e-9)
+        inside = result.low[first, second] < 0 < result.high[first, second]
+        assert inside == (result.pvalue[first, second] > 0.05)
+
+
+def test_the_posterior_is_that_of_correlated_normal_differences() -> None:
+    # differences ~ N(mu, sigma^2 ((1 - rho) I + rho 11')), prior 1 / sigma^2: by quadrature
+    difference = SCORES[:, 0] - SCORES[:, 1]
+    shape = (1 - SHARE) * np.eye(10) + SHARE
+    means = difference.mean() + np.linspace(-0.25, 0.25, 1001)
+    sigmas = difference.std(ddof=1) * np.exp(np.linspace(-2.0, 3.0, 120))  # even in log(sigma^2)
+    residuals = difference - means[:, None]
+    density = sum(multivariate_normal(np.zeros(10), s**2 * shape).pdf(residuals) for s in sigmas)
+    density /= density.sum()
+    result = bayesian_correlated_ttest(SCORES, test_share=SHARE, rope=0.01)
+    assert result.better[0, 1] == pytest.approx(density[means > 0.01].sum(), abs=2e-3)
+    assert result.worse[0, 1] == pytest.approx(density[means < -0.01].sum(), abs=2e-3)
+
+
+@pytest.mark.parametrize("rope", [0.0, 0.01, 0.05])
+def test_probabilities_are_those_of_baycomp(rope: float) -> None:
+    baycomp = pytest.importorskip("baycomp")
+    ours = bayesian_correlated_ttest(SCORES, test_share=SHARE, rope=rope)
+    theirs = baycomp.two_on_single(SCORES[:, 1], SCORES[:, 0], rope=rope)
+    theirs = theirs if rope else (theirs[0], 0.0, theirs[1])
+    pair = ours.better[1, 0], ours.equal[1, 0], ours.worse[1, 0]
+    np.testing.assert_allclose(pair, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_probabilities_sum_to_one_and_mirror() -> None:
+    result = bayesian_correlated_ttest(SCORES, test_share=SHARE)
+    np.testing.assert_allclose(result.better + result.equal + result.worse, 1.0)
+    np.testing.assert_allclose(result.better, result.worse.T, atol=1e-15)
+    mirrored = bayesian_correlated_ttest(-SCORES, test_share=SHARE, higher_is_better=False)
+    np.testing.assert_allclose(mirrored.better, result.better, atol=1e-15)
+
+
+def test_differences_without_spread_are_certain() -> None:
+    scores = np.tile([0.9, 0.8, 0.9], (5, 1))
+    frequentist = corrected_resampled_ttest(scores, test_share=0.2)
+    assert frequentist.statistic[0, 1] == np.inf
+    assert frequentist.pvalue[0, 1] == 0.0
+    assert (frequentist.statistic[0, 2], frequentist.pvalue[0, 2]) == (0.0, 1.0)
+    bayesian = bayesian_correlated_ttest(scores, test_share=0.2)
+    assert (bayesian.better[0, 1], bayesian.equal[0, 2], bayesian.worse[1, 0]) == (1.0, 1.0, 1.0)
+
+
+def test_intervals_cover_under_repeated_folds() -> None:
+    # differences with the correlation that the correction assumes: 95 % intervals cover
+    rng = np.random.default_rng(1)
+    shared, own = rng.standard_normal((2, 400, 1)), rng.standard_normal((2, 400, 20))
+    scores = np.sqrt(SHARE) * shared + np.sqrt(1 - SHARE) * own
+    covered = 0
+    for first, second in zip(*scores, strict=True):
+        table = np.column_stack((first, second))
+        result = corrected_resampled_ttest(table, test_share=SHARE)
+        covered += result.low[0, 1] < 0 < result.high[0, 1]
+    assert 0.92 < covered / 400 < 0.98
+
+
+def test_a_frame_has_a_row_for_each_pair() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(SCORES, columns=["a", "b", "c"])
+    for result in (
+        corrected_resampled_ttest(frame, test_share=SHARE),
+        bayesian_correlated_ttest(frame, test_share=SHARE),
+    ):
+        assert result.to_frame()["first"].tolist() == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test_share": 0.0}, "1 / k"),
+        ({"test_share": 1.0}, "1 / k"),
+        ({"test_share": 0.1, "confidence": 95}, "confidence=95"),
+    ],
+)
+def test_shares_outside_0_and_1_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        corrected_resampled_ttest(SCORES, **options)
+
+
+def test_a_negative_rope_is_refused() -> None:
+    for rope in (-0.1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="rope"):
+            bayesian_correlated_ttest(SCORES, test_share=SHARE, rope=rope)
