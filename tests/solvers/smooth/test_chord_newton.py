@@ -88,6 +88,13 @@ def test_an_unreachable_tolerance_ends_at_rounding(tol, rng) -> None:
     assert model.n_iter_ <= 50
 
 
+def test_it_ends_by_the_relative_change_of_its_steps(rng) -> None:
+    X, y = clouds(rng, 900, 12)
+    model = SparseLogisticRegression(alpha=0.01, stopping="relative-change", tol=1e-6).fit(X, y)
+    assert model.certificate_.solver == "chord-newton"
+    assert model.certificate_.relative_gap <= 1e-6
+
+
 def test_auto_takes_it_for_smooth_curvature_and_tall_data_only(rng) -> None:
     X, y = clouds(rng, 400, 10)
     problem = problem_of(X, y, LOSSES["logistic"][0], 0.01, Ridge(), 1.0)

@@ -65,6 +65,7 @@ class ChordNewton(Solver[ChordState]):
     samples_per_feature: int = 20
 
     name: ClassVar[str] = "chord-newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = (
         Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     )
