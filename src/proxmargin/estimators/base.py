@@ -45,6 +45,7 @@ from proxmargin.inputs.validation import (
     validated,
     validated_features,
     validated_offset,
+    validated_part,
     validated_weights,
 )
 from proxmargin.loop.incumbent import Certify
@@ -170,10 +171,25 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
             X, targets = self._checked(X, y, sample_weight, offset)
-            stop = self._bounded(stop, *X.shape)
-            journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
-            self._fit_recorded(X, targets, journal, stop)
+            self._fit_targets(X, targets, journal, stop)
         return self
+
+    def fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
+        """`fit` to some of the samples that another estimator has validated."""
+        with interrupts, journal_of(self.callbacks, None) as journal, self._timed() as stop:
+            self._check_parameters()
+            self._check_model()
+            X = validated_part(self, X)
+            weights = validated_weights(sample_weight, X)
+            targets = Targets.encode(y, weights, self.class_weight)
+            self._fit_targets(X, targets, journal, stop)
+        return self
+
+    def _fit_targets(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
+        """Fit the model to validated data."""
+        stop = self._bounded(stop, *X.shape)
+        journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
+        self._fit_recorded(X, targets, journal, stop)
 
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""

@@ -40,6 +40,7 @@ from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
+from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
@@ -114,6 +115,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
     "tall-newton": TallNewton,
+    "chord-newton": ChordNewton,
     "hinge-newton": HingeNewton,
     "isvm1": Isvm1,
     "isvm2": Isvm2,

@@ -51,6 +51,12 @@ class Facts:
         self.smooth = Trait.SMOOTH in problem.traits
 
     @property
+    def curved(self) -> bool:
+        """Whether the loss is a sum of strictly convex functions of margins."""
+        convex = Trait.MARGINS in self.problem.traits
+        return convex and self.problem.margins.phi.is_strictly_convex
+
+    @property
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
@@ -268,6 +274,12 @@ RULES: tuple[Rule, ...] = (
         "multiplier-newton",
         "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
         "features",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.curved,
+        "chord-newton",
+        "a loss of continuous curvature, many samples of few features: Newton steps on Hessians of "
+        "the features in the model, each of which serves several steps",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,
