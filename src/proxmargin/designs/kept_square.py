@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from proxmargin.designs.base import Index
+from proxmargin.designs.memory import on_small_pages
 
 if TYPE_CHECKING:
     from proxmargin.designs.kernel import KernelMatrix
 
 __all__ = ["KeptSquare"]
 
-PIECE_ENTRIES = 1 << 21  # kernel values computed at a time: 8 or 16 MB
+PIECE_ENTRIES = 1 << 19  # kernel values computed at a time: 2 or 4 MB
 STRIPE_ROWS = 256  # rows computed at a time of a square that is all new, from the diagonal on
 
 
@@ -81,7 +82,7 @@ class KeptSquare:
 
     def _grow(self, size: int) -> None:
         past = self.store
-        self.store = np.empty((size, size), past.dtype)
+        self.store = on_small_pages((size, size), past.dtype)
         known = self.order.size
         self.store[:known, :known] = past[:known, :known]
 

@@ -20,6 +20,7 @@ from proxmargin.designs.kernel_checks import (
     looks_single,
     precision_of,
 )
+from proxmargin.designs.memory import on_small_pages
 from proxmargin.designs.samples import TILE_ROWS, Others, by_rows
 from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.kernels.products import ProductKernel
@@ -369,7 +370,7 @@ class RowCache:
     """
 
     def __init__(self, capacity: int, size: int) -> None:
-        self.store = np.empty((capacity, size))
+        self.store = on_small_pages((capacity, size), np.float64)
         self.slots = np.full(size, -1)
         self.owners = np.full(capacity, -1)
         self.used = np.zeros(capacity, dtype=np.int64)

@@ -1,13 +1,18 @@
-"""Read-only arrays passed to compiled kernels."""
+"""Memory of arrays: read-only ones passed to compiled kernels, large ones that are partly used."""
 
 from __future__ import annotations
 
+import mmap
+import sys
+from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["unlocked"]
+__all__ = ["on_small_pages", "unlocked"]
+
+LEAST_MAPPED = 1 << 24  # bytes; smaller arrays often get memory that was in use before
 
 
 class _Memory:
@@ -26,3 +31,21 @@ class _Memory:
 def unlocked(array: NDArray[Any]) -> NDArray[Any]:
     """The array itself if it is writeable, else a view without the read-only flag."""
     return array if array.flags.writeable else np.asarray(_Memory(array))
+
+
+def on_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """`numpy.empty`, but no page of it is huge: memory is taken as it is first written to.
+
+    NumPy asks Linux for huge pages, each of which is cleared whole, and for which the system may
+    have to move other memory: for a cache that is filled in part, or used a few times, that takes
+    longer than the values in it.
+    """
+    size = prod(shape) * np.dtype(dtype).itemsize
+    if sys.platform != "linux" or size < LEAST_MAPPED:
+        return np.empty(shape, dtype)
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE)
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    except OSError:  # too large, or a system without huge pages
+        return np.empty(shape, dtype)
+    return np.frombuffer(memory, dtype).reshape(shape)
