@@ -97,6 +97,11 @@ class Facts:
         return self.problem.penalty.l1 > 0
 
     @property
+    def keeps_all(self) -> bool:
+        """Whether the penalty is a ridge, which sets no coefficients to zero."""
+        return self.problem.penalty.l1 == 0 < self.problem.penalty.l2
+
+    @property
     def ball(self) -> bool:
         """Whether coefficients are restricted to a ball."""
         return Trait.BALL in self.problem.traits
@@ -323,7 +328,7 @@ RULES: tuple[Rule, ...] = (
         "hinges and a polyhedral norm: the simplex method with column generation",
     ),
     Rule(
-        lambda facts: facts.very_wide and not facts.smooth,
+        lambda facts: facts.very_wide and not facts.smooth and not facts.keeps_all,
         "ssnal-ws",
         "hinges of all classes together, many more features than samples: semismooth Newton on the "
         "dual, on a working set of features",
