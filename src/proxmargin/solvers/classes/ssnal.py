@@ -20,8 +20,8 @@ from proxmargin.traits import Trait
 __all__ = ["Multipliers", "SemismoothNewton"]
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
-FIRST_SCORE_STEP = 60.0  # of the scores, per sample
-FIRST_STEP = 30.0  # of coefficients and intercept, per sample, over the mean squared length
+FIRST_SCORE_STEP = 40.0  # of the scores, per sample
+FIRST_STEP = 20.0  # of coefficients and intercept, per sample, over the mean squared length
 WARM_START_GAP = 2e-2  # relative gap of a start below which subproblems are solved more accurately
 STEP_GROWTH = 3.0  # factor from one subproblem to the next
 FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
