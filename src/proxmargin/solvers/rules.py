@@ -92,10 +92,13 @@ class Facts:
 
     @property
     def system_exceeds_data(self) -> bool:
-        """Whether the penalty is a ridge, and the system fits but is larger than the data."""
+        """Whether the penalty is a ridge, and the system is larger than the data.
+
+        One that does not fit counts for sparse data of many features only.
+        """
         design, penalty = self.problem.design, self.problem.penalty
         solvable = min(design.n_samples, design.n_features) <= LARGEST
-        return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
+        return (solvable or self.text) and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
     def selects(self) -> bool:
