@@ -50,7 +50,7 @@ from proxmargin.inputs.validation import (
 )
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report
+from proxmargin.loop.report import Changed, Report
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
 from proxmargin.losses import Loss, Shifted
@@ -421,11 +421,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choice = self._choice(problem, stop.deadline)
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
+            scale = {"scale": self._objective_scale(problem)}
             solution = solve(
                 problem,
                 choice,
                 stop=stop,
-                callbacks=callbacks,
+                callbacks=[Changed(callback, scale) for callback in callbacks],
                 start=start,
                 certify=certify,
                 minimize=journal.minimize,

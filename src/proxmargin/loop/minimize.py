@@ -107,7 +107,7 @@ def _loop(
             run.nearest = _smaller_gap(run.nearest, state)
             if run.needs_certificate(state, status):
                 state, status = run.certified(state, status)
-            elif run.stop.callbacks and run.is_due(state):
+            elif run.is_asked_for(state):
                 run.report_early(state)
             if status is not None:
                 return status, state

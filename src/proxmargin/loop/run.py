@@ -14,7 +14,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status
-from proxmargin.loop.report import OfInnerRun, Phase, Report, Waypoint
+from proxmargin.loop.report import Changed, Phase, Report, Waypoint, interval_of
 from proxmargin.loop.solver import PricedState, Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
@@ -47,7 +47,8 @@ class Run:
         known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        told = tuple(map(OfInnerRun, stop.callbacks))
+        told = tuple(Changed(callback, {"inner": True}) for callback in stop.callbacks)
+        self.intervals = [interval_of(callback) for callback in stop.callbacks]
         self.within = replace(stop, callbacks=told) if told else stop
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
@@ -90,11 +91,16 @@ class Run:
         self.first_pass -= here.passes
         return self._settled_status()
 
-    def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
-        name, tol = self.solver.name, self.stop.tol
+    def tell(self, state: State, gap: Gap, here: Waypoint, regular: bool = True) -> None:
+        """Call the callbacks; those that ask for no interval if the report is ``regular``."""
+        name, tol, numbers = self.solver.name, self.stop.tol, self.solver.measures(state)
         self.telling = True  # an error raised by a callback is the caller's
-        for callback in self.stop.callbacks:
-            callback(Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here))
+        for callback, interval in zip(self.stop.callbacks, self.intervals, strict=True):
+            if interval is not None or regular:
+                report = Report(
+                    state.n_iter, self.passes, self.seconds, gap, state, name, tol, here, numbers
+                )
+                callback(report)
         self.telling = False
 
     # -- when to certify
@@ -106,6 +112,12 @@ class Run:
     def is_due(self, state: State) -> bool:
         told = max(self.last_check, self.last_told)
         return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
+
+    def is_asked_for(self, state: State) -> bool:
+        """Whether a callback gets a report although the run needs no certificate."""
+        asked = [interval for interval in self.intervals if interval is not None]
+        due = bool(self.stop.callbacks) and self.is_due(state)
+        return due or any(state.n_iter % interval == 0 for interval in asked)
 
     def needs_certificate(self, state: State, status: Status | None) -> bool:
         """Whether the run itself needs a certificate now; reports aside."""
@@ -131,8 +143,10 @@ class Run:
 
     def report_early(self, state: State) -> None:
         """Report a certificate that does not change the run."""
-        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
-        self.last_told = state.n_iter
+        regular = self.is_due(state)
+        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state), regular)
+        if regular:
+            self.last_told = state.n_iter
 
     def check(self, state: State) -> Gap:
         began = clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -18,6 +19,7 @@ from proxmargin.traits import Trait
 __all__ = [
     "CLAIM_FRACTION",
     "LIPSCHITZ_MARGIN",
+    "MEASURES",
     "PricedState",
     "Solver",
     "State",
@@ -31,6 +33,9 @@ LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step
 CLAIM_FRACTION = 0.5  # at first: leaves room for the rounding in the gap of the certificate
 DENIED_FACTOR = 0.3  # factor on it after a claim that the certificate did not confirm
 SHARP_FRACTION = 1e-3  # ratio of gap to tolerance below which no polishing step is needed
+# what solvers may tell of an iterate: its own objective F(u_k), minimised, in units of the problem;
+# the step constant L_k; the weight of the extrapolation to it; restarts so far
+MEASURES = ("objective", "step_constant", "extrapolation", "restarts")
 
 
 def require(holds: bool, rule: str, value: object) -> None:
@@ -189,6 +194,10 @@ class Solver(ABC, Generic[S]):
     def observe(self, problem: Problem, state: S, gap: Gap) -> S:
         """The state updated by a certificate of its point."""
         return state
+
+    def measures(self, state: S) -> Mapping[str, float]:
+        """Numbers of a state that a history records under the names of `MEASURES`."""
+        return {}
 
     def polishing_of(self, problem: Problem) -> int:
         """`polishing` for this problem: fewer steps where they cost more than they gain."""

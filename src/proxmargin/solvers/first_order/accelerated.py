@@ -15,6 +15,7 @@ points, so that an iteration costs one product with the data for each trial and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -70,6 +71,10 @@ class Accelerated(State):
         eta_d.
     restart_at, patience : int
         No restart before iteration ``restart_at + patience``; patience doubles at each restart.
+    restarts : int
+        Restarts so far.
+    extrapolation : float
+        The weight of the extrapolation in the last step.
     objective : float
         F(u).
     lowest, lowest_at : float, int
@@ -93,6 +98,8 @@ class Accelerated(State):
     bound: float = np.inf
     decrease: float = 1.1
     restart_at: int = 0
+    restarts: int = 0
+    extrapolation: float = 0.0
     patience: int = 2
     objective: float = np.inf
     lowest: float = np.inf
@@ -110,6 +117,7 @@ class _Base(NamedTuple):
     response: Response
     gradient: Array
     t: float
+    weight: float
 
 
 class _Trial(NamedTuple):
@@ -254,6 +262,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             response=side.response(trial.image) if side.responds_linearly else None,
             response_old=state.response,
             t=trial.base.t,
+            extrapolation=trial.base.weight,
             objective=objective,
         )
 
@@ -275,6 +284,14 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
     def dual(self, problem: Problem, state: Accelerated) -> Array | None:
         return self._side(problem).dual(state.u)
+
+    def measures(self, state: Accelerated) -> Mapping[str, float]:
+        return {
+            "objective": state.objective,
+            "step_constant": state.lipschitz,
+            "extrapolation": state.extrapolation,
+            "restarts": state.restarts,
+        }
 
     def _is_careful(self, side: Side) -> bool:
         """Whether L is tested in each step by a Bregman divergence, and decreased only if that
@@ -322,7 +339,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             response = side.response(image)
         else:
             response = state.response.moved(state.response_old, weight)
-        return _Base(u, image, response, side.gradient(u, response), t)
+        return _Base(u, image, response, side.gradient(u, response), t, weight)
 
     def _rise_above_tangent(self, side: Side, base: _Base, u: Array, image: Array) -> float:
         """``f(u) - f(base) - <f'(base), u - base>``."""
@@ -358,6 +375,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             response_old=state.response,
             t=0.0,
             restart_at=fresh.n_iter,
+            restarts=state.restarts + 1,
+            extrapolation=0.0,
             patience=2 * state.patience,
             decrease=pull * state.decrease + (1.0 - pull),
         )

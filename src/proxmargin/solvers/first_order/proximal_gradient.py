@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -41,6 +42,8 @@ class Momentum(State):
         Upper bound of the Lipschitz constant.
     objective : float
         F(u).
+    extrapolation : float
+        The weight omega of the step to u.
     """
 
     u: Array
@@ -51,6 +54,7 @@ class Momentum(State):
     lipschitz: float = 1.0
     bound: float = np.inf
     objective: float = np.inf
+    extrapolation: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,7 @@ class _Trial:
     u: Array
     z: Array
     lipschitz: float
+    extrapolation: float
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,7 @@ class ProximalGradient(Solver[Momentum]):
             z_old=state.z,
             t=t,
             lipschitz=trial.lipschitz,
+            extrapolation=trial.extrapolation,
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=moved / (1.0 + float(np.linalg.norm(state.u))),
@@ -153,13 +159,20 @@ class ProximalGradient(Solver[Momentum]):
     def scores(self, problem: Problem, state: Momentum) -> Array:
         return state.z
 
+    def measures(self, state: Momentum) -> Mapping[str, float]:
+        return {
+            "objective": state.objective,
+            "step_constant": state.lipschitz,
+            "extrapolation": state.extrapolation,
+        }
+
     def _search(self, side: PrimalSide, state: Momentum, weight: float) -> _Trial:
         """Steps (9) with L increased by eta until (11) holds or L is the Lipschitz constant."""
         lipschitz = state.lipschitz
         known_weight, gradient = -1.0, state.u
         while True:
             # omega_{k-1} = min((t_{k-1} - 1) / t_k, sqrt(L_{k-1} / L_k)), so it moves with L_k
-            omega = min(weight, np.sqrt(state.lipschitz / lipschitz))
+            omega = float(min(weight, np.sqrt(state.lipschitz / lipschitz)))
             if omega != known_weight:
                 base = state.u + omega * (state.u - state.u_old)
                 base_scores = state.z + omega * (state.z - state.z_old)
@@ -169,11 +182,11 @@ class ProximalGradient(Solver[Momentum]):
             u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
             z = side.image(u)
             if not self.backtracking or lipschitz >= LIPSCHITZ_MARGIN * state.bound:
-                return _Trial(u, z, lipschitz)
+                return _Trial(u, z, lipschitz, omega)
             moved = u - base
             square = float(np.vdot(moved, moved))
             if side.divergence(u, z, base, response.partner) <= 0.5 * lipschitz * square:
-                return _Trial(u, z, lipschitz)
+                return _Trial(u, z, lipschitz, omega)
             lipschitz = self._next_lipschitz(lipschitz, state.bound)
 
 

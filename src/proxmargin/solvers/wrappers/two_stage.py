@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -77,6 +78,9 @@ class TwoStage(Solver[Staged]):
         if state.second is None:
             return state
         return replace(state, second=self.stage_two.observe(problem, state.second, gap))
+
+    def measures(self, state: Staged) -> Mapping[str, float]:
+        return self.stage_one.measures(state.first) if state.second is None else {}
 
     def point(self, problem: Problem, state: Staged) -> Point:
         if state.second is None:
