@@ -56,9 +56,14 @@ __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 
 
 def _coordinate_descent(
-    smallest: int = 64, forcing: float = 0.03, screening: bool = True
+    smallest: int = 64, forcing: float = 0.03, screening: bool = True, plain: bool = False
 ) -> Solver[Any]:
-    """GCD on a working set, whose columns are copied to Fortran order."""
+    """GCD on a working set, whose columns are copied to Fortran order.
+
+    With ``plain`` sweeps over all features, as printed.
+    """
+    if plain:
+        return CoordinateDescent()
     return WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
 
 

@@ -215,3 +215,17 @@ class WorkingSet(Solver[Restricted]):
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), INNER_FRACTION * outer.tol)
         return replace(inner, tol=state.tighter * target)
+
+
+@dataclass(frozen=True)
+class OnSupport(WorkingSet):
+    """Solves the problem on the features of the start, and on no others."""
+
+    def step(self, problem: Problem, state: Restricted) -> Restricted:
+        return replace(super().step(problem, state), finished=True)
+
+    def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
+        return state.members if state.members.size else super()._grown(problem, state)
+
+    def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
+        return replace(super()._inner_stop(state, alone), tol=state.stop.tol)
