@@ -22,6 +22,7 @@ _HOMES = {
     "Path": "paths",
     "PathDisplay": "displays.path",
     "CVDisplay": "displays.cv",
+    "ConvergenceDisplay": "displays.convergence",
     "CriticalDifferenceDisplay": "displays.critical_difference",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",

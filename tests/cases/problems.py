@@ -164,6 +164,18 @@ def tall_problem(
     return binary_problem(rng, phi, penalty, intercept, **{"n": 400, **shape})
 
 
+def plain_tall_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`tall_problem` with a free or a pinned intercept, whatever its ridge."""
+    plain = intercept if intercept is not None and intercept.is_pinned else None
+    return tall_problem(rng, phi, penalty, plain, **shape)
+
+
 def tail_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -300,6 +312,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "dual-newton": (NAMED["dual-newton"], wide_logistic_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
+    "chord-newton": (NAMED["chord-newton"], plain_tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),
     "b-pgh-fapg-star": (NAMED["b-pgh-fapg-star"], ball_problem),

@@ -82,3 +82,28 @@ def test_sparse_samples_have_a_block_too() -> None:
     matrix = kernel_matrix(Rbf(0.3), csr_array(X))
     values = matrix.single_block(np.arange(5), np.arange(30))
     np.testing.assert_allclose(values, rbf_kernel(X[:5], X, gamma=0.3), rtol=1e-12)
+
+
+def test_groups_stay_apart_and_keep_their_places() -> None:
+    matrix, plain = MATRICES["rbf"]
+    square = KeptSquare(matrix, np.float64)
+    for first, second in ((range(8), range(8, 18)), (range(2, 11), range(11, 20)), ([29], [3, 4])):
+        groups = np.array(list(first)), np.array(list(second))
+        order, store = square.of(*groups)
+        assert set(order[: groups[0].size]) == set(groups[0])
+        assert set(order[groups[0].size :]) == set(groups[1])
+        found = store[: order.size, : order.size]
+        np.testing.assert_allclose(found, plain[np.ix_(order, order)], rtol=1e-11)
+    before = matrix.ledger.passes
+    square.of(np.array([29]), np.array([3, 4]))
+    assert matrix.ledger.passes == before
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_symmetry_halves_a_square_that_is_all_new(dtype: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(kept_square, "STRIPE_ROWS", 4)
+    matrix = kernel_matrix(Rbf(0.3), X)
+    order, store = KeptSquare(matrix, dtype).of(np.arange(N))
+    expected = rbf_kernel(X, gamma=0.3)[np.ix_(order, order)]
+    np.testing.assert_allclose(store, expected, rtol=1e-5 if dtype == np.float32 else 1e-11)
+    assert matrix.ledger.passes < 0.6

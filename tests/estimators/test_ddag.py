@@ -97,6 +97,24 @@ def test_two_classes_are_the_binary_classifier() -> None:
     assert isinstance(graph.certificate_, Certificate)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_pair_is_the_classifier_of_its_samples(weighted: bool) -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = 0.5 + np.arange(y.size) % 3 if weighted else None
+    graph = DDAGClassifier(SVC(kernel="rbf")).fit(X, y, sample_weight=weights)
+    for pair, judge in zip(graph.pairs_, graph.estimators_, strict=True):
+        rows = np.isin(y, pair)
+        alone = SVC(kernel="rbf").fit(X[rows], y[rows], weights[rows] if weighted else None)
+        np.testing.assert_array_equal(judge.decision_function(X), alone.decision_function(X))
+        assert judge.n_features_in_ == 4
+
+
+def test_magnitudes_are_checked_for_the_classifier_of_a_pair() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="where products overflow"):
+        DDAGClassifier(SVC()).fit(1e120 * X, y)
+
+
 def test_labels_of_any_kind_come_back() -> None:
     X, y = load_wine(return_X_y=True)
     names = np.array(["red", "blue", "green"])[y]

@@ -230,7 +230,7 @@ def test_iris_and_digits_are_told_apart_by_a_gaussian_kernel(make: Any) -> None:
 @every_model
 def test_relative_change_stops_a_fit_and_certifies_it(make: Any) -> None:
     X, y = cancer()
-    model = make(stopping="relative-change", tol=1e-6).fit(X, y)
+    model = make(solver="fapg-star", stopping="relative-change", tol=1e-6).fit(X, y)
     assert model.certificate_.relative_gap < 0.05
     assert model.certificate_.n_iter < 1000
 

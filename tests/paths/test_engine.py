@@ -22,8 +22,8 @@ from proxmargin import (
 )
 from proxmargin.compiled.paths import state
 from proxmargin.designs import SparseDesign
-from proxmargin.paths import engine
 from proxmargin.paths.engine import NAME, Engine
+from proxmargin.solvers.smooth import chord_engine as engine
 
 MODELS = [SparseLogisticRegression, SquaredHingeSVC, HuberizedSVC]
 Data = tuple[Any, np.ndarray]

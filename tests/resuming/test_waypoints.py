@@ -87,7 +87,7 @@ def test_every_solver_resumes_bit_for_bit(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["b-pgh", "fapg-ws", "gcd", "b-pgh-2"])
 def test_a_count_of_small_changes_goes_on(name: str) -> None:
-    assert_resumes(name, Stop(tol=1e-6, change=RelativeChange(1e-6)))
+    assert_resumes(name, Stop(tol=1e-6, rule=RelativeChange(1e-6)))
 
 
 def test_work_before_the_break_counts() -> None:

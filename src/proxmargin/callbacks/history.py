@@ -3,45 +3,76 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from proxmargin.loop.report import Report
+from proxmargin.loop.solver import MEASURES
 from proxmargin.problem import Point
 
 __all__ = ["History"]
+
+Row = dict[str, float | int | str]
 
 
 @dataclass
 class History:
     """The course of a fit, with one row a certificate.
 
+    Parameters
+    ----------
+    every : int, optional
+        Also certify every so many iterations, for these rows alone: the fit itself is the same,
+        but slower. By default a row is a certificate that the fit needs.
+
     Attributes
     ----------
     rows : list of dict
-        ``n_iter, n_passes, seconds, primal, dual, gap, relative_gap, kkt_residual, solver``.
+        ``problem``, the number of the class problem; ``n_iter, n_passes, seconds``; ``primal, dual,
+        gap, relative_gap, kkt_residual`` of the iterate with its best intercept; ``best_gap``, the
+        smallest gap so far; ``n_support``, its features with a coefficient; what the solver tells
+        of its iterate (NaN if it does not): ``objective``, F(u_k) of what it minimises, on the
+        dual side minus the dual objective; ``step_constant`` L_k, ``extrapolation``, ``restarts``;
+        and ``solver``. Objectives are in the units of the model as documented.
     best : Point or None
         The point with the smallest gap so far, also after an interruption.
     """
 
-    rows: list[dict[str, float | int | str]] = field(default_factory=list)
+    every: int | None = None
+    rows: list[Row] = field(default_factory=list)
     best: Point | None = None
     _best_gap: float = float("inf")
+    _problem: int = -1
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.every, int | np.integer) and not isinstance(self.every, bool)
+        if self.every is not None and not (whole and self.every >= 1):
+            raise ValueError(f"every={self.every!r} must be an integer >= 1, or None")
 
     def __call__(self, report: Report) -> None:
-        gap = report.gap
-        if report.n_iter == 0:
-            self._best_gap = float("inf")  # a new minimisation begins
+        gap, scale = report.gap, report.scale
+        if report.n_iter == 0 and not report.inner:  # a new minimisation begins
+            self._best_gap = float("inf")
+            self._problem += 1
         if gap.gap < self._best_gap or self.best is None:
-            self.best, self._best_gap = gap.point, gap.gap
+            self.best, self._best_gap = gap.point, min(gap.gap, self._best_gap)
+        own = {name: float(report.measures.get(name, np.nan)) for name in MEASURES}
+        own["objective"] *= scale
         self.rows.append(
             {
+                "problem": max(self._problem, 0),
                 "n_iter": report.n_iter,
                 "n_passes": report.n_passes,
                 "seconds": report.seconds,
-                "primal": gap.primal,
-                "dual": gap.dual,
-                "gap": gap.gap,
+                "primal": scale * gap.primal,
+                "dual": scale * gap.dual,
+                "gap": scale * gap.gap,
                 "relative_gap": gap.relative_gap,
-                "kkt_residual": gap.kkt_residual,
+                "kkt_residual": scale * gap.kkt_residual,
+                "best_gap": scale * self._best_gap,
+                "n_support": int(np.count_nonzero(gap.point.coef.any(axis=1))),
+                **own,
                 "solver": report.solver,
             }
         )
@@ -52,3 +83,15 @@ class History:
     def column(self, name: str) -> list[float | int | str]:
         """One field of all rows."""
         return [row[name] for row in self.rows]
+
+    def to_frame(self) -> Any:
+        """The rows as a data frame.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)

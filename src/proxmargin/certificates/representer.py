@@ -343,9 +343,11 @@ def _multiple(
     error = _enclosed(kernel, product, weights, scores, intercept).error
     rounding = _rounding(kernel, product, weights) + loss.growth(scores, gradient, dual, error)
     # |v|^2 belongs to the dual point before its repair: relevant if w is not made of v
-    repaired = max(product.off - REPAIR_FACTOR * kernel.rounding * _mass(kernel, dual), 0.0)
-    largest = np.sqrt(size**2 + 2.0 * repaired * _mass(kernel, dual))
-    apart = max(float(penalty.fenchel_young(w, at).sum()) for at in (size, largest))
+    apart = float(penalty.fenchel_young(w, size).sum())
+    repaired = _repaired(kernel, product)
+    if repaired > 0:
+        largest = np.sqrt(size**2 + 2.0 * repaired * _mass(kernel, dual))
+        apart = max(apart, float(penalty.fenchel_young(w, largest).sum()))
     gap = (
         loss.fenchel_young(scores, dual)
         + apart
@@ -365,6 +367,15 @@ def _multiple(
         scores=scores,
     )
     return Representer(weights[:, 0], scores, found, factor)
+
+
+def _repaired(kernel: KernelMatrix, product: Product) -> float:
+    """The part of ``off`` that is more than the kernel's rounding, which is slow to estimate and is
+    an ulp at least."""
+    allowed = REPAIR_FACTOR * _mass(kernel, product.dual)
+    if product.off <= UNIT * allowed:
+        return 0.0
+    return max(product.off - kernel.rounding * allowed, 0.0)
 
 
 def _enclosed(

@@ -46,7 +46,7 @@ OPTIONS = (
     Option("--multi-class", "multi_class", str, "'joint' or 'ovr'"),
     Option("--class-weight", "class_weight", str, "'balanced' weighs the classes equally"),
     Option("--solver", "solver", str, "'auto' or the name of an algorithm"),
-    Option("--stopping", "stopping", str, "'gap' or 'relative-change'"),
+    Option("--stopping", "stopping", str, "'gap', or a rule of a paper such as 'relative-change'"),
     Option("--tol", "tol", float, "relative duality gap to reach"),
     Option("--max-iter", "max_iter", int, "most iterations"),
     Option("--time-limit", "time_limit", float, "most seconds of a fit"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptSquare"]
 
 PIECE_ENTRIES = 1 << 21  # kernel values computed at a time: 8 or 16 MB
+STRIPE_ROWS = 256  # rows computed at a time of a square that is all new, from the diagonal on
 
 
 class KeptSquare:
@@ -34,24 +36,25 @@ class KeptSquare:
         self.order: Index = np.empty(0, dtype=np.intp)
         self.store: NDArray[Any] = np.empty((0, 0), dtype)
 
-    def of(self, index: Index) -> tuple[Index, NDArray[Any]]:
+    def of(self, *groups: Index) -> tuple[Index, NDArray[Any]]:
         """An order of the samples, and an array with their kernel matrix in its first corner.
 
         Parameters
         ----------
-        index : (n_index,) int
-            Different samples.
+        *groups : (n_index,) int
+            Different samples. The order has those of the first group first; a sample that would
+            have to cross the border between two groups counts as new.
 
         Returns
         -------
-        order : (n_index,) int
+        order : (n_samples,) int
         store : (n_store, n_store), n_store >= n_index
             Overwritten by the next call; its diagonal may be written into.
         """
-        size = index.size
+        size = sum(group.size for group in groups)
         if size > len(self.store):
             self._grow(size)
-        order = self._places_of(index)
+        order = self._places_of(groups)
         known = min(self.order.size, size)
         new = np.arange(size) >= known
         new[:known] = order[:known] != self.order[:known]
@@ -61,17 +64,20 @@ class KeptSquare:
         self.store.flat[: size * len(self.store) : len(self.store) + 1] = diagonal
         return order, self.store
 
-    def _places_of(self, index: Index) -> Index:
+    def _places_of(self, groups: Sequence[Index]) -> Index:
         """The samples in an order that leaves those that are known where they are."""
-        size = index.size
-        wanted = np.zeros(self.matrix.n_samples, dtype=bool)
-        wanted[index] = True
-        past = self.order[:size]
-        order = np.full(size, -1)
-        order[: past.size][wanted[past]] = past[wanted[past]]
-        wanted[past] = False
-        order[order < 0] = np.flatnonzero(wanted)
-        return order
+        places, start = [], 0
+        for group in groups:
+            past = self.order[start : start + group.size]
+            wanted = np.zeros(self.matrix.n_samples, dtype=bool)
+            wanted[group] = True
+            order = np.full(group.size, -1)
+            order[: past.size][wanted[past]] = past[wanted[past]]
+            wanted[past] = False
+            order[order < 0] = np.flatnonzero(wanted)
+            places.append(order)
+            start += group.size
+        return np.concatenate(places)
 
     def _grow(self, size: int) -> None:
         past = self.store
@@ -81,9 +87,11 @@ class KeptSquare:
 
     def _fill(self, places: Index, order: Index) -> None:
         """Compute the rows and columns at ``places``."""
+        if places.size == order.size:
+            self._fill_by_halves(order)
+            return
         size, step = order.size, max(1, PIECE_ENTRIES // max(order.size, 1))
-        single = self.store.dtype == np.float32
-        compute = self.matrix.single_block if single else self.matrix.block
+        compute = self._compute
         others = np.setdiff1d(np.arange(size), places, assume_unique=True)
         for start in range(0, places.size, step):
             some = places[start : start + step]
@@ -91,3 +99,16 @@ class KeptSquare:
             self.store[some, :size] = values
             if others.size:
                 self.store[others[:, None], some] = values[:, others].T
+
+    def _fill_by_halves(self, order: Index) -> None:
+        """Compute all, half of it by symmetry."""
+        for start in range(0, order.size, STRIPE_ROWS):
+            stop = min(start + STRIPE_ROWS, order.size)
+            values = self._compute(order[start:stop], order[start:])
+            self.store[start:stop, start : order.size] = values
+            self.store[stop : order.size, start:stop] = values[:, stop - start :].T
+
+    @property
+    def _compute(self) -> Callable[[Index, Index], NDArray[Any]]:
+        single = self.store.dtype == np.float32
+        return self.matrix.single_block if single else self.matrix.block

@@ -13,7 +13,7 @@ from proxmargin.rows import evenly_taken
 __all__ = ["KernelDesign"]
 
 # samples used to estimate the mean inner product
-SPREAD_SAMPLES = 1000
+SPREAD_SAMPLES = 400
 
 
 class KernelDesign(Design):
@@ -48,7 +48,7 @@ class KernelDesign(Design):
     def spread(self, shares: Array) -> float:
         """Root mean square distance from the mean, in the space of the kernel.
 
-        Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a thousand
+        Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a few hundred
         samples at even steps of weight: all pairs would cost as much as the fit.
         """
         some, part = evenly_taken(shares, SPREAD_SAMPLES)

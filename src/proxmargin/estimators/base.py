@@ -45,13 +45,14 @@ from proxmargin.inputs.validation import (
     validated,
     validated_features,
     validated_offset,
+    validated_part,
     validated_weights,
 )
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report
+from proxmargin.loop.report import Changed, Report
 from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import TINY_SECONDS, RelativeChange, Stop
+from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
 from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
@@ -170,10 +171,25 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
             X, targets = self._checked(X, y, sample_weight, offset)
-            stop = self._bounded(stop, *X.shape)
-            journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
-            self._fit_recorded(X, targets, journal, stop)
+            self._fit_targets(X, targets, journal, stop)
         return self
+
+    def fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
+        """`fit` to some of the samples that another estimator has validated."""
+        with interrupts, journal_of(self.callbacks, None) as journal, self._timed() as stop:
+            self._check_parameters()
+            self._check_model()
+            X = validated_part(self, X)
+            weights = validated_weights(sample_weight, X)
+            targets = Targets.encode(y, weights, self.class_weight)
+            self._fit_targets(X, targets, journal, stop)
+        return self
+
+    def _fit_targets(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
+        """Fit the model to validated data."""
+        stop = self._bounded(stop, *X.shape)
+        journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
+        self._fit_recorded(X, targets, journal, stop)
 
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""
@@ -307,7 +323,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("standardize", self.standardize)
         check_flag("warm_start", self.warm_start)
-        check_choice("stopping", self.stopping, ("gap", "relative-change"))
+        check_choice("stopping", self.stopping, ("gap", *RULES))
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
         check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
@@ -382,8 +398,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(stop, cpu_deadline=cpu_clock() + TINY_SECONDS)
 
     def _stop(self, time_left: float | None) -> Stop:
-        change = RelativeChange(self.tol) if self.stopping == "relative-change" else None
-        return Stop(self.tol, self.max_iter, time_left, change)
+        make = RULES.get(self.stopping) if isinstance(self.stopping, str) else None
+        return Stop(self.tol, self.max_iter, time_left, make(self.tol) if make else None)
 
     def _solve(
         self,
@@ -405,11 +421,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choice = self._choice(problem, stop.deadline)
             if solutions and solutions[-1].status is Status.INTERRUPTED:
                 stop = replace(stop, max_iter=0)
+            scale = {"scale": self._objective_scale(problem)}
             solution = solve(
                 problem,
                 choice,
                 stop=stop,
-                callbacks=callbacks,
+                callbacks=[Changed(callback, scale) for callback in callbacks],
                 start=start,
                 certify=certify,
                 minimize=journal.minimize,

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.compiled.clock import clock
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.regularized import SVC
 from proxmargin.inputs.validation import validated, validated_features
@@ -105,8 +105,9 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
                 "least 2 classes"
             )
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
+        members = [y == label for label in self.classes_]
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(estimator, X, y, weights, self.classes_[[i, j]], part)
+            delayed(_fit_pair)(estimator, X, y, weights, members[i] | members[j], part)
             for (i, j), part in zip(self.pairs_, self._times(estimator, begun), strict=True)
         )
         self.estimators_ = [model for model, _ in fitted]
@@ -247,25 +248,28 @@ def _fit_pair(
     X: Any,
     y: NDArray[Any],
     weights: Any,
-    pair: NDArray[Any],
+    pair: NDArray[np.bool_],
     seconds: float | None,
 ) -> tuple[Any, str | None]:
-    """The classifier of two classes, fitted on their samples, and its convergence warning."""
-    rows = np.flatnonzero(np.isin(y, pair))
-    model = clone(estimator)
+    """The classifier of a pair of classes, fitted on their samples, and its convergence warning."""
+    rows, model = np.flatnonzero(pair), clone(estimator)
     if seconds is not None:
         model.set_params(time_limit=seconds)
-    part, labels = _safe_split(model, X, y, rows)
-    weighted = {} if weights is None else {"sample_weight": weights[rows]}
+    pairwise = get_tags(estimator).input_tags.pairwise
+    part = X[np.ix_(rows, rows)] if pairwise else X[rows]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        model.fit(part, labels, **weighted)
+        if isinstance(model, MarginEstimator):
+            model.fit_part(part, y[rows], None if weights is None else weights[rows])
+        else:
+            weighted = {} if weights is None else {"sample_weight": weights[rows]}
+            model.fit(part, y[rows], **weighted)
     if seconds is not None:
         model.set_params(time_limit=estimator.time_limit)
     short = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
     for one in caught:
         if one not in short:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    if get_tags(estimator).input_tags.pairwise:
+    if pairwise:
         model.training_rows_ = rows
     return model, str(short[0].message) if short else None

@@ -18,9 +18,9 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         'auto', {solvers}, or a solver object.
     solver_options : dict, optional
         Settings of a solver asked for by name.
-    stopping : {{'gap', 'relative-change'}}
-        Stop when the relative duality gap is at most ``tol``, or by rule (20) of Xu et al.
-        (2015) at ``tol``. The certificate is computed either way.
+    stopping : {{'gap', 'relative-change', 'iterate-change', 'step-residual', 'fixed-point'}}
+        Stop when the relative duality gap is at most ``tol``, or by a rule of a paper at ``tol``
+        (`proxmargin.loop.stopping`), if the solver can. The certificate is computed either way.
     tol : float, default 1e-6
         Relative duality gap.
     max_iter : int, optional

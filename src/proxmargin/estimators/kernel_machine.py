@@ -77,10 +77,10 @@ class KernelMachine(MarginEstimator):
     (`_finish`).
 
     If the dual of the loss is sparse (`_most_decomposed`), block coordinate descent on the dual
-    works with the exact kernel. For other losses, and for a few hundred samples, a nonlinear kernel
-    is factored, ``K ~ G G'`` by incomplete Cholesky with random pivots, and the linear model on G
-    is solved; its dual gives the weights of samples, which are certified for the exact kernel. If
-    that certificate does not meet ``tol``, the factor is refined
+    works with the exact kernel. For other losses a nonlinear kernel is factored, ``K ~ G G'`` by
+    incomplete Cholesky with random pivots, and the linear model on G is solved; its dual gives the
+    weights of samples, which are certified for the exact kernel. If that certificate does not meet
+    ``tol``, the factor is refined
     (`proxmargin.estimators.kernel_rounds`).
     """
 

@@ -19,7 +19,6 @@ from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.box.decomposition import BlockDecomposition
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
 
@@ -157,7 +156,7 @@ class L2SVC(RegularizedMachine):
     <attributes>
     """
 
-    _most_decomposed = BlockDecomposition.block
+    _most_decomposed = 20_000
 
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()

@@ -26,6 +26,7 @@ __all__ = [
     "validated",
     "validated_features",
     "validated_offset",
+    "validated_part",
     "validated_weights",
 ]
 
@@ -141,8 +142,18 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
     if not _are_two_integers(y):
         check_classification_targets(y)
-    rescaled = getattr(estimator, "standardize", True)
-    return _checked_entries(estimator, X, RESCALED if rescaled else AS_THEY_ARE), y
+    return _checked_entries(estimator, X, _magnitudes_for(estimator)), y
+
+
+def validated_part(estimator: Any, X: Any) -> Any:
+    """Some of the samples that were `validated` for another estimator: only the magnitudes that
+    this one takes are checked."""
+    estimator.n_features_in_ = X.shape[1]
+    return _checked_entries(estimator, X, _magnitudes_for(estimator))
+
+
+def _magnitudes_for(estimator: Any) -> Magnitudes:
+    return RESCALED if getattr(estimator, "standardize", True) else AS_THEY_ARE
 
 
 def validated_features(estimator: Any, X: Any) -> Any:

@@ -16,7 +16,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Phase, Report, Waypoint
 from proxmargin.loop.run import Run
 from proxmargin.loop.solver import PricedState, Solver, State, UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.stopping import RULES, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import NotFiniteError
 from proxmargin.runtime.interrupts import interrupts
@@ -68,10 +68,10 @@ def minimize(
     Raises
     ------
     UnsuitableSolverError
-        The solver cannot take the problem.
+        The solver cannot take the problem, or does not stop by the rule of ``stop``.
     """
     stop = stop or Stop()
-    _require_suitable(solver, problem)
+    _require_suitable(solver, problem, stop)
     run = Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     # checks detect overflow and NaN, so warnings are not needed
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -107,7 +107,7 @@ def _loop(
             run.nearest = _smaller_gap(run.nearest, state)
             if run.needs_certificate(state, status):
                 state, status = run.certified(state, status)
-            elif run.stop.callbacks and run.is_due(state):
+            elif run.is_asked_for(state):
                 run.report_early(state)
             if status is not None:
                 return status, state
@@ -150,7 +150,12 @@ def _smaller_gap(nearest: PricedState | None, state: State) -> PricedState | Non
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
 
 
-def _require_suitable(solver: Solver[Any], problem: Problem) -> None:
+def _require_suitable(solver: Solver[Any], problem: Problem, stop: Stop) -> None:
     objection = solver.objection(problem)
     if objection:
         raise UnsuitableSolverError(f"solver {solver.name!r} cannot take this problem: {objection}")
+    if stop.rule is not None and not solver.stops_by(stop.rule.name):
+        able = ", ".join(map(repr, ["gap", *filter(solver.stops_by, RULES)]))
+        raise UnsuitableSolverError(
+            f"solver {solver.name!r} does not stop by {stop.rule.name!r}, only by {able}"
+        )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import PricedState, State
 
-__all__ = ["OfInnerRun", "Phase", "Report", "Waypoint"]
+__all__ = ["Changed", "Phase", "Report", "Waypoint", "interval_of"]
 
 
 class Phase(Enum):
@@ -20,7 +21,7 @@ class Phase(Enum):
     ========== ================================================ ============================
     searching  a certificate meets ``tol``                      polishing
     searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
-    searching  the relative change rule is met                  ended: SETTLED
+    searching  the rule of `Stop` is met                        ended: SETTLED
     searching  the limit of iterations or of time is reached    ended, after a certificate
     searching  the solver raises `NotFiniteError`               ended: DIVERGED
     polishing  a step is left, and the solver can take it       polishing
@@ -51,7 +52,7 @@ class Waypoint:
     last_progress, last_check, last_told : int
         Iterations of the last progress, certificate and report.
     settled, polished : int
-        Iterations in a row that met the relative change rule; polishing steps.
+        Iterations in a row that met the rule of `Stop`; polishing steps.
     phase : Phase
     seconds, passes : float
         Spent so far.
@@ -87,8 +88,13 @@ class Report:
     tol : float
     waypoint : Waypoint
         The state of the run before this certificate, for `minimize` to resume from.
+    measures : mapping
+        Numbers of the state under names of `proxmargin.loop.solver.MEASURES`.
     inner : bool
         The report comes from a run inside a step of the main run.
+    scale : float
+        The objective that the model documents, over that of the problem; the gap is in units of
+        the problem.
     """
 
     n_iter: int
@@ -99,14 +105,35 @@ class Report:
     solver: str
     tol: float
     waypoint: Waypoint
+    measures: Mapping[str, float]
     inner: bool = False
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
-class OfInnerRun:
-    """Passes reports of a run inside a step to a callback, marked as ``inner``."""
+class Changed:
+    """Passes reports to a callback with other values of some fields.
+
+    Parameters
+    ----------
+    callback : callable
+    changes : mapping
+    """
 
     callback: Callable[[Report], object]
+    changes: Mapping[str, Any]
 
     def __call__(self, report: Report) -> object:
-        return self.callback(replace(report, inner=True))
+        return self.callback(replace(report, **self.changes))
+
+    @property
+    def every(self) -> int | None:
+        return interval_of(self.callback)
+
+
+def interval_of(callback: Callable[[Report], object]) -> int | None:
+    """Iterations between two reports that a callback asks for by an attribute ``every``.
+
+    None leaves it to the solver. Certificates for reports alone do not change a run.
+    """
+    return getattr(callback, "every", None)

@@ -14,7 +14,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status
-from proxmargin.loop.report import OfInnerRun, Phase, Report, Waypoint
+from proxmargin.loop.report import Changed, Phase, Report, Waypoint, interval_of
 from proxmargin.loop.solver import PricedState, Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
@@ -47,7 +47,8 @@ class Run:
         known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        told = tuple(map(OfInnerRun, stop.callbacks))
+        told = tuple(Changed(callback, {"inner": True}) for callback in stop.callbacks)
+        self.intervals = [interval_of(callback) for callback in stop.callbacks]
         self.within = replace(stop, callbacks=told) if told else stop
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
@@ -81,7 +82,7 @@ class Run:
         return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
 
     def resumed(self, here: Waypoint) -> Status | None:
-        """Restore a waypoint; returns SETTLED if it had met the relative change rule, else None."""
+        """Restore a waypoint; returns SETTLED if it had met the rule of `Stop`, else None."""
         for name in _NOTED:
             setattr(self, name, getattr(here, name))
         for name in _OF_THE_INCUMBENT:
@@ -90,11 +91,16 @@ class Run:
         self.first_pass -= here.passes
         return self._settled_status()
 
-    def tell(self, state: State, gap: Gap, here: Waypoint) -> None:
-        name, tol = self.solver.name, self.stop.tol
+    def tell(self, state: State, gap: Gap, here: Waypoint, regular: bool = True) -> None:
+        """Call the callbacks; those that ask for no interval if the report is ``regular``."""
+        name, tol, numbers = self.solver.name, self.stop.tol, self.solver.measures(state)
         self.telling = True  # an error raised by a callback is the caller's
-        for callback in self.stop.callbacks:
-            callback(Report(state.n_iter, self.passes, self.seconds, gap, state, name, tol, here))
+        for callback, interval in zip(self.stop.callbacks, self.intervals, strict=True):
+            if interval is not None or regular:
+                report = Report(
+                    state.n_iter, self.passes, self.seconds, gap, state, name, tol, here, numbers
+                )
+                callback(report)
         self.telling = False
 
     # -- when to certify
@@ -106,6 +112,12 @@ class Run:
     def is_due(self, state: State) -> bool:
         told = max(self.last_check, self.last_told)
         return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
+
+    def is_asked_for(self, state: State) -> bool:
+        """Whether a callback gets a report although the run needs no certificate."""
+        asked = [interval for interval in self.intervals if interval is not None]
+        due = bool(self.stop.callbacks) and self.is_due(state)
+        return due or any(state.n_iter % interval == 0 for interval in asked)
 
     def needs_certificate(self, state: State, status: Status | None) -> bool:
         """Whether the run itself needs a certificate now; reports aside."""
@@ -131,8 +143,10 @@ class Run:
 
     def report_early(self, state: State) -> None:
         """Report a certificate that does not change the run."""
-        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state))
-        self.last_told = state.n_iter
+        regular = self.is_due(state)
+        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state), regular)
+        if regular:
+            self.last_told = state.n_iter
 
     def check(self, state: State) -> Gap:
         began = clock()
@@ -147,7 +161,7 @@ class Run:
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a certificate, or None to continue (`Phase`)."""
         met = gap.relative_gap <= self.stop.tol and not self._lost_margin(gap)
-        if self.stop.change is None and met:
+        if self.stop.rule is None and met:
             self.phase = Phase.POLISHING
         if self.phase is Phase.POLISHING:
             return None if self._polishes(state, gap) else Status.CONVERGED
@@ -162,7 +176,7 @@ class Run:
         idle, best = state.n_iter - self.last_progress, self.incumbent.best
         rounded = best is not None and best.rounding >= ROUNDED_SHARE * best.gap
         patience = ROUNDED_ITERATIONS if rounded else max(STALL_ITERATIONS, state.n_iter // 2)
-        return state.finished or idle > patience
+        return state.finished or (self.stop.rule is None and idle > patience)
 
     def is_unbalanced(self, state: State, gap: Gap) -> bool:
         """Whether the gap has stopped falling and is explained by rounding of the dual point."""
@@ -194,10 +208,9 @@ class Run:
         """The status that ends the run after any iteration, or None to go on."""
         if state.interrupted:
             return Status.INTERRUPTED
-        change = self.stop.change
-        if change is not None:
-            met = change.met(state.objective_change, state.point_change)
-            self.settled = self.settled + 1 if met else 0
+        rule = self.stop.rule
+        if rule is not None:
+            self.settled = self.settled + 1 if rule.met(state) else 0
             if self._settled_status():
                 return Status.SETTLED
         if state.n_iter >= self.limit:
@@ -205,8 +218,8 @@ class Run:
         return self.out_of_time()
 
     def _settled_status(self) -> Status | None:
-        change = self.stop.change
-        return Status.SETTLED if change is not None and self.settled >= change.times else None
+        rule = self.stop.rule
+        return Status.SETTLED if rule is not None and self.settled >= rule.times else None
 
     def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
         """The best point and the status of the run.
@@ -225,7 +238,7 @@ class Run:
         assert best is not None
         if interrupts.pending or status is Status.INTERRUPTED:
             return best, Status.INTERRUPTED
-        if self.stop.change is None:  # `confirm` and `consider` may have changed the gap
+        if self.stop.rule is None:  # `confirm` and `consider` may have changed the gap
             met = best.relative_gap <= self.stop.tol
             unmet = Status.STALLED if status is Status.CONVERGED else status
             status = Status.CONVERGED if met else unmet
@@ -242,11 +255,9 @@ class Run:
 # tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
     Status.DIVERGED: lambda run, state, gap: not math.isfinite(gap.primal),
-    Status.ROUNDED: lambda run, state, gap: (
-        run.stop.change is None and gap.is_rounding(run.stop.tol)
-    ),
+    Status.ROUNDED: lambda run, state, gap: run.stop.rule is None and gap.is_rounding(run.stop.tol),
     Status.UNBALANCED: lambda run, state, gap: (
-        run.stop.change is None and run.is_unbalanced(state, gap)
+        run.stop.rule is None and run.is_unbalanced(state, gap)
     ),
     Status.STALLED: lambda run, state, gap: run.is_stalled(state),
     Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -18,12 +19,14 @@ from proxmargin.traits import Trait
 __all__ = [
     "CLAIM_FRACTION",
     "LIPSCHITZ_MARGIN",
+    "MEASURES",
     "PricedState",
     "Solver",
     "State",
     "UnsuitableSolverError",
     "at_least_one",
     "require",
+    "require_first_lipschitz",
 ]
 
 LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step test is rounded
@@ -31,6 +34,9 @@ LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step
 CLAIM_FRACTION = 0.5  # at first: leaves room for the rounding in the gap of the certificate
 DENIED_FACTOR = 0.3  # factor on it after a claim that the certificate did not confirm
 SHARP_FRACTION = 1e-3  # ratio of gap to tolerance below which no polishing step is needed
+# what solvers may tell of an iterate: its own objective F(u_k), minimised, in units of the problem;
+# the step constant L_k; the weight of the extrapolation to it; restarts so far
+MEASURES = ("objective", "step_constant", "extrapolation", "restarts")
 
 
 def require(holds: bool, rule: str, value: object) -> None:
@@ -45,6 +51,12 @@ def at_least_one(solver: object, *names: str) -> None:
         value = getattr(solver, name)
         number = isinstance(value, Real) and not isinstance(value, bool)
         require(number and value >= 1, f"{name} must be >= 1", value)
+
+
+def require_first_lipschitz(value: float | None) -> None:
+    """Raise a `ValueError` unless the first step constant L_0 is None or a number > 0."""
+    holds = value is None or (isinstance(value, Real) and 0 < value < np.inf)
+    require(holds, "first_lipschitz must be a number > 0, or None", value)
 
 
 class UnsuitableSolverError(ValueError):
@@ -63,6 +75,7 @@ class State:
     n_iter : int
     objective_change, point_change : float
         The two quantities of `proxmargin.loop.stopping.RelativeChange`, of the last iteration.
+        Those of the other rules are attributes of the states of solvers that stop by them.
     finished : bool
         Another step would not change the point.
     exact : bool
@@ -149,6 +162,9 @@ class Solver(ABC, Generic[S]):
     max_iter: ClassVar[int] = 100_000
     """Iterations after which the solver gives up unless told otherwise."""
 
+    rules: ClassVar[tuple[str, ...]] = ()
+    """The rules of `proxmargin.loop.stopping` that the solver's states have the quantities for."""
+
     polishing: ClassVar[int] = 0
     """Steps after the tolerance is met, each with a certificate; the best point is kept.
 
@@ -186,6 +202,10 @@ class Solver(ABC, Generic[S]):
         """The state updated by a certificate of its point."""
         return state
 
+    def measures(self, state: S) -> Mapping[str, float]:
+        """Numbers of a state that a history records under the names of `MEASURES`."""
+        return {}
+
     def polishing_of(self, problem: Problem) -> int:
         """`polishing` for this problem: fewer steps where they cost more than they gain."""
         return self.polishing
@@ -196,6 +216,10 @@ class Solver(ABC, Generic[S]):
         The first step and its setup count; zero for solvers without such steps.
         """
         return 0.0
+
+    def stops_by(self, rule: str) -> bool:
+        """Whether a run of this solver can end by this rule of a paper."""
+        return rule in self.rules
 
     def objection(self, problem: Problem) -> str | None:
         """A sentence that says why this solver cannot take the problem, or None."""

@@ -1,32 +1,106 @@
-"""Stopping rules: limits, and the relative change of the iterates."""
+"""When a run ends: limits, and the rules of the papers, which bound no error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from proxmargin.compiled.clock import clock, cpu_clock
 
-__all__ = ["TINY_SECONDS", "RelativeChange", "Stop"]
+__all__ = [
+    "RULES",
+    "TINY_SECONDS",
+    "FixedPoint",
+    "IterateChange",
+    "RelativeChange",
+    "Rule",
+    "StepResidual",
+    "Stop",
+]
 
 TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
 
 
 @dataclass(frozen=True)
-class RelativeChange:
+class Rule(ABC):
+    """A rule of a paper that ends a run in place of the gap. It bounds no error.
+
+    Parameters
+    ----------
+    tol : float
+    times : int
+        How many iterations in a row must meet it.
+    """
+
+    tol: float
+    times: int = 1
+
+    name: ClassVar[str]
+    """How estimators and solvers name it (`Solver.rules`)."""
+
+    @abstractmethod
+    def met(self, state: Any) -> bool:
+        """Whether the last iteration, which led to this state of a solver, meets it."""
+
+
+@dataclass(frozen=True)
+class RelativeChange(Rule):
     """Rule (20) of Xu et al. (2015): small relative changes, several times in a row.
 
     With F the objective and u the stacked coefficients and intercept, both
     ``(F_old - F_new) / (1 + F_old)`` and ``|u_old - u_new| / (1 + |u_old|)`` are at most ``tol``.
-    It bounds no error; it exists to reproduce the paper.
     """
 
-    tol: float
     times: int = 3
 
-    def met(self, objective_change: float, point_change: float) -> bool:
-        return abs(objective_change) <= self.tol and point_change <= self.tol
+    name: ClassVar[str] = "relative-change"
+
+    def met(self, state: Any) -> bool:
+        return bool(abs(state.objective_change) <= self.tol and state.point_change <= self.tol)
+
+
+@dataclass(frozen=True)
+class IterateChange(Rule):
+    """The rule of Chierchia et al. (2015), 5.2: ``|W_old - W_new| <= tol |W_old|``."""
+
+    name: ClassVar[str] = "iterate-change"
+
+    def met(self, state: Any) -> bool:
+        return bool(state.iterate_change <= self.tol)
+
+
+@dataclass(frozen=True)
+class StepResidual(Rule):
+    """The rule of every iteration of Algorithm 4 of Ito et al. (2017).
+
+    ``L_k |alpha_k - beta_k|``, the step from the extrapolated point, is at most ``tol``.
+    """
+
+    name: ClassVar[str] = "step-residual"
+
+    def met(self, state: Any) -> bool:
+        return bool(state.step_residual <= self.tol)
+
+
+@dataclass(frozen=True)
+class FixedPoint(Rule):
+    """The rules of Algorithm 4 of Ito et al. (2017) together.
+
+    `StepResidual`, or at every hundredth iteration ``L_k |T_L(alpha_k) - alpha_k|``, the residual
+    of the optimality condition (5) at the iterate itself, is at most ``tol``.
+    """
+
+    name: ClassVar[str] = "fixed-point"
+
+    def met(self, state: Any) -> bool:
+        return bool(min(state.step_residual, state.point_residual) <= self.tol)
+
+
+RULES: Mapping[str, type[Rule]] = {
+    rule.name: rule for rule in (RelativeChange, IterateChange, StepResidual, FixedPoint)
+}
 
 
 @dataclass(frozen=True)
@@ -41,8 +115,8 @@ class Stop:
         Iterations of the solver; None leaves the solver's own limit.
     time_limit : float, optional
         Seconds, without the compilation of kernels.
-    change : RelativeChange, optional
-        Ends with the paper's rule instead of the gap.
+    rule : Rule, optional
+        Ends the run instead of the gap.
     deadline : float
         The end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run
         starts.
@@ -58,7 +132,7 @@ class Stop:
     tol: float = 1e-6
     max_iter: int | None = None
     time_limit: float | None = None
-    change: RelativeChange | None = None
+    rule: Rule | None = None
     deadline: float = float("inf")
     cpu_deadline: float = float("inf")
     callbacks: tuple[Callable[[Any], object], ...] = ()

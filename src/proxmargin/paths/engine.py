@@ -1,15 +1,12 @@
-"""Whole paths in compiled code: `proxmargin.compiled.paths` for problems of one column of scores.
+"""Whole paths in compiled code, by `proxmargin.solvers.smooth.chord_engine`.
 
 One call of the kernel solves several strengths, but not all, so that an interruption keeps those of
-complete calls. The kernel returns early where arrays are too small, which are then enlarged, and at
-a strength that it cannot solve to the tolerance, which the caller solves as a single fit.
+complete calls. A strength that it cannot solve to the tolerance the caller solves as a single fit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,184 +14,32 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.gap import lower_bound
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.paths import driver, state, unshrunk
-from proxmargin.compiled.paths.quadratic import Quadratic
-from proxmargin.compiled.paths.slots import Slots
-from proxmargin.compiled.paths.span import Span
-from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
-from proxmargin.compiled.paths.stores import Dense, Shelf
-from proxmargin.compiled.paths.unshrunk import Unshrunk
-from proxmargin.compiled.products.columns import Compressed
-from proxmargin.compiled.solvers.nets import Net
-from proxmargin.designs import DenseDesign, Design, SparseDesign
-from proxmargin.designs.compressed import narrow_indices
+from proxmargin.compiled.paths.state import Strengths
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
-from proxmargin.penalties import WeightedElasticNet
-from proxmargin.problem import Point, Problem
-from proxmargin.traits import Trait
-from proxmargin.unshrunk import are_separated, unshrunk_columns
+from proxmargin.solvers.smooth.chord_engine import ChordEngine
+from proxmargin.solvers.smooth.chord_newton import ChordNewton
 
 __all__ = ["Engine"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-NAME = "chord-newton"
+NAME = ChordNewton.name
 BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
-REFERENCES = 16  # dual points q in a span, each kept with its products X'q
-# sparse data within both bounds are read at every strength: a pass costs less than references do
-FEW_FEATURES = 2000
-FEW_ENTRIES = 6  # mean number of nonzero entries of a sample
-SHELF = 256  # maximum number of copied columns of data that are stored by rows
-FIRST_SLOTS = 256  # initial capacity for features that may enter the model
-FIRST_MEMBERS = 128  # initial capacity for features in a quadratic model
-MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger
-COPY_BYTES = 2**26  # limit for a copy of dense data whose layout or type kernels cannot read
-ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a fraction of a second
-WORK_PER_CALL = 10**9  # multiply-adds of a Hessian formed at every strength: the same
-ENTRIES_PER_SAMPLE = 50  # read for Hessians and steps at each strength
-SELDOM = 10  # strengths per pass over the data when spans of dual points replace passes
-FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
-WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
-FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
-MOST_UNSHRUNK = 64  # unpenalised features: their Gram matrix is formed in each step
 TINY = float(np.finfo(np.float64).tiny)
-NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
-@dataclass(eq=False)
-class Engine:
+class Engine(ChordEngine):
     """A path in progress, from the null model.
 
     Parameters
     ----------
     problem : Problem
-        At strength one; see `Engine.takes`.
+        At strength one; see `ChordEngine.takes`.
     tol : float
         Relative duality gap of every strength.
     """
-
-    problem: Problem
-    tol: float
-
-    @staticmethod
-    def takes(last: Problem) -> bool:
-        """Whether a path can be solved here whose weakest penalty is that of ``last``.
-
-        Features without an l1 penalty must be unpenalised; it must not underflow.
-        """
-        if NEEDED not in last.traits or not np.any(last.net.l1):
-            return False
-        if not np.all(last.net.l1) and not _are_settled(last):
-            return False
-        return last.has_unpenalised_intercept and _is_readable(last.design.stored.base.whole)
-
-    def __post_init__(self) -> None:
-        base = self.problem.design.stored.base
-        whole = base.whole
-        n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
-        self.phi = self.problem.margins.phi.scalars
-        self.caches = dense and n < p
-        self.store = _store(whole, self.caches)
-        self.terms = _terms(self.problem, self.caches or _has_many_entries(whole))
-        self.span = _empty_span(REFERENCES if self.terms.spans else 0, n, p)
-        scattered = self.caches and isinstance(self.store, Dense) and self.store.by_rows
-        self.shelf = _empty_shelf(min(p, SHELF) if scattered else 0, n, p)
-        holds_all = dense and not self.caches
-        bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
-        self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
-        members = min(p, FIRST_MEMBERS)
-        self.unshrunk = _unshrunk(self.problem, self.terms)
-        first_slots = max(FIRST_SLOTS, self.unshrunk.feature.size)
-        self._make_slots(p if holds_all else min(p, first_slots), members)
-        self.quadratic, self.buffers = _quadratic(members), _buffers(n, p, members)
-        self.counts = np.zeros(state.COUNTS, np.int64)
-        self.levels = np.zeros(state.LEVELS)
-        if holds_all:
-            self.slots.feature[:] = self.slots.slot_of[:] = np.arange(p)
-            self.counts[state.SLOTS] = p
-        driver.begin(self._state, *_null_model(self.problem))
-
-    @property
-    def _state(self) -> State:
-        """The argument of the kernels; arrays that are too small are replaced between calls."""
-        return State(
-            store=self.store,
-            phi=self.phi,
-            terms=self.terms,
-            unshrunk=self.unshrunk,
-            slots=self.slots,
-            quadratic=self.quadratic,
-            span=self.span,
-            shelf=self.shelf,
-            buffers=self.buffers,
-            counts=self.counts,
-            levels=self.levels,
-        )
-
-    @property
-    def _effort(self) -> Array:
-        """The numbers of steps and passes so far."""
-        return np.array([self.counts[state.STEPS], self.levels[state.READ]])
-
-    @property
-    def _width(self) -> int:
-        """Number of cached entries of each feature with a slot."""
-        return self.terms.signs.size if self.caches else 0
-
-    def _make_slots(self, capacity: int, members: int) -> None:
-        """Allocate slots, and the columns of a quadratic model of so many members."""
-        self.slots = Slots(
-            feature=np.zeros(capacity, np.int64),
-            every=np.arange(capacity),
-            slot_of=np.full(self.terms.norms.size, -1, np.int64),
-            gate=self.terms.factor.copy(),
-            coef=np.zeros(capacity),
-            slope=np.zeros(capacity),
-            mean=np.zeros(capacity),
-            place=np.full(capacity, -1, np.int64),
-            guess=np.zeros(capacity),
-            lag=np.zeros(capacity),
-            cache=np.empty((capacity, self._width)),
-            rows=np.empty((members, self._width)),
-            average=np.zeros(members),
-        )
-
-    def _make_model(self, members: int) -> None:
-        """Allocate a quadratic model of this capacity; the kernel forms it anew."""
-        rows = np.empty((members, self._width))
-        self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
-        self.quadratic = _quadratic(members)
-        self.buffers = self.buffers._replace(**_of_members(members))
-
-    def _add_slots(self) -> None:
-        """Double the capacity for slots."""
-        old = self.slots
-        self._make_slots(min(2 * old.feature.size, self.terms.norms.size), 0)
-        for name in set(Slots._fields) - {"every", "rows", "average"}:
-            before = getattr(old, name)
-            getattr(self.slots, name)[: len(before)] = before
-        self.slots = self.slots._replace(rows=old.rows, average=old.average)
-
-    def _add_members(self) -> bool:
-        """Double the capacity of the quadratic model; False if it is at its limit."""
-        members = min(2 * self.slots.average.size, self.most_members)
-        if members == self.slots.average.size:
-            return False
-        self.slots.place[:] = -1
-        self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
-        self._make_model(members)
-        return True
-
-    def chunk(self, strengths: int) -> int:
-        """How many strengths a call may take."""
-        entries = self.problem.design.stored.base.nbytes // 8
-        read = entries // SELDOM if self.terms.spans else entries
-        samples, members = self.terms.signs.size, int(self.counts[state.MEMBERS])
-        read += ENTRIES_PER_SAMPLE * samples
-        most = min(ENTRIES_PER_CALL // max(read, 1), WORK_PER_CALL // max(samples * members**2, 1))
-        return max(1, min(strengths, most))
 
     def solved(self, l1: Array, l2: Array) -> Found:
         """Solutions for falling strengths; fewer if one could not be solved.
@@ -204,54 +49,29 @@ class Engine:
         l1, l2 : (n_strengths,)
             Strengths for the features with the largest factor.
         """
-        last = np.arange(l1.size)
+        last, started = np.arange(l1.size), clock()
         if self.caches:
-            l1, l2, last = _stepwise(float(self.levels[state.BEFORE]), l1, l2)
-        entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
-        found = _blank(l1, l2, entries * l1.size)
-        first, started, retried = 0, clock(), np.zeros((2, l1.size))
-        while first < l1.size:
-            before, effort = first, self._effort
-            first, code = driver.advance(self._state, found, first, l1.size, self.tol)
-            if first < l1.size:  # effort on the strength that is tried again with more room
-                done = slice(before, first)
-                retried[:, first] += self._effort - effort
-                retried[:, first] -= found.steps[done].sum(), found.passes[done].sum()
-            if code == state.NO_SLOT:
-                self._add_slots()
-            elif code == state.NO_ENTRY:
-                found = _with_more_room(found)
-            elif code == state.GAVE_UP or (code == state.NO_MEMBER and not self._add_members()):
-                break
-        for told, more in zip((found.steps, found.passes), retried, strict=True):
-            told += more
+            l1, l2, last = self.stepwise(l1, l2)
+        found, first, _ = self.advanced(self.blank(l1, l2), 0)
         last = last[last < first]
         seconds = (clock() - started) / max(last.size, 1)
         self.problem.design.ledger.charge(float(found.passes[:first].sum()))
-        return self._solutions(found, last, seconds)
+        return _solutions(found, last, seconds)
 
-    def go_on_from(self, point: Point, strength: float) -> None:
-        """Continue from a solution that was found elsewhere."""
-        index = np.flatnonzero(point.coef[:, 0])
-        absent = np.count_nonzero(self.slots.slot_of[index] < 0)
-        while self.counts[state.SLOTS] + absent > self.slots.feature.size:
-            self._add_slots()
-        values, intercept = point.coef[index, 0], float(point.intercept[0])
-        driver.restart(self._state, index, values, intercept, strength)
 
-    def _solutions(self, found: Strengths, last: Index, seconds: float) -> Found:
-        """The solutions of the requested strengths, at the indices ``last`` of all strengths."""
-        features, values, starts = _entries(found, last)
-        light = found._replace(indices=features[:0], values=values[:0])
-        return Found(
-            features=features,
-            coef=values[:, None],
-            starts=starts,
-            intercepts=found.intercepts[last][:, None],
-            primal=found.objectives[last],
-            met=np.ones(last.size, np.bool_),
-            certify=partial(_certificate, light, last, seconds),
-        )
+def _solutions(found: Strengths, last: Index, seconds: float) -> Found:
+    """The solutions of the requested strengths, at the indices ``last`` of all strengths."""
+    features, values, starts = _entries(found, last)
+    light = found._replace(indices=features[:0], values=values[:0])
+    return Found(
+        features=features,
+        coef=values[:, None],
+        starts=starts,
+        intercepts=found.intercepts[last][:, None],
+        primal=found.objectives[last],
+        met=np.ones(last.size, np.bool_),
+        certify=partial(_certificate, light, last, seconds),
+    )
 
 
 def _entries(found: Strengths, last: Index) -> tuple[Index, Array, Index]:
@@ -264,26 +84,6 @@ def _entries(found: Strengths, last: Index) -> tuple[Index, Array, Index]:
     starts = np.append(0, np.cumsum(found.indptr[last + 1] - first))
     own = np.arange(starts[-1]) + np.repeat(first - starts[:-1], np.diff(starts))
     return found.indices[own], found.values[own], starts
-
-
-def _stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
-    """Strengths with intermediate ones inserted, and the indices of the requested ones.
-
-    Far below the last strength the strong rule keeps most of the features, and one dense model of
-    so many takes longer than the models of all strengths between. (With sparse data it does not.)
-    Strengths end before the first that is too far from the one before it.
-    """
-    above = np.concatenate(([before], l1[:-1]))
-    if not np.any(above > WIDEST_RATIO * l1):
-        return l1, l2, np.arange(l1.size)
-    far = np.append(above > FARTHEST_RATIO * l1, True)
-    l1, l2, above = (each[: np.argmax(far)] for each in (l1, l2, above))
-    fall = np.maximum(np.log(np.maximum(above, TINY)) - np.log(l1), 0.0)
-    count = np.maximum(np.ceil(fall / np.log(WIDEST_RATIO)), 1.0).astype(np.int64)
-    last = np.cumsum(count) - 1
-    owner = np.repeat(np.arange(l1.size), count)
-    above = np.exp(fall[owner] * ((last[owner] - np.arange(owner.size)) / count[owner]))
-    return l1[owner] * above, l2[owner] * above, last
 
 
 def _certificate(found: Strengths, last: Index, seconds: float, number: int) -> Certificate:
@@ -306,207 +106,3 @@ def _certificate(found: Strengths, last: Index, seconds: float, number: int) -> 
         solver=NAME,
         because=BECAUSE,
     )
-
-
-def _terms(problem: Problem, spans: bool) -> Terms:
-    """The terms over all samples of the stored data; those outside of the subset weigh nothing."""
-    design, margins, net = problem.design, problem.margins, problem.net
-    base, centre, scale = design.stored
-    inverse, is_shifted = 1.0 / scale, problem.loss.largest_offset > 0.0
-    return Terms(
-        signs=base.spread_out(margins.signs[:, 0]).copy(),
-        weights=base.spread_out(margins.weights[:, 0]).copy(),
-        offset=base.spread_out(problem.offset).copy() if is_shifted else np.zeros(0),
-        largest_offset=problem.loss.largest_offset,
-        centre=_kernel_array(centre),
-        inverse=inverse,
-        norms=base.column_norms() * inverse,
-        bounds=_kernel_array(design.column_bounds()),
-        factor=net.l1 / net.l1.max(),
-        lower=_kernel_array(net.lower),
-        upper=_kernel_array(net.upper),
-        free=problem.fits_intercept,
-        jumps=not margins.phi.is_strictly_convex,
-        spans=spans,
-    )
-
-
-def _are_settled(problem: Problem) -> bool:
-    """Whether all features without l1 strength are unpenalised, unbounded and few, and their null
-    model does not separate the classes."""
-    index, net = problem.unshrunk, problem.net
-    if not isinstance(problem.penalty, WeightedElasticNet) or index.size > MOST_UNSHRUNK:
-        return False
-    zeros = np.count_nonzero(np.asarray(problem.penalty.factors) == 0)
-    if not zeros == np.count_nonzero(net.l1 == 0) == index.size:
-        return False
-    if np.isfinite(net.lower[index]).any() or np.isfinite(net.upper[index]).any():
-        return False
-    return not are_separated(problem)
-
-
-def _null_model(problem: Problem) -> tuple[Index, Array, float]:
-    """The unpenalised features, their best coefficients and the best intercept."""
-    index = problem.unshrunk
-    if not index.size:
-        return index.astype(np.int64), np.zeros(0), 0.0
-    null = problem.null_point()
-    return index.astype(np.int64), null.coef[index, 0], float(null.intercept[0])
-
-
-def _unshrunk(problem: Problem, terms: Terms) -> Unshrunk:
-    """The columns of the unpenalised features, zero at samples outside of the subset."""
-    base, index, n = problem.design.stored.base, problem.unshrunk, terms.signs.size
-    k = index.size
-    columns, least = np.zeros((k, n)), 1.0
-    rows = np.zeros((unshrunk.ROWS, k))
-    if k:
-        own = unshrunk_columns(problem)
-        for u in range(k):
-            columns[u] = base.spread_out(own.matrix[:, u])
-        mean, unit, least = own.mean, own.unit, own.least
-        shift = terms.centre[index] * terms.inverse[index]
-        rows[unshrunk.NORM] = np.sqrt(np.einsum("ui,ui->u", columns, columns))
-        rows[unshrunk.UNIT], rows[unshrunk.MEAN] = unit, mean + shift
-        rows[unshrunk.END] = (terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit
-    return Unshrunk(
-        feature=index.astype(np.int64),
-        columns=columns,
-        least=float(least),
-        most=float(problem.margins.phi.dual_bound),
-        factor=np.zeros((k, k)),
-        rows=rows,
-        samples=np.zeros((unshrunk.SAMPLE_ROWS, n if k else 0)),
-    )
-
-
-def _empty_span(references: int, n: int, p: int) -> Span:
-    """Room for so many references over n samples and p features."""
-    return Span(
-        points=np.empty((references, n)),
-        products=np.empty((references, p)),
-        slack=np.zeros(references),
-        shares=np.zeros(references),
-        rest=np.empty(n),
-    )
-
-
-def _empty_shelf(columns: int, n: int, p: int) -> Shelf:
-    """Room for so many columns of n samples, of p features."""
-    return Shelf(
-        columns=np.empty((columns, n)),
-        owner=np.full(columns, -1, np.int64),
-        place=np.full(p, -1, np.int64),
-    )
-
-
-def _quadratic(members: int) -> Quadratic:
-    """Room for a quadratic model of so many features."""
-    return Quadratic(
-        hessian=np.empty((members, members)),
-        factor=np.empty((members, members)),
-        order=np.zeros(members, np.int64),
-        placed=np.zeros(members, np.bool_),
-        direction=np.zeros(members),
-        right=np.zeros(members),
-    )
-
-
-def _buffers(n: int, p: int, members: int) -> Buffers:
-    """Buffers for n samples and p features, and for so many members of the quadratic model."""
-    flags = np.zeros(8 * -(-p // 8), np.uint8)
-    return Buffers(
-        scores=np.zeros(n),
-        theta=np.zeros(n),
-        curved=np.zeros(n),
-        bends=np.zeros(n),
-        change=np.zeros(n),
-        moved=np.zeros(n),
-        estimate=np.zeros(p),
-        unsure=np.empty(p, np.int64),
-        near=np.empty(p, np.int64),
-        flags=flags,
-        words=flags.view(np.uint64),
-        **_of_members(members),
-    )
-
-
-def _of_members(count: int) -> dict[str, Any]:
-    """The buffers for ``count`` members of the quadratic model."""
-    return {
-        "members": np.zeros(count, np.int64),
-        "lift": np.zeros(count),
-        "slope": np.zeros(count),
-        "start": np.zeros(count),
-        "move": np.zeros(count),
-        "net": Net(*np.zeros((len(Net._fields), count))),
-    }
-
-
-def _kernel_array(values: Array) -> Array:
-    """The array, or a contiguous, writeable copy, so that kernels compile for one type of array."""
-    plain = values.flags.c_contiguous and values.flags.writeable
-    return values if plain else values.copy()
-
-
-def _blank(l1: Array, l2: Array, entries: int) -> Strengths:
-    """Empty results with room for ``entries`` coefficients."""
-    return Strengths(
-        l1=l1,
-        l2=l2,
-        indptr=np.zeros(l1.size + 1, np.int64),
-        indices=np.empty(entries, np.int64),
-        values=np.empty(entries),
-        intercepts=np.zeros(l1.size),
-        gaps=np.zeros(l1.size),
-        objectives=np.zeros(l1.size),
-        violations=np.zeros(l1.size),
-        passes=np.zeros(l1.size),
-        steps=np.zeros(l1.size),
-    )
-
-
-def _with_more_room(found: Strengths) -> Strengths:
-    indices, values = np.empty((2, 2 * found.values.size))
-    indices = indices.view(np.int64)
-    indices[: found.indices.size], values[: found.values.size] = found.indices, found.values
-    return found._replace(indices=indices, values=values)
-
-
-def _is_readable(base: Design) -> bool:
-    """Whether kernels can read the entries in place, or in a copy, for dense data a small one."""
-    if isinstance(base, SparseDesign):
-        return True
-    small = 8 * base.n_samples * base.n_features <= COPY_BYTES
-    return isinstance(base, DenseDesign) and (base.lines is not None or small)
-
-
-def _has_many_entries(base: Design) -> bool:
-    """Whether the data are sparse and a pass over them costs more than references do."""
-    if not isinstance(base, SparseDesign):
-        return False
-    p = base.n_features
-    return p > FEW_FEATURES or base.density * p > FEW_ENTRIES
-
-
-def _store(base: Design, caches: bool) -> Dense | Compressed:
-    if not isinstance(base, DenseDesign):
-        return base.remembered(_by_columns)
-    lines = base.remembered(_copied_lines) if base.lines is None else base.lines
-    return Dense(lines=lines, by_rows=base.by_rows, caches=caches)
-
-
-def _copied_lines(design: Design) -> Array:
-    """A float64 copy with samples as rows, or features as rows if these are contiguous."""
-    if not isinstance(design, DenseDesign):
-        raise TypeError(f"{design!r} is not dense")
-    matrix = design.matrix if design.by_rows else design.matrix.T
-    return np.array(matrix, dtype=np.float64, order="C")
-
-
-def _by_columns(design: Design) -> Compressed:
-    if not isinstance(design, SparseDesign):
-        raise TypeError(f"{design!r} is not compressed")
-    matrix = design.matrix.tocsc()
-    entries = matrix.data.astype(np.float64, copy=False)
-    return Compressed(matrix.shape[0], entries, *narrow_indices(matrix))

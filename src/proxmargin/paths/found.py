@@ -42,7 +42,7 @@ class Found:
     primal : (n_strengths,)
         Objectives of the problem; those in the certificates may be a multiple of them.
     met : (n_strengths,) bool
-        Whether the fit met its tolerance, or the relative change rule if that ends fits.
+        Whether the fit met its tolerance, or the rule of a paper if that ends fits.
     certify : callable
         Makes the certificate of the strength with a number. A callable, because few of the
         hundreds of certificates of a path are ever read.

@@ -40,6 +40,7 @@ from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
+from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
@@ -55,9 +56,14 @@ __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 
 
 def _coordinate_descent(
-    smallest: int = 64, forcing: float = 0.03, screening: bool = True
+    smallest: int = 64, forcing: float = 0.03, screening: bool = True, plain: bool = False
 ) -> Solver[Any]:
-    """GCD on a working set, whose columns are copied to Fortran order."""
+    """GCD on a working set, whose columns are copied to Fortran order.
+
+    With ``plain`` sweeps over all features, as printed.
+    """
+    if plain:
+        return CoordinateDescent()
     return WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
 
 
@@ -118,6 +124,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
     "tall-newton": TallNewton,
+    "chord-newton": ChordNewton,
     "hinge-newton": HingeNewton,
     "isvm1": Isvm1,
     "isvm2": Isvm2,

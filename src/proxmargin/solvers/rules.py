@@ -51,6 +51,12 @@ class Facts:
         self.smooth = Trait.SMOOTH in problem.traits
 
     @property
+    def curved(self) -> bool:
+        """Whether the loss is a sum of strictly convex functions of margins."""
+        convex = Trait.MARGINS in self.problem.traits
+        return convex and self.problem.margins.phi.is_strictly_convex
+
+    @property
     def wide(self) -> bool:
         """More features than samples."""
         return self.problem.design.n_features > self.problem.design.n_samples
@@ -86,10 +92,13 @@ class Facts:
 
     @property
     def system_exceeds_data(self) -> bool:
-        """Whether the penalty is a ridge, and the system fits but is larger than the data."""
+        """Whether the penalty is a ridge, and the system is larger than the data.
+
+        One that does not fit counts for sparse data of many features only.
+        """
         design, penalty = self.problem.design, self.problem.penalty
         solvable = min(design.n_samples, design.n_features) <= LARGEST
-        return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
+        return (solvable or self.text) and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
     def selects(self) -> bool:
@@ -273,6 +282,12 @@ RULES: tuple[Rule, ...] = (
         "multiplier-newton",
         "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
         "features",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.curved,
+        "chord-newton",
+        "a loss of continuous curvature, many samples of few features: Newton steps on Hessians of "
+        "the features in the model, each of which serves several steps",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,

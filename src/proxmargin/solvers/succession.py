@@ -16,7 +16,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report
+from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
@@ -147,7 +147,7 @@ def solve(
         best, done = solution.gap, solution.certificate
         left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         failures: list[Exception] = []
-        reporting = [_reporting_both(callback, solution, failures) for callback in callbacks]
+        reporting = [_ReportingBoth(callback, solution, failures) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
         try:
             further = run(following, replace(stop, max_iter=left), begin, reporting, best)
@@ -190,16 +190,19 @@ def _is_rounding(gap: Gap) -> bool:
     return gap.gap <= PROVABLE_GAP * (gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal))
 
 
-def _reporting_both(
-    callback: Callable[[Report], object], before: Solution, failures: list[Exception]
-) -> Callable[[Report], object]:
-    """The callback, with iterations, passes and seconds of the solver before added.
+@dataclass(frozen=True)
+class _ReportingBoth:
+    """A callback, with iterations, passes and seconds of the solver before added.
 
     Its exceptions are appended to ``failures``.
     """
-    past = before.certificate
 
-    def report_whole(report: Report) -> object:
+    callback: Callable[[Report], object]
+    before: Solution
+    failures: list[Exception]
+
+    def __call__(self, report: Report) -> object:
+        past = self.before.certificate
         whole = replace(
             report,
             n_iter=report.n_iter + past.n_iter,
@@ -207,12 +210,14 @@ def _reporting_both(
             seconds=report.seconds + past.seconds,
         )
         try:
-            return callback(whole)
+            return self.callback(whole)
         except Exception as error:
-            failures.append(error)
+            self.failures.append(error)
             raise
 
-    return report_whole
+    @property
+    def every(self) -> int | None:
+        return interval_of(self.callback)
 
 
 def _with_remark(solution: Solution, remark: str) -> Solution:

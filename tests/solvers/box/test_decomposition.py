@@ -245,6 +245,36 @@ def test_a_known_product_certifies_what_a_fresh_one_does(kind: str) -> None:
 
 
 @every_kind
+@pytest.mark.parametrize("steps", [6, 60])
+def test_its_own_gap_is_that_of_the_certificate(kind: str, steps: int) -> None:
+    problem = problem_of(kind, 150)
+    solver = BlockDecomposition(block=40)
+    state = solver.init(problem, problem.origin(), Stop())
+    for _ in range(steps):
+        state = solver.step(problem, state)
+    point, dual = solver.point(problem, state), solver.dual(problem, state)
+    scores = solver.scores(problem, state)
+    gap = certify_represented(problem, point, scores=scores, dual=dual)
+    rounding = gap.rounding / gap.scale
+    assert state.relative_gap == pytest.approx(gap.relative_gap, rel=1e-6, abs=2.0 * rounding)
+
+
+@every_kind
+def test_small_problems_take_one_certificate(kind: str) -> None:
+    certified: list[float] = []
+
+    def counting(problem: Problem, point: Point, **known: Any) -> Any:
+        gap = certify_represented(problem, point, **known)
+        certified.append(gap.relative_gap)
+        return gap
+
+    solution = minimize(problem_of(kind, 200), BlockDecomposition(), certify=counting)
+    assert solution.status is Status.CONVERGED
+    assert len(certified) == 1
+    assert certified[0] <= 1e-9
+
+
+@every_kind
 def test_a_solution_is_a_start_that_leaves_nothing_to_do(kind: str) -> None:
     problem = problem_of(kind)
     first = solved(problem, tol=1e-8)

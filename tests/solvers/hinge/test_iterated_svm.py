@@ -192,7 +192,7 @@ def test_sparse_data_take_the_same_steps(make, rng) -> None:
 
 def test_isvm3_as_printed_pulls_together_what_is_not_optimal_yet(rng) -> None:
     problem = drsvm(*two_classes(rng, 50, 200), 0.05, 0.01)
-    rule = Stop(change=RelativeChange(1e-4, times=1))
+    rule = Stop(rule=RelativeChange(1e-4, times=1))
     printed = minimize(problem, Isvm3(largest=np.inf), stop=rule)
     assert printed.status is Status.SETTLED
     assert printed.gap.primal > best(problem) * (1 + 1e-3)

@@ -83,7 +83,7 @@ def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):
     return 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def value_sum(phi, scores, signs, weights):
     """Sum of weighted losses, of contiguous arrays."""
     scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
@@ -93,7 +93,7 @@ def value_sum(phi, scores, signs, weights):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
 def value_and_gradient(phi, scores, signs, weights, gradient):
     """Sum of weighted losses; their derivative in each score is written into ``gradient``.
 

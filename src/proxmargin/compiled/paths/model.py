@@ -52,7 +52,7 @@ def form(state, rule, far):
         state.terms.inverse,
         quadratic.hessian,
     )
-    levels[READ] += m * m / slots.slot_of.size
+    levels[READ] += 2.0 * m / slots.slot_of.size
     counts[MEMBERS] = m
     _measure(state)
     counts[MODELS] += 1
@@ -84,7 +84,7 @@ def revise(state, far):
         state.terms.inverse,
         state.quadratic.hessian,
     )
-    levels[READ] += m * m / slots.slot_of.size * changed / buffers.bends.size
+    levels[READ] += 2.0 * m / slots.slot_of.size * changed / buffers.bends.size
     counts[KEPT] = 0
     _measure(state)
     return True

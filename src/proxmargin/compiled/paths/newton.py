@@ -11,7 +11,15 @@ import math
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import model
 from proxmargin.compiled.paths.standing import evaluate, standing
-from proxmargin.compiled.paths.state import DONE, GAVE_UP, MEMBERS, NO_MEMBER
+from proxmargin.compiled.paths.state import (
+    DONE,
+    GAVE_UP,
+    LAST,
+    MEMBERS,
+    NO_MEMBER,
+    NO_STEP,
+    STEPS,
+)
 from proxmargin.compiled.paths.steps import halve, step
 
 __all__ = ["descend"]
@@ -50,6 +58,8 @@ def descend(state, goal):
             return DONE
         if trial >= MAX_STEPS or (fresh and worst >= last and trial > MAX_STEPS // 2):
             return DONE  # the certificate decides
+        if counts[STEPS] >= counts[LAST]:
+            return NO_STEP
         added, m = model.newcomers(state, goal.rule), counts[MEMBERS]
         slow = trial > 0 and worst > SLOW * last and not fresh
         fresh = m == 0 or (slow and not state.terms.jumps)

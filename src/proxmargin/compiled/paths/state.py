@@ -12,6 +12,7 @@ NO_SLOT = 1  # no room for a feature that enters
 NO_MEMBER = 2  # no room in the quadratic model
 NO_ENTRY = 3  # no room for the coefficients of a solution
 GAVE_UP = 4  # the tolerance was not met
+NO_STEP = 5  # the last step that was allowed has been taken
 # indices into `State.counts`, integers that persist between calls
 SLOTS = 0  # number of features with a slot
 MEMBERS = 1  # number of members of the quadratic model
@@ -26,7 +27,8 @@ SHELVED = 9  # columns that have been put on the shelf
 FIRST = 10  # 1 until the predictor step at a strength
 METRIC = 11  # 1 if the metric of the unpenalised features is one of an earlier dual point
 MOVED = 12  # moves added to the scores since these were computed from the coefficients
-COUNTS = 13
+LAST = 13  # number of steps after which to return
+COUNTS = 14
 # indices into `State.levels`, numbers that persist between calls
 INTERCEPT = 0  # intercept for the centred columns
 BEFORE = 1  # previous l1 strength

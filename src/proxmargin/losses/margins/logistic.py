@@ -52,9 +52,12 @@ class LogisticScalars(NamedTuple):
         if a >= 1.0:
             return self.value(-t)
         # the shares are p = 1 / (1 + e^t) and 1 - p, with logarithms -phi(-t) and -phi(t)
-        near: float = relative_entropy(a, self.descent(t), -self.value(-t))
-        far: float = relative_entropy(1.0 - a, self.descent(-t), -self.value(t))
-        return near + far
+        near, far = logistic_shares(t)
+        p, q = (far, near) if t > 0.0 else (near, far)
+        least = self.value(abs(t))
+        own: float = relative_entropy(a, p, -least - max(t, 0.0))
+        other: float = relative_entropy(1.0 - a, q, -least - max(-t, 0.0))
+        return own + other
 
     def evaluated(
         self, scores: Any, shift: float, signs: Any, weights: Any, theta: Any, curvature: Any

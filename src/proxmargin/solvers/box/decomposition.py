@@ -14,22 +14,24 @@ The kernel matrix of a block is kept in single precision from step to step, so t
 samples is computed. Its rounding affects where a step goes but not what it is worth: ``K beta`` is
 updated in double precision, and the length of a step that overshoots is the exact minimiser. Where
 the rounding prevents progress, blocks are stored in double precision. As the scores of all samples
-are known, a certificate needs no product with the kernel.
+are known, a gap needs no product with the kernel: each step computes its own. A small problem is
+one block in double precision, solved in one step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
 from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_checks import IndefiniteKernelError
-from proxmargin.loop.solver import Solver, State, at_least_one, require
+from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -40,14 +42,17 @@ __all__ = ["BlockDecomposition", "Blocks"]
 
 PAIRS_PER_COORDINATE = 50  # limit of the SMO steps on a block, per coordinate of it
 WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whole problem
-LEAST_BLOCK = 500  # samples of a block, if there are as many
+EXACT_FORCING = 1e-12  # the same if the block is in double precision
+LEAST_BLOCK = 1500  # samples of a block, if there are as many
+WHOLE_BLOCK = 2000  # samples up to which a block has all of them
 FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
 FIRST_BLOCK = 2000  # samples of such a block at most, at first
 DOUBLING = 8  # steps after which it is twice as large
 MOST_DOUBLINGS = 10
 SINGLE_RANGE = 1e20  # of kernel values, either way from one, in which single precision is used
-POLISH_SAMPLES = 500  # up to which a polishing step, and double precision, is cheap
+DOUBLE_SAMPLES = 500  # up to which double precision is cheap
 VALUE_WORK = 500.0  # time of a kernel value, over that of a multiply-add in a product
+PATIENCE = 50  # steps without progress of the violation between two certificates
 GROWTH = 2  # size of a block over the number of samples between their bounds
 OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
 ROUGH = 0.5  # error of the block's gradients over the violation, above which float64 is used
@@ -78,7 +83,7 @@ class Terms(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Blocks(State):
+class Blocks(PricedState):
     """The state of the decomposition.
 
     Attributes
@@ -135,8 +140,9 @@ class BlockDecomposition(Solver[Blocks]):
     max_stalled: int = 5
 
     name: ClassVar[str] = "decomposition"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
+    prices: ClassVar[bool] = True
     check_every: ClassVar[int] = 1
-    polishing: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         require(self.block >= 2, "block must be at least 2", self.block)
@@ -154,21 +160,21 @@ class BlockDecomposition(Solver[Blocks]):
             return "it needs a kernel matrix: a nonlinear kernel"
         return None
 
-    def polishing_of(self, problem: Problem) -> int:
-        # for many samples the digits of a polishing step are not worth its cost
-        return self.polishing if problem.design.n_samples <= POLISH_SAMPLES else 0
-
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)
         product = problem.design.scores(weights[:, None])[:, 0]
         largest = float(_matrix(problem).diagonal().max())
-        return Blocks(
+        few = weights.size <= DOUBLE_SAMPLES
+        state = Blocks(
             weights=weights,
             product=product,
             block=np.empty(0, dtype=np.intp),
-            single=weights.size > POLISH_SAMPLES and 1 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
+            single=not few and 1 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
             deadline=stop.deadline,
+            tol=CLAIM_FRACTION * stop.tol,
+            unpolished=few and stop.polish,
         )
+        return _priced(problem, state) if start.coef.any() else state
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
@@ -176,7 +182,7 @@ class BlockDecomposition(Solver[Blocks]):
         worst = _violation(terms, state.weights, gradient)
         rounding = ROUNDING_ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
         if worst <= rounding:
-            return replace(state, n_iter=state.n_iter + 1, finished=True)
+            return state.but(n_iter=state.n_iter + 1, finished=True)
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0
         block = self._next_block(terms, state, gradient)
         solved = self._solve_block(terms, matrix, state, gradient, block, worst)
@@ -184,8 +190,7 @@ class BlockDecomposition(Solver[Blocks]):
         before = _objective(terms, state.weights, state.product)
         change = moved.weights - state.weights
         fine = moved.off <= ROUGH * worst  # not where it is NaN
-        return replace(
-            state,
+        after = state.but(
             n_iter=state.n_iter + 1,
             objective_change=(before - _objective(terms, moved.weights, moved.product))
             / (1.0 / problem.penalty.l2 + abs(before)),
@@ -201,6 +206,10 @@ class BlockDecomposition(Solver[Blocks]):
             idle=idle,
             single=state.single and solved.pairs > 0 and fine,
         )
+        return _priced(problem, after)
+
+    def observe(self, problem: Problem, state: Blocks, gap: Gap) -> Blocks:
+        return state.observed()
 
     def point(self, problem: Problem, state: Blocks) -> Point:
         return Point(state.weights[:, None], np.zeros(1))
@@ -225,7 +234,8 @@ class BlockDecomposition(Solver[Blocks]):
         diagonal = slice(None, order.size * len(square), len(square) + 1)
         square.flat[diagonal] += terms.bends[order]
         value, slope = state.weights[order], gradient[order]
-        forcing = self.forcing if order.size < gradient.size else min(self.forcing, WHOLE_FORCING)
+        whole, exact = order.size == gradient.size, square.dtype == np.float64
+        least = (EXACT_FORCING if exact else WHOLE_FORCING) if whole else 1.0
         pairs, _ = pairwise(
             square,
             value,
@@ -233,11 +243,14 @@ class BlockDecomposition(Solver[Blocks]):
             terms.low[order],
             terms.high[order],
             int(np.count_nonzero(terms.groups[order])),
-            forcing * worst,
+            min(self.forcing, least) * worst,
             PAIRS_PER_COORDINATE * order.size,
         )
         back = np.argsort(order)
-        return _Solved(value[back], slope[back], int(pairs))
+        turned = None
+        if whole and exact:
+            turned = (square @ (value - state.weights[order]))[back]
+        return _Solved(value[back], slope[back], int(pairs), turned)
 
     def _next_block(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
         """The next block: the largest violations, a quarter of it on each side; then free samples
@@ -247,7 +260,8 @@ class BlockDecomposition(Solver[Blocks]):
         """
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
-        least = int(np.clip(FIRST_SHARE * n, LEAST_BLOCK, FIRST_BLOCK))
+        first = int(np.clip(FIRST_SHARE * n, LEAST_BLOCK, FIRST_BLOCK))
+        least = n if n <= WHOLE_BLOCK else first
         least *= 2 ** min(state.n_iter // DOUBLING, MOST_DOUBLINGS)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
         while most > LEAST_BLOCK and not affordable(VALUE_WORK * most * n, state.deadline):
@@ -277,11 +291,16 @@ class BlockDecomposition(Solver[Blocks]):
 
 
 class _Solved(NamedTuple):
-    """Weights and gradients of a block, and the SMO steps that led there."""
+    """Weights and gradients of a block, and the SMO steps that led there.
+
+    ``turned`` is the change of the gradients of all samples, if the block in double precision has
+    them all.
+    """
 
     weights: Array
     gradient: Array
     pairs: int
+    turned: Array | None
 
 
 class _Moved(NamedTuple):
@@ -305,9 +324,13 @@ def _moved(
     """The step to the solution of the block, or the exact minimiser along it if it overshoots."""
     change = np.zeros_like(gradient)
     change[block] = solved.weights - state.weights[block]
-    moved = matrix.matvec(change[:, None])[:, 0]
+    if solved.turned is None:
+        moved = matrix.matvec(change[:, None])[:, 0]
+        turned = moved + terms.bends * change
+    else:
+        turned = solved.turned
+        moved = turned - terms.bends * change
     _check_curvature(matrix, change, moved)
-    turned = moved + terms.bends * change
     off = float(np.abs(gradient[block] + turned[block] - solved.gradient).max(initial=0.0))
     length = _exact_length(change, gradient, turned)
     weights = state.weights.copy()
@@ -327,10 +350,7 @@ def _square(
 ) -> tuple[Index, NDArray[Any]]:
     """The block's samples, those of the first group first, and their kernel matrix."""
     first, dtype = terms.groups[block], np.dtype(np.float32 if single else np.float64)
-    if not first.any():
-        return matrix.square(dtype).of(block)
-    order = np.concatenate([block[first], block[~first]])
-    return order, matrix.block(order, order).astype(dtype)
+    return matrix.square(dtype).of(block[first], block[~first])
 
 
 def _exact_length(change: Array, gradient: Array, turned: Array) -> float:
@@ -397,6 +417,28 @@ def _feasible(problem: Problem, coef: Array) -> Array:
 def _objective(terms: Terms, weights: Array, product: Array) -> float:
     """The dual objective over the strength of the ridge."""
     return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
+
+
+def _priced(problem: Problem, state: Blocks) -> Blocks:
+    """The state with its duality gap, up to rounding, and a claim if that meets the tolerance.
+
+    The coefficients are the best multiple of those of the dual point for a homogeneous loss, and
+    those themselves for others. Without progress a certificate decides.
+    """
+    loss, l2, scores = problem.loss, problem.penalty.l2, state.product[:, None]
+    intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
+    scores = scores + intercept
+    value, square = loss.value(scores), max(float(state.weights @ state.product), 0.0)
+    multiple = 1.0
+    if loss.is_homogeneous:
+        multiple = problem.best_multiple(Point(np.array([[np.sqrt(square)]]), intercept), value)
+    gap = multiple * loss.fenchel_young(scores, -l2 * state.weights[:, None])
+    gap += 0.5 * l2 * (multiple - 1.0) ** 2 * square
+    primal = multiple * value + 0.5 * l2 * multiple**2 * square
+    scale = max(abs(primal), abs(primal - gap), problem.negligible)
+    priced = state.but(relative_gap=gap / scale).claimed(final=True)
+    stuck = state.idle > 0 and state.idle % PATIENCE == 0
+    return priced.but(claims=True) if stuck else priced
 
 
 def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> None:

@@ -15,13 +15,21 @@ points, so that an iteration costs one product with the data for each trial and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, at_least_one, require
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.solver import (
+    LIPSCHITZ_MARGIN,
+    Solver,
+    State,
+    at_least_one,
+    require,
+    require_first_lipschitz,
+)
+from proxmargin.loop.stopping import FixedPoint, StepResidual, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import (
@@ -44,9 +52,10 @@ __all__ = [
 ]
 
 SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
+RESIDUAL_RULES = (StepResidual.name, FixedPoint.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200
-SAME_OBJECTIVE = 1e-12  # relative difference to the smallest F, up to which F counts as equal
+POINT_RESIDUAL_EVERY = 100  # iterations; its gradient costs a product with the data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,10 +78,19 @@ class Accelerated(State):
         eta_d.
     restart_at, patience : int
         No restart before iteration ``restart_at + patience``; patience doubles at each restart.
+    restarts : int
+        Restarts so far.
+    extrapolation : float
+        The weight of the extrapolation in the last step.
     objective : float
         F(u).
     lowest, lowest_at : float, int
-        Smallest F so far, and the last iteration that reached it.
+        Smallest F so far, and the last iteration that came close to it (`allowed_rise`).
+    measured : bool
+        A rule asks for the residuals.
+    step_residual, point_residual : float
+        ``L |u_k - base_k|`` and, every `POINT_RESIDUAL_EVERY` iterations, ``L |T_L(u_k) - u_k|``;
+        infinite where not measured.
     """
 
     u: Array
@@ -87,10 +105,15 @@ class Accelerated(State):
     bound: float = np.inf
     decrease: float = 1.1
     restart_at: int = 0
+    restarts: int = 0
+    extrapolation: float = 0.0
     patience: int = 2
     objective: float = np.inf
     lowest: float = np.inf
     lowest_at: int = 0
+    measured: bool = False
+    step_residual: float = np.inf
+    point_residual: float = np.inf
 
 
 class _Base(NamedTuple):
@@ -101,6 +124,7 @@ class _Base(NamedTuple):
     response: Response
     gradient: Array
     t: float
+    weight: float
 
 
 class _Trial(NamedTuple):
@@ -130,14 +154,17 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         K_1, the iterations before the first restart.
     bt_every : int
         Iterations between two tests of L.
-    floor : float >= 0
+    floor : float in [0, 0.5)
         xi: relative distance that dual coordinates keep from the ends of their domain where the
         conjugate of the loss is not smooth (logistic, DWD).
+    first_lipschitz : float > 0, optional
+        L_0, for the objective with losses averaged over the samples. By default on the dual side
+        the largest diagonal entry of its Hessian, on the primal one a bound over the samples.
     scaled : bool
         On the primal side, precondition: scale every feature to unit variance.
     max_stalled : float >= 1
-        Iterations without reaching the smallest F, if also half of all, after which the method
-        ends: if no step length works it cycles. Infinite in the paper.
+        Iterations with F farther above the smallest F than `allowed_rise`, if also half of all,
+        after which the method ends: if no step length works it cycles. Infinite in the paper.
 
     Notes
     -----
@@ -157,14 +184,19 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     patience: int = 2
     bt_every: int = 1
     floor: float = 1e-4
+    first_lipschitz: float | None = None
     scaled: bool = True
     max_stalled: float = 1000
 
     name: ClassVar[str] = "apg"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change", "step-residual", "fixed-point")
     coupled: ClassVar[bool] = True
     """t and the base of a step depend on L during the search (Algorithms 1 and 3)."""
     whole: ClassVar[bool] = False
     """The dual side keeps the whole conjugate of the loss in its prox."""
+    allowed_rise: ClassVar[float] = 1.0
+    """How far above the smallest F the method still moves towards it, over its absolute value: F
+    may rise for thousands of iterations before it falls further. Cycles are far above."""
 
     def __post_init__(self) -> None:
         require(self.bt_every >= 1, "bt_every must be an integer >= 1", self.bt_every)
@@ -173,6 +205,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         require(0 <= self.stability <= 1, "stability must be in [0, 1]", self.stability)
         require(self.patience >= 1, "patience must be >= 1", self.patience)
         require(0 <= self.floor < 0.5, "floor must be in [0, 0.5)", self.floor)
+        require_first_lipschitz(self.first_lipschitz)
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
@@ -189,7 +222,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         image = side.image(u)
         response = side.response(image) if side.responds_linearly else None
         bound = side.curvature_bound()
-        first = min(side.first_curvature(image), bound) if self.bt else bound
+        first = self.first_lipschitz or min(side.first_curvature(image), bound)
+        first = first if self.bt else bound
         return Accelerated(
             u=u,
             u_old=u,
@@ -203,6 +237,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             decrease=self.decrease,
             patience=self.patience,
             objective=side.value(u, image),
+            measured=stop.rule is not None and stop.rule.name in RESIDUAL_RULES,
         )
 
     def step(self, problem: Problem, state: Accelerated) -> Accelerated:
@@ -213,7 +248,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         objective = side.value(trial.u, trial.image)
         moved = trial.u - state.u
         size = float(np.linalg.norm(moved))
-        low = objective <= state.lowest + SAME_OBJECTIVE * abs(state.lowest) or n_iter == 1
+        low = objective <= state.lowest + self.allowed_rise * abs(state.lowest) or n_iter == 1
         fresh = replace(
             state,
             n_iter=n_iter,
@@ -225,6 +260,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             lipschitz=trial.lipschitz,
             next_lipschitz=self._decreased_lipschitz(side, state, trial),
         )
+        if state.measured:
+            fresh = self._with_residuals(side, trial, fresh)
         if n_iter - fresh.lowest_at > max(self.max_stalled, n_iter // 2):
             fresh = replace(fresh, finished=True)
         if self._goes_uphill(side, state, trial, n_iter):
@@ -238,8 +275,19 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             response=side.response(trial.image) if side.responds_linearly else None,
             response_old=state.response,
             t=trial.base.t,
+            extrapolation=trial.base.weight,
             objective=objective,
         )
+
+    def _with_residuals(self, side: Side, trial: _Trial, fresh: Accelerated) -> Accelerated:
+        """The state with the quantities of `StepResidual` and `FixedPoint`."""
+        lipschitz, point_residual = trial.lipschitz, np.inf
+        if fresh.n_iter % POINT_RESIDUAL_EVERY == 1:
+            gradient = side.gradient(trial.u, side.response(trial.image))
+            image = side.prox(trial.u - gradient / lipschitz, 1.0 / lipschitz)
+            point_residual = lipschitz * float(np.linalg.norm(image - trial.u))
+        step_residual = lipschitz * float(np.linalg.norm(trial.u - trial.base.u))
+        return replace(fresh, step_residual=step_residual, point_residual=point_residual)
 
     def point(self, problem: Problem, state: Accelerated) -> Point:
         return self._side(problem).point(state.u, state.image)
@@ -249,6 +297,14 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
     def dual(self, problem: Problem, state: Accelerated) -> Array | None:
         return self._side(problem).dual(state.u)
+
+    def measures(self, state: Accelerated) -> Mapping[str, float]:
+        return {
+            "objective": state.objective,
+            "step_constant": state.lipschitz,
+            "extrapolation": state.extrapolation,
+            "restarts": state.restarts,
+        }
 
     def _is_careful(self, side: Side) -> bool:
         """Whether L is tested in each step by a Bregman divergence, and decreased only if that
@@ -296,7 +352,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             response = side.response(image)
         else:
             response = state.response.moved(state.response_old, weight)
-        return _Base(u, image, response, side.gradient(u, response), t)
+        return _Base(u, image, response, side.gradient(u, response), t, weight)
 
     def _rise_above_tangent(self, side: Side, base: _Base, u: Array, image: Array) -> float:
         """``f(u) - f(base) - <f'(base), u - base>``."""
@@ -332,6 +388,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             response_old=state.response,
             t=0.0,
             restart_at=fresh.n_iter,
+            restarts=state.restarts + 1,
+            extrapolation=0.0,
             patience=2 * state.patience,
             decrease=pull * state.decrease + (1.0 - pull),
         )
@@ -388,6 +446,7 @@ class FastProximalGradientStar(GuaranteedProximalGradient):
     """
 
     name: ClassVar[str] = "fapg-star"
+    allowed_rise: ClassVar[float] = 1e-12
     whole: ClassVar[bool] = True
 
     def _is_careful(self, side: Side) -> bool:

@@ -49,6 +49,7 @@ class CoordinateDescent(Solver[Sweeping]):
     """
 
     name: ClassVar[str] = "gcd"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = (
         Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     )

@@ -75,6 +75,8 @@ class Saddle(State):
         An upper bound of |T|.
     balance : float
         ``sqrt(tau / sigma)``.
+    iterate_change : float
+        ``|W_old - W_new| / |W_old|``; infinite from zero.
     """
 
     primal: Primal
@@ -87,6 +89,7 @@ class Saddle(State):
     gap_start: float = np.inf
     norm: float = 1.0
     balance: float = 1.0
+    iterate_change: float = np.inf
 
 
 class Splitting(ABC):
@@ -193,7 +196,8 @@ class PrimalDual(Solver[Saddle]):
     Notes
     -----
     |T| includes the column of ones, which dominates if features are not centred. The paper stops at
-    small changes of the iterates, which bound no error; here the certificate decides.
+    small changes of the iterates (``stopping='iterate-change'``), which bound no error; the
+    certificate does.
     """
 
     balance: float | None = None
@@ -201,6 +205,7 @@ class PrimalDual(Solver[Saddle]):
     restarts: bool = False
 
     name: ClassVar[str] = "fbpd"
+    rules: ClassVar[tuple[str, ...]] = ("iterate-change",)
     needs: ClassVar[Trait] = Trait.CONJUGATE_PROX
     check_every: ClassVar[int] = 50
 
@@ -241,11 +246,12 @@ class PrimalDual(Solver[Saddle]):
         if self.relaxation != 1.0:
             primal = _interpolated(old, primal, self.relaxation)
             raised = _interpolated(dual, raised, self.relaxation)
-        moved = float(np.linalg.norm(primal.coef - old.coef))
+        moved, size = (float(np.linalg.norm(w)) for w in (primal.coef - old.coef, old.coef))
         return replace(
             state,
             n_iter=state.n_iter + 1,
-            point_change=moved / (1.0 + float(np.linalg.norm(old.coef))),
+            point_change=moved / (1.0 + size),
+            iterate_change=moved / size if size > 0 else np.inf,
             primal=primal,
             dual=raised,
             primal_sum=_sum(state.primal_sum, primal) if self.restarts else state.primal_sum,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, require
+from proxmargin.loop.solver import (
+    LIPSCHITZ_MARGIN,
+    Solver,
+    State,
+    require,
+    require_first_lipschitz,
+)
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -41,6 +48,8 @@ class Momentum(State):
         Upper bound of the Lipschitz constant.
     objective : float
         F(u).
+    extrapolation : float
+        The weight omega of the step to u.
     """
 
     u: Array
@@ -51,6 +60,7 @@ class Momentum(State):
     lipschitz: float = 1.0
     bound: float = np.inf
     objective: float = np.inf
+    extrapolation: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,7 @@ class _Trial:
     u: Array
     z: Array
     lipschitz: float
+    extrapolation: float
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,8 @@ class ProximalGradient(Solver[Momentum]):
     extrapolate : bool
         With False, ``omega = 0``: the plain method of the two-stage method's first stage.
     eta : float > 1
+    first_lipschitz : float > 0, optional
+        L_0 in place of the paper's, for the objective with losses averaged over the samples.
 
     Notes
     -----
@@ -88,23 +101,24 @@ class ProximalGradient(Solver[Momentum]):
     monotone: bool = True
     extrapolate: bool = True
     eta: float = 1.5
+    first_lipschitz: float | None = None
 
     name: ClassVar[str] = "b-pgh"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
     first_share: ClassVar[float] = 2.0
     """``L_0 = first_share * L_f / n``."""
 
     def __post_init__(self) -> None:
         require(self.eta > 1, "eta must be > 1", self.eta)
+        require_first_lipschitz(self.first_lipschitz)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
         side = primal_side(problem)
         u = side.start(start)
         z = side.image(u)
         bound = side.curvature_bound()
-        samples = problem.loss.sample_count
-        first = bound * min(self.first_share / samples, 1.0)
-        lipschitz = first if self.backtracking else bound
+        lipschitz = self._first_lipschitz(problem, side, bound) if self.backtracking else bound
         objective = problem.loss.value(z) + side.penalty_value(u)
         return Momentum(
             u=u,
@@ -115,6 +129,13 @@ class ProximalGradient(Solver[Momentum]):
             bound=bound,
             objective=objective,
         )
+
+    def _first_lipschitz(self, problem: Problem, side: PrimalSide, bound: float) -> float:
+        """L_0 of 3.1.1 and 3.2, at most the bound."""
+        if self.first_lipschitz is not None:
+            return self.first_lipschitz
+        printed = side.printed_curvature_bound()
+        return min(self.first_share * printed / problem.loss.sample_count, bound)
 
     def step(self, problem: Problem, state: Momentum) -> Momentum:
         side = primal_side(problem)
@@ -136,6 +157,7 @@ class ProximalGradient(Solver[Momentum]):
             z_old=state.z,
             t=t,
             lipschitz=trial.lipschitz,
+            extrapolation=trial.extrapolation,
             objective=objective,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=moved / (1.0 + float(np.linalg.norm(state.u))),
@@ -152,13 +174,20 @@ class ProximalGradient(Solver[Momentum]):
     def scores(self, problem: Problem, state: Momentum) -> Array:
         return state.z
 
+    def measures(self, state: Momentum) -> Mapping[str, float]:
+        return {
+            "objective": state.objective,
+            "step_constant": state.lipschitz,
+            "extrapolation": state.extrapolation,
+        }
+
     def _search(self, side: PrimalSide, state: Momentum, weight: float) -> _Trial:
         """Steps (9) with L increased by eta until (11) holds or L is the Lipschitz constant."""
         lipschitz = state.lipschitz
         known_weight, gradient = -1.0, state.u
         while True:
             # omega_{k-1} = min((t_{k-1} - 1) / t_k, sqrt(L_{k-1} / L_k)), so it moves with L_k
-            omega = min(weight, np.sqrt(state.lipschitz / lipschitz))
+            omega = float(min(weight, np.sqrt(state.lipschitz / lipschitz)))
             if omega != known_weight:
                 base = state.u + omega * (state.u - state.u_old)
                 base_scores = state.z + omega * (state.z - state.z_old)
@@ -168,20 +197,20 @@ class ProximalGradient(Solver[Momentum]):
             u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
             z = side.image(u)
             if not self.backtracking or lipschitz >= LIPSCHITZ_MARGIN * state.bound:
-                return _Trial(u, z, lipschitz)
+                return _Trial(u, z, lipschitz, omega)
             moved = u - base
             square = float(np.vdot(moved, moved))
             if side.divergence(u, z, base, response.partner) <= 0.5 * lipschitz * square:
-                return _Trial(u, z, lipschitz)
+                return _Trial(u, z, lipschitz, omega)
             lipschitz = self._next_lipschitz(lipschitz, state.bound)
 
 
 @dataclass(frozen=True)
 class MulticlassProximalGradient(ProximalGradient):
-    """M-PGH: the same method on all classes together, with ``L_0 = L_f / n``.
+    """M-PGH: the same method on all classes together, with ``L_0 = L_m / (n K)``.
 
-    The paper's L_m carries a factor K that the block-diagonal Hessian does not need; L_0 is the
-    paper's ``L_m / (n K)``.
+    L_m of (13) carries a factor K that the block-diagonal Hessian does not need, and counts each
+    sample in every class: the bound of L here is smaller.
     """
 
     name: ClassVar[str] = "m-pgh"

@@ -91,6 +91,7 @@ class Isvm2(Solver[Split]):
     max_samples: int = 6000
 
     name: ClassVar[str] = "isvm2"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:

@@ -115,6 +115,7 @@ class BallNewton(Solver[BallNewtonState]):
     max_stalled: int = 6
 
     name: ClassVar[str] = "ball-newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT | Trait.BALL
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True

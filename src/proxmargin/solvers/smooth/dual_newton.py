@@ -53,6 +53,7 @@ class DualNewton(InSamples[WeightsOfSamples]):
     """
 
     name: ClassVar[str] = "dual-newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
     max_iter: ClassVar[int] = 60
 

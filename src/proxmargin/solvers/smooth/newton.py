@@ -122,6 +122,7 @@ class ProximalNewton(Solver[Pursuit]):
     max_stalled: int = 3
 
     name: ClassVar[str] = "newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = (
         Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     )

@@ -55,6 +55,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     max_stalled: int = 8
 
     name: ClassVar[str] = "ridge-newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True

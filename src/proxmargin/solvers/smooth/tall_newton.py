@@ -107,6 +107,7 @@ class TallNewton(Solver[TallState]):
     max_stalled: int = 5
 
     name: ClassVar[str] = "tall-newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = (
         Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     )

@@ -194,7 +194,7 @@ def _without_budget(
     if state.under is not None and multiplier > 0.5 * (near.multiplier + state.under.multiplier):
         near = state.under
     left = None if state.stop.max_iter is None else max(state.stop.max_iter - state.n_iter, 1)
-    stop = replace(state.stop, tol=state.wanted, max_iter=left, change=None, callbacks=())
+    stop = replace(state.stop, tol=state.wanted, max_iter=left, rule=None, callbacks=())
     return free, stop, near.point
 
 

@@ -94,6 +94,9 @@ class Relay(Solver[Leg]):
         """Steps of the second method, if its systems are small."""
         return self.polishing if _dual_size(problem) <= SMALL_SIDE else 0
 
+    def stops_by(self, rule: str) -> bool:
+        return self.first.stops_by(rule) and self.second.stops_by(rule)
+
     def objection(self, problem: Problem) -> str | None:
         return self.first.objection(problem) or self.second.objection(problem)
 

@@ -60,7 +60,11 @@ class Turns(Solver[Turn]):
     second: Solver[Any] = field(default_factory=FastProximalGradientStar)
 
     name: ClassVar[str] = "b-pgh-fapg-star"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.BALL
+
+    def stops_by(self, rule: str) -> bool:
+        return super().stops_by(rule) and self.first.stops_by(rule) and self.second.stops_by(rule)
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from proxmargin.solvers.first_order.proximal_gradient import (
     MulticlassProximalGradient,
     ProximalGradient,
 )
-from proxmargin.solvers.wrappers.working_set import Restricted, WorkingSet
+from proxmargin.solvers.wrappers.working_set import OnSupport, Restricted, WorkingSet
 from proxmargin.traits import Trait
 
 __all__ = ["MulticlassTwoStage", "TwoStage"]
@@ -40,11 +41,21 @@ class TwoStage(Solver[Staged]):
 
     The paper stops there. Its support can be wrong, so here stage two prices all features, adds
     those that violate the optimality conditions, and repeats until none does.
+
+    Parameters
+    ----------
+    first_tol : float
+        Tolerance of rule (20) in stage one.
+    repair : bool
+        With False the printed method, which ends with the support of stage one: the certificate, of
+        the whole problem, says how wrong that is.
     """
 
     first_tol: float = 1e-3
+    repair: bool = True
 
     name: ClassVar[str] = "b-pgh-2"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
 
     @property
@@ -53,7 +64,7 @@ class TwoStage(Solver[Staged]):
 
     @property
     def stage_two(self) -> WorkingSet:
-        return WorkingSet(ProximalGradient())
+        return (WorkingSet if self.repair else OnSupport)(ProximalGradient())
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Staged:
         return Staged(first=self.stage_one.init(problem, start, stop), stop=stop)
@@ -77,6 +88,9 @@ class TwoStage(Solver[Staged]):
             return state
         return replace(state, second=self.stage_two.observe(problem, state.second, gap))
 
+    def measures(self, state: Staged) -> Mapping[str, float]:
+        return self.stage_one.measures(state.first) if state.second is None else {}
+
     def point(self, problem: Problem, state: Staged) -> Point:
         if state.second is None:
             return self.stage_one.point(problem, state.first)
@@ -88,8 +102,7 @@ class TwoStage(Solver[Staged]):
     def _first_step(self, problem: Problem, state: Staged) -> Staged:
         first = self.stage_one.step(problem, state.first)
         rule = RelativeChange(self.first_tol)
-        met = rule.met(first.objective_change, first.point_change)
-        settled = state.settled + 1 if met else 0
+        settled = state.settled + 1 if rule.met(first) else 0
         moved = replace(state, first=first, settled=settled, n_iter=first.n_iter)
         if settled < rule.times and np.any(first.u[:-1]):
             return moved
@@ -110,4 +123,4 @@ class MulticlassTwoStage(TwoStage):
 
     @property
     def stage_two(self) -> WorkingSet:
-        return WorkingSet(MulticlassProximalGradient())
+        return (WorkingSet if self.repair else OnSupport)(MulticlassProximalGradient())

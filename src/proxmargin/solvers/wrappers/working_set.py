@@ -13,7 +13,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
@@ -103,6 +103,9 @@ class WorkingSet(Solver[Restricted]):
     @property
     def needs(self) -> Trait:  # type: ignore[override]
         return self.inner.needs
+
+    def stops_by(self, rule: str) -> bool:
+        return rule == RelativeChange.name and self.inner.stops_by(rule)
 
     def objection(self, problem: Problem) -> str | None:
         if lives_on_the_dual(problem):
@@ -208,7 +211,21 @@ class WorkingSet(Solver[Restricted]):
         # certificates of restricted problems are not reported to callbacks
         callbacks = outer.callbacks if alone else ()
         inner = replace(outer, max_iter=left, callbacks=callbacks, polish=alone)
-        if alone or outer.change is not None:
+        if alone or outer.rule is not None:
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), INNER_FRACTION * outer.tol)
         return replace(inner, tol=state.tighter * target)
+
+
+@dataclass(frozen=True)
+class OnSupport(WorkingSet):
+    """Solves the problem on the features of the start, and on no others."""
+
+    def step(self, problem: Problem, state: Restricted) -> Restricted:
+        return replace(super().step(problem, state), finished=True)
+
+    def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
+        return state.members if state.members.size else super()._grown(problem, state)
+
+    def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
+        return replace(super()._inner_stop(state, alone), tol=state.stop.tol)
