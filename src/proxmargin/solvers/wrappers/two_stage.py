@@ -18,7 +18,7 @@ from proxmargin.solvers.first_order.proximal_gradient import (
     MulticlassProximalGradient,
     ProximalGradient,
 )
-from proxmargin.solvers.wrappers.working_set import OnSupport, Restricted, WorkingSet
+from proxmargin.solvers.wrappers.working_set import Restricted, WorkingSet
 from proxmargin.traits import Trait
 
 __all__ = ["MulticlassTwoStage", "TwoStage"]
@@ -64,7 +64,7 @@ class TwoStage(Solver[Staged]):
 
     @property
     def stage_two(self) -> WorkingSet:
-        return (WorkingSet if self.repair else OnSupport)(ProximalGradient())
+        return WorkingSet(ProximalGradient(), fixed=not self.repair)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Staged:
         return Staged(first=self.stage_one.init(problem, start, stop), stop=stop)
@@ -123,4 +123,4 @@ class MulticlassTwoStage(TwoStage):
 
     @property
     def stage_two(self) -> WorkingSet:
-        return (WorkingSet if self.repair else OnSupport)(MulticlassProximalGradient())
+        return WorkingSet(MulticlassProximalGradient(), fixed=not self.repair)
