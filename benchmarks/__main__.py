@@ -19,6 +19,7 @@ from benchmarks import (
     kernels,
     limits,
     multiclass,
+    paper,
     paths,
     projections,
     ridges,
@@ -53,6 +54,7 @@ COMMANDS = {
     "ridges": ridges,
     "limits": limits,
     "startup": startup,
+    "paper": paper,
 }
 
 

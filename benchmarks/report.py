@@ -99,11 +99,19 @@ def _git(root: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def write_section(name: str, title: str, body: str, path: Path = RESULTS, threads: int = 1) -> None:
-    """Replace the section between the markers of `name`, or add it at the end."""
+def write_section(
+    name: str,
+    title: str,
+    body: str,
+    path: Path = RESULTS,
+    threads: int = 1,
+    head: str = HEAD,
+) -> None:
+    """Replace the section between the markers of `name`, or add it at the end; a new file begins
+    with ``head``."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     section = f"{begin}\n## {title}\n\n{circumstances(threads)}\n\n{body.strip()}\n{end}\n"
-    text = path.read_text() if path.exists() else HEAD
+    text = path.read_text() if path.exists() else head
     if begin in text and end in text:
         before, rest = text.split(begin, 1)
         after = rest.split(end, 1)[1].removeprefix("\n")

@@ -188,6 +188,11 @@ class PrimalSide(Side):
         rows = self.design.row_norms() + float(self.problem.fits_intercept)
         return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)
 
+    def printed_curvature_bound(self) -> float:
+        """L_f of (8), or L_m of (13) without its factor K, of Xu et al. (2015)."""
+        rows = self.design.row_norms() + float(self.problem.fits_intercept)
+        return max(float(self.loss.row_curvatures @ rows), np.finfo(float).tiny)
+
     def first_curvature(self, image: Array) -> float:
         """The Lipschitz constant over the number of samples: small, as backtracking raises it."""
         return self.curvature_bound() / max(self.loss.sample_count, 1.0)

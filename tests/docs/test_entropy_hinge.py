@@ -46,7 +46,7 @@ def test_it_is_a_rescaled_logistic_loss(loss: Any) -> None:
 
 @pytest.mark.slow  # kernels are compiled for it
 @pytest.mark.parametrize(
-    ("samples", "features", "solver"), [(40, 60, "newton"), (300, 8, "tall-newton")]
+    ("samples", "features", "solver"), [(40, 60, "newton"), (300, 8, "chord-newton")]
 )
 def test_newton_methods_for_l1_norms_find_the_optimum(loss, samples, features, solver, rng) -> None:
     y = np.where(np.arange(samples) % 2 == 0, 1.0, -1.0)

@@ -14,9 +14,16 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses import Logistic
+from proxmargin.losses import Hinge, Logistic, wrong_classes
 from proxmargin.losses.classes.multinomial import Multinomial
-from proxmargin.penalties import ElasticNet, Ridge, SumToZero
+from proxmargin.penalties import (
+    ElasticNet,
+    GroupL2,
+    Groups,
+    Ridge,
+    SumToZero,
+    SumToZeroGroups,
+)
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
@@ -178,6 +185,15 @@ def test_the_hinge_with_an_l1_norm_gets_newton_steps_however_few_the_samples(rng
     made = hinge_net_problem(rng)
     wide = replace(made, penalty=ElasticNet(0.05, 0.0))
     assert choose(wide).name == "hinge-newton"
+
+
+def test_a_working_set_serves_hinges_of_very_wide_data_only_if_the_penalty_selects(rng) -> None:
+    n, p = 6, 400
+    loss = wrong_classes(Hinge(), np.arange(n) % 3, np.full(n, 1 / n), 3, float(n))
+    wide = replace(multiclass_problem(rng, n=n, p=p), loss=loss)
+    groups = SumToZeroGroups(GroupL2(Groups.features(p), 0.1))
+    assert choose(replace(wide, penalty=groups)).name == "ssnal-ws"
+    assert choose(replace(wide, penalty=SumToZero(ElasticNet(0.0, 0.1)))).name == "ssnal"
 
 
 def test_a_working_set_serves_nets_with_coupled_classes_or_many_features(rng) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from benchmarks.papers.xu2015 import BINARY, BINARY_RANKS, MULTICLASS, SIGNED_RANKS
+
+__all__ = ["BINARY", "BINARY_RANKS", "DEMSAR", "MULTICLASS", "SIGNED_RANKS"]
 
 # Demsar (2006), Table 6: areas under the curve of C4.5, with m, with cf, with both, on 14 data
 # sets. The ranks printed there tell the two 0.975 of `voting` apart: the third is the larger.
@@ -22,51 +25,5 @@ DEMSAR = np.array(
         [0.619, 0.666, 0.614, 0.669],
         [0.972, 0.981, 0.9751, 0.975],
         [0.957, 0.978, 0.946, 0.970],
-    ]
-)
-# Xu et al. (2015), Table 5: accuracy in per cent of B-PGH, B-PGH-2, GCD, ADMM, LIBLINEAR
-BINARY = np.array(
-    [
-        [87.4, 87.4, 86.7, 86.9, 85.7],
-        [84.4, 84.4, 84.4, 84.4, 81.3],
-        [90.0, 90.0, 90.0, 90.0, 80.0],
-        [92.9, 92.7, 92.6, 92.8, 91.7],
-        [91.2, 91.2, 82.4, 82.4, 91.2],
-        [84.8, 84.8, 83.3, 82.3, 80.1],
-        [92.9, 92.9, 91.9, 92.8, 90.9],
-        [90.0, 90.0, 70.0, 70.0, 70.0],
-        [100.0, 100.0, 90.0, 100.0, 70.0],
-        [100.0, 100.0, 80.0, 90.0, 50.0],
-    ]
-)
-# Xu et al. (2015), Table 7: the ranks of these accuracies. In the fourth row, gisette, those of
-# B-PGH-2 (92.7) and ADMM (92.8) are interchanged: they are 3 and 2.
-BINARY_RANKS = np.array(
-    [
-        [1.5, 1.5, 4.0, 3.0, 5.0],
-        [2.5, 2.5, 2.5, 2.5, 5.0],
-        [2.5, 2.5, 2.5, 2.5, 5.0],
-        [1.0, 2.0, 4.0, 3.0, 5.0],
-        [2.0, 2.0, 4.5, 4.5, 2.0],
-        [1.5, 1.5, 3.0, 4.0, 5.0],
-        [1.5, 1.5, 4.0, 3.0, 5.0],
-        [1.5, 1.5, 4.0, 4.0, 4.0],
-        [2.0, 2.0, 4.0, 2.0, 5.0],
-        [1.5, 1.5, 4.0, 3.0, 5.0],
-    ]
-)
-# Xu et al. (2015), Tables 12 and 14: M-PGH, OVA, DDAG
-MULTICLASS = np.array(
-    [
-        [53.28, 51.20, 53.07],
-        [92.82, 89.04, 33.71],
-        [53.00, 51.40, 62.80],
-        [43.24, 65.90, 80.96],
-        [35.13, 14.29, 24.05],
-        [60.22, 56.84, 53.20],
-        [74.44, 73.46, 76.28],
-        [96.64, 96.25, 94.00],
-        [98.6, 96.2, 72.0],
-        [91.9, 81.5, 47.1],
     ]
 )

@@ -26,6 +26,7 @@ __all__ = [
     "UnsuitableSolverError",
     "at_least_one",
     "require",
+    "require_first_lipschitz",
 ]
 
 LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step test is rounded
@@ -50,6 +51,12 @@ def at_least_one(solver: object, *names: str) -> None:
         value = getattr(solver, name)
         number = isinstance(value, Real) and not isinstance(value, bool)
         require(number and value >= 1, f"{name} must be >= 1", value)
+
+
+def require_first_lipschitz(value: float | None) -> None:
+    """Raise a `ValueError` unless the first step constant L_0 is None or a number > 0."""
+    holds = value is None or (isinstance(value, Real) and 0 < value < np.inf)
+    require(holds, "first_lipschitz must be a number > 0, or None", value)
 
 
 class UnsuitableSolverError(ValueError):

@@ -56,9 +56,14 @@ __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 
 
 def _coordinate_descent(
-    smallest: int = 64, forcing: float = 0.03, screening: bool = True
+    smallest: int = 64, forcing: float = 0.03, screening: bool = True, plain: bool = False
 ) -> Solver[Any]:
-    """GCD on a working set, whose columns are copied to Fortran order."""
+    """GCD on a working set, whose columns are copied to Fortran order.
+
+    With ``plain`` sweeps over all features, as printed.
+    """
+    if plain:
+        return CoordinateDescent()
     return WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
 
 
@@ -73,9 +78,13 @@ def _relay(smallest: int = 64, forcing: float = 0.03, screening: bool = False) -
 
 
 def _newton_on_the_dual(
-    smallest: int = 64, forcing: float = 0.03, screening: bool = False
+    smallest: int = 512, forcing: float = 0.03, screening: bool = False
 ) -> Solver[Any]:
-    """The augmented Lagrangian method on a working set of features."""
+    """The augmented Lagrangian method on a working set of features.
+
+    It starts with many: on a few the classes overlap, where all features separate them, and the
+    restricted problem then takes more Newton steps than the whole one.
+    """
     return WorkingSet(SemismoothNewton(), smallest, forcing, screening=screening)
 
 

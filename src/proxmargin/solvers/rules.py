@@ -92,15 +92,23 @@ class Facts:
 
     @property
     def system_exceeds_data(self) -> bool:
-        """Whether the penalty is a ridge, and the system fits but is larger than the data."""
+        """Whether the penalty is a ridge, and the system is larger than the data.
+
+        One that does not fit counts for sparse data of many features only.
+        """
         design, penalty = self.problem.design, self.problem.penalty
         solvable = min(design.n_samples, design.n_features) <= LARGEST
-        return solvable and not self.small_systems and penalty.l1 == 0 < penalty.l2
+        return (solvable or self.text) and not self.small_systems and penalty.l1 == 0 < penalty.l2
 
     @property
     def selects(self) -> bool:
         """Whether the penalty has an l1 part."""
         return self.problem.penalty.l1 > 0
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether the penalty is a ridge, which sets no coefficients to zero."""
+        return self.problem.penalty.l1 == 0 < self.problem.penalty.l2
 
     @property
     def ball(self) -> bool:
@@ -335,7 +343,7 @@ RULES: tuple[Rule, ...] = (
         "hinges and a polyhedral norm: the simplex method with column generation",
     ),
     Rule(
-        lambda facts: facts.very_wide and not facts.smooth,
+        lambda facts: facts.very_wide and not facts.smooth and not facts.keeps_all,
         "ssnal-ws",
         "hinges of all classes together, many more features than samples: semismooth Newton on the "
         "dual, on a working set of features",

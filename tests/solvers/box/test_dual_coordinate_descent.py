@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin import L2SVC, SVC, ElasticNetSVC, HuberizedSVC, NuSVC, SquaredHingeSVC
 from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
 from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, MarginLoss, MarginSum, SquaredHinge
 from proxmargin.penalties import Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.succession import Choice, solve
@@ -268,3 +271,36 @@ def test_no_more_sweeps_than_allowed(limit: int) -> None:
     with pytest.warns(ConvergenceWarning):
         model = SVC(C=1e4, solver=NAME, max_iter=limit, tol=1e-12).fit(X, y)
     assert model.n_iter_ == limit
+
+
+def sparse_noise(n: int, p: int) -> tuple[Any, np.ndarray]:
+    """Sparse samples with labels that do not depend on them."""
+    rng = np.random.default_rng(7)
+    X = sparse.random(n, p, 0.03, format="csr", rng=rng, data_rvs=rng.standard_normal)
+    return X, np.where(rng.random(n) < 0.5, 1.0, -1.0)
+
+
+def test_it_gives_up_after_many_sweeps_and_another_solver_goes_on() -> None:
+    X, y = sparse_noise(150, 50)
+    (problem,) = SVC(C=1e4)._assemble(X, y, None).problems
+    alone = minimize(problem, DualCoordinateDescent(max_sweeps=40), stop=Stop(tol=1e-6))
+    assert alone.status is Status.STALLED
+    assert 40 <= alone.certificate.n_iter < 200
+    assert np.isfinite(alone.certificate.gap)
+    chosen = choose(problem)
+    assert chosen.name == NAME
+    brief = replace(chosen, solver=DualCoordinateDescent(max_sweeps=40))
+    both = solve(problem, brief, stop=Stop(tol=1e-6))
+    assert both.certificate.converged
+    assert "went on" in both.certificate.because
+
+
+def test_accelerated_steps_go_on_where_matrices_would_be_large() -> None:
+    rng = np.random.default_rng(7)
+    n, p = 7000, 6100
+    ends = np.arange(n + 1) * 3
+    X = sparse.csr_array((rng.standard_normal(3 * n), rng.integers(0, p, 3 * n), ends), (n, p))
+    (problem,) = SVC(C=1e3)._assemble(X, np.where(np.arange(n) % 2 == 0, 1, -1), None).problems
+    following = choose(problem).following(problem)
+    assert following is not None
+    assert following.name == "fapg-star"

@@ -76,14 +76,22 @@ def made(loss: str, penalty: str, intercept: str, design: Design, rng) -> DualNe
     )
 
 
-@pytest.mark.parametrize("smallest", [10**6, 0], ids=["in the samples", "in the coefficients"])
+WAYS = ["in the samples", "in the coefficients", "class by class"]
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_direction_solves_the_system(
-    loss: str, penalty: str, intercept: str, smallest: int, rng, monkeypatch
+    loss: str, penalty: str, intercept: str, way: str, rng, monkeypatch
 ) -> None:
     # sizes are made so that the way in question is taken
+    smallest = 10**6 if way == "in the samples" else 0
+    if way == "in the coefficients":
+        monkeypatch.setattr(dual_newton_systems, "_coupled_work", lambda system: np.inf)
+    if way == "class by class":
+        monkeypatch.setattr(dual_newton_systems, "_factored_work", lambda system: np.inf)
     monkeypatch.setattr(dual_newton_systems, "SMALL_SIDE", smallest)
     monkeypatch.setattr(dual_newton_systems, "dual_length", lambda system: max(smallest, 1000))
     X = rng.standard_normal((N, P))

@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 
 from proxmargin.designs import DenseDesign, as_design
 from proxmargin.loop.minimize import minimize
@@ -224,6 +224,32 @@ def test_a_working_set_of_features_finds_the_same_optimum(loss, penalty, rng) ->
     assert some.status is Status.CONVERGED
     optimum = oracle(loss, X, codes, problem.penalty, np.full(n, 1 / n))
     assert some.certificate.primal == pytest.approx(optimum, rel=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("multiple", [5.0, 30.0])
+def test_separable_classes_far_above_the_critical_strength_take_few_newton_steps(
+    multiple: float,
+) -> None:
+    # the loss is zero at the optimum; the classes of digits are coupled by norms over the classes
+    X, codes = load_digits(return_X_y=True)
+    X, codes = X[:60] / 16.0, codes[:60]
+    penalty = GroupL2(Groups.features(64), 1.0)
+    problem = Problem(loss_of("crammer-singer", codes), penalty, DenseDesign(X), FREE)
+    critical = at_zero(problem)
+    problem = replace(problem, penalty=replace(penalty, strength=critical / multiple))
+    found = solved(problem, tol=1e-7)
+    assert found.status is Status.CONVERGED
+    assert found.certificate.n_iter <= 120
+    optimum = oracle("crammer-singer", X, codes, problem.penalty, np.full(60, 1 / 60))
+    assert found.certificate.primal == pytest.approx(optimum, rel=1e-6)
+
+
+def at_zero(problem: Problem) -> float:
+    """The largest length of the slope of the loss in a feature, at zero coefficients."""
+    scores = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
+    dual = problem.loss.balanced(problem.loss.value_and_gradient(scores)[1], problem.intercept)
+    return float(np.linalg.norm(problem.design.adjoint(dual), axis=1).max())
 
 
 def test_no_features_at_all_are_certified() -> None:

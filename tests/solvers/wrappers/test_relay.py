@@ -122,7 +122,11 @@ def test_an_easy_problem_never_changes_hands(rng) -> None:
 
 
 class GivesUp(SemismoothNewton):
-    """Finishes after its first subproblem, solved or not."""
+    """Finishes after its first subproblem, of short steps, solved or not."""
+
+    def init(self, problem: Problem, start: Any, stop: Stop) -> Any:
+        state = super().init(problem, start, stop)
+        return replace(state, tau=state.tau / 30, tau_b=state.tau_b / 30, ts=state.ts / 30)
 
     def step(self, problem: Problem, state: Any) -> Any:
         return replace(super().step(problem, state), finished=True)

@@ -164,6 +164,8 @@ class DualCoordinateDescent(Solver[Swept]):
     max_stalled : int >= 1
         Inner problems without a smaller gap, which has reached rounding, after which the method
         ends.
+    max_sweeps : int >= 1
+        Sweeps over one inner problem, after which the method ends: it is too ill-conditioned.
 
     Notes
     -----
@@ -176,6 +178,7 @@ class DualCoordinateDescent(Solver[Swept]):
     stiffness: float = 0.1
     forcing: float = 0.1
     max_stalled: int = 20
+    max_sweeps: int = 5000
 
     name: ClassVar[str] = "dual-coordinate-descent"
     check_every: ClassVar[int] = 1
@@ -187,7 +190,7 @@ class DualCoordinateDescent(Solver[Swept]):
             0 < self.stiffness < np.inf, "stiffness must be positive and finite", self.stiffness
         )
         require(0 < self.forcing < 1, "forcing must lie between 0 and 1", self.forcing)
-        at_least_one(self, "max_stalled")
+        at_least_one(self, "max_stalled", "max_sweeps")
 
     def objection(self, problem: Problem) -> str | None:
         objection = box_objection(problem)
@@ -220,6 +223,8 @@ class DualCoordinateDescent(Solver[Swept]):
         there = self._swept(problem, state)
         if not there.solved:
             there = _moved_on_face(problem, there)
+        if not there.solved and there.sweeps >= self.max_sweeps:
+            return self._priced(problem, there).but(finished=True)
         return self._priced(problem, there) if there.solved else there.claimed(final=False)
 
     def _swept(self, problem: Problem, state: Swept) -> Swept:

@@ -7,11 +7,13 @@ conjugate, the Hessian of the augmented Lagrangian in the dual point is
 
 on the scores of all classes; eps keeps D invertible where P is a projection. V is factored if
 samples are few; if active coefficients are fewer, the Woodbury identity leads to a system over
-these.
+these. Only the rank-one terms of J, P and B couple the classes: if these are few, V is a block a
+class and a matrix of low rank.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,16 +23,20 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.balanced_jacobian import BalancedJacobian
-from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.jacobian import BlockRoot, ProxJacobian, Root
+from proxmargin.solvers.classes.coupled_blocks import coupled_inverse, coupled_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
 SMALL_SIDE = 400  # dual coordinates up to which V is formed without comparing costs
 MAX_SIDE = 5000  # side of a factored matrix: 200 MB
-MAX_GROUP_SIZE = 8  # active coefficients over MAX_SIDE above which the rank is not computed
+LARGEST_RANK = 8 * MAX_SIDE  # active coefficients above which the rank is not computed
 CG_TOLERANCE = 1e-3  # relative residual, for larger systems
 CG_STEPS = 500  # iteration limit
+# the inverse of blocks with a coupling, in which digits cancel, is refined
+REFINED_RESIDUAL = 1e-10  # relative residual, below which no step follows
+REFINEMENTS = 4  # steps at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +84,11 @@ class DualNewtonSystem:
         return self.design.dense_columns(self.live)
 
     @cached_property
+    def roots(self) -> list[Root | BlockRoot]:
+        """Those of `jacobian`."""
+        return self.jacobian.roots()
+
+    @cached_property
     def bias(self) -> Array:
         """``tau_b B``, (n_outputs, n_outputs)."""
         units = np.eye(self.intercept.diagonal.shape[1])[:, None, :]
@@ -118,23 +129,121 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     samples = dual_length(system)
     if samples <= SMALL_SIDE:
         return _dual_direction(system, gradient)
-    if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
-        rank = system.live.size
-        if rank < min(samples, MAX_SIDE):
-            return _constrained_direction(system, gradient)
-    else:
-        rank = int(np.count_nonzero(system.jacobian.live))
-        factor = _Factor(system) if rank <= MAX_GROUP_SIZE * MAX_SIDE else None
-        if factor is not None and factor.size < min(samples, MAX_SIDE):
-            return factor.direction(gradient)
-    if samples <= MAX_SIDE:
-        return _dual_direction(system, gradient)
+    if _is_constrained(system) and system.live.size < min(samples, MAX_SIDE):
+        return _constrained_direction(system, gradient)
+    works = {
+        _coupled_direction: _coupled_work(system),
+        _factored_direction: _factored_work(system),
+        _dual_direction: samples**3 / 3.0 if samples <= MAX_SIDE else np.inf,
+    }
+    for solve in sorted(works, key=works.__getitem__):
+        direction = solve(system, gradient) if works[solve] < np.inf else None
+        if direction is not None:
+            return direction
     return _iterated_direction(system, gradient)
 
 
 def dual_length(system: DualNewtonSystem) -> int:
     """The number of dual coordinates in the support, which is the side of V."""
     return int(np.count_nonzero(system.support))
+
+
+def _is_constrained(system: DualNewtonSystem) -> bool:
+    """Whether only the zero sums of the coefficients of a feature couple the classes."""
+    return system.dual.vectors is None and system.coef.across and system.coef.sign < 0
+
+
+# -- class by class ------------------------------------------------------------------------------
+
+
+def _coupled_work(system: DualNewtonSystem) -> float:
+    """Multiplications of `_coupled_direction`; infinite if it does not apply."""
+    if isinstance(system.jacobian, BalancedJacobian):
+        return np.inf
+    n, classes = system.support.shape
+    ranks = [np.count_nonzero(_couples(v)) for _, v in system.dual.terms]
+    if system.jacobian.across:
+        ranks += [np.count_nonzero(v.any(axis=1)) for _, v in system.jacobian.terms]
+    return coupled_work(n, classes, classes + int(sum(ranks)))
+
+
+def _coupled_direction(system: DualNewtonSystem, gradient: Array) -> Array | None:
+    """``V^-1 gradient`` by `coupled_inverse`, refined; None if rounding leaves no digit."""
+    rows = [np.flatnonzero(own) for own in system.support.T]
+    couplings, signs = _couplings(system)
+    inverse = coupled_inverse(
+        [block[np.ix_(own, own)] for block, own in zip(_class_blocks(system), rows, strict=True)],
+        [part[own] for part, own in zip(couplings, rows, strict=True)],
+        signs,
+    )
+    if inverse is None:
+        return None
+    direction, residual, left = np.zeros_like(gradient), gradient, np.inf
+    size = float(np.linalg.norm(gradient))
+    for _ in range(1 + REFINEMENTS):
+        moved = direction.copy()
+        right = [residual[own, k] for k, own in enumerate(rows)]
+        for k, (own, part) in enumerate(zip(rows, inverse(right), strict=True)):
+            moved[own, k] += part
+        rest = gradient - system.apply(moved)
+        norm = float(np.linalg.norm(rest))
+        if not norm < left:
+            break
+        direction, residual, left = moved, rest, norm
+        if left <= REFINED_RESIDUAL * size:
+            break
+    return direction if left <= CG_TOLERANCE * size else None
+
+
+def _couples(vectors: Array) -> NDArray[np.bool_]:
+    """The rows whose rank-one term has entries in several classes."""
+    couples: NDArray[np.bool_] = np.count_nonzero(vectors, axis=1) > 1
+    return couples
+
+
+def _class_blocks(system: DualNewtonSystem) -> Iterator[Array]:
+    """The part of V that does not couple the classes, a matrix (n, n) for each."""
+    columns, jacobian = system.columns, system.jacobian
+    loss = system.dual.diagonal.copy()
+    for sign, vectors in system.dual.terms:
+        loss += np.where(_couples(vectors)[:, None], 0.0, sign * vectors**2)
+    added = system.ts * (1.0 - (1.0 - system.floor) * loss)
+    weights = system.tau * jacobian.diagonal
+    same = jacobian.across and np.array_equal(weights, weights[:, :1].repeat(len(added.T), axis=1))
+    features = np.empty((0, 0))
+    for k in range(added.shape[1]):
+        if not jacobian.across:
+            part = system.roots[k].combined(columns)
+            features = system.tau * (part @ part.T)
+        elif k == 0 or not same:
+            features = (columns * weights[:, k]) @ columns.T
+        block = features.copy()
+        np.einsum("ii->i", block)[:] += added[:, k]
+        yield block
+
+
+def _couplings(system: DualNewtonSystem) -> tuple[list[Array], Array]:
+    """The F, one a class, and the diagonal of S with ``V = diag(blocks) + F S F'``."""
+    n, classes = system.support.shape
+    bias = _square_root(system.bias)
+    parts = [[np.broadcast_to(row, (n, classes))] for row in bias]
+    signs = [np.ones(classes)]
+    across = system.jacobian.terms if system.jacobian.across else []
+    for sign, vectors in across:
+        some = np.flatnonzero(vectors.any(axis=1))
+        columns = np.sqrt(system.tau) * system.columns[:, some]
+        signs.append(np.full(some.size, sign))
+        for part, own in zip(parts, vectors[some].T, strict=True):
+            part.append(columns * own)
+    length = np.sqrt(system.ts * (1.0 - system.floor))
+    for sign, vectors in system.dual.terms:
+        some = np.flatnonzero(_couples(vectors))
+        signs.append(np.full(some.size, -sign))
+        for part, own in zip(parts, vectors.T, strict=True):
+            spread = np.zeros((n, some.size))
+            spread[some, np.arange(some.size)] = length * own[some]
+            part.append(spread)
+    return [np.hstack(part) for part in parts], np.concatenate(signs)
 
 
 # -- in the samples ----------------------------------------------------------------------------
@@ -167,7 +276,7 @@ def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
         matrix += tau * jacobian.seen_through(columns)
         return
     if jacobian.vectors is None or not jacobian.across:
-        for k, root in enumerate(jacobian.roots()):
+        for k, root in enumerate(system.roots):
             part = root.combined(columns)
             matrix[k, :, k, :] += tau * (part @ part.T)
         return
@@ -247,6 +356,24 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
 # -- in the live coefficients --------------------------------------------------------------------
 
 
+def _factored_work(system: DualNewtonSystem) -> float:
+    """Multiplications of `_factored_direction`; infinite if it does not apply."""
+    if _is_constrained(system) or np.count_nonzero(system.jacobian.live) > LARGEST_RANK:
+        return np.inf
+    n, classes = system.support.shape
+    size = sum(root.size for root in system.roots) + classes
+    if size >= min(dual_length(system), MAX_SIDE):
+        return np.inf
+    vectors = system.dual.vectors
+    coupled = 0 if vectors is None else np.count_nonzero(vectors.any(axis=1))
+    return size**2 * (n / classes + coupled + size / 3.0)
+
+
+def _factored_direction(system: DualNewtonSystem, gradient: Array) -> Array:
+    """``V^-1 gradient`` by a matrix over the active coefficients."""
+    return _Factor(system).direction(gradient)
+
+
 class _Factor:
     """A factorisation ``tau X J X' + tau_b 1 B 1' = F R R' F'`` with one matrix F a class.
 
@@ -255,10 +382,10 @@ class _Factor:
 
     def __init__(self, system: DualNewtonSystem) -> None:
         self.system = system
-        classes, roots = system.support.shape[1], system.jacobian.roots()
+        classes, roots = system.support.shape[1], system.roots
         self.root = roots[0] if system.coef.across else None
         ranks = [root.size for root in roots]
-        self.size = sum(ranks) + classes
+        self.rank = sum(ranks)
         widths = [system.live.size] * classes if system.coef.across else ranks
         ends = np.cumsum([0, *widths])
         self.places = [slice(a, b) for a, b in pairwise(ends)]
@@ -308,7 +435,7 @@ class _Factor:
 
     def _scores(self, inner: Array) -> Array:
         """``F R inner``."""
-        last = self.size - self.bias.shape[1]
+        last = self.rank
         bias = self.bias @ inner[last:]
         coef = np.sqrt(self.system.tau) * inner[:last]
         if self.root is not None:

@@ -20,9 +20,9 @@ from proxmargin.traits import Trait
 __all__ = ["Multipliers", "SemismoothNewton"]
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
-FIRST_SCORE_STEP = 2.0  # of the scores, per sample
-WARM_START_GAP = 2e-2  # relative gap of a start below which longer steps are taken
-WARM_START_GAIN = 30.0  # factor on all steps then
+FIRST_SCORE_STEP = 40.0  # of the scores, per sample
+FIRST_STEP = 20.0  # of coefficients and intercept, per sample, over the mean squared length
+WARM_START_GAP = 2e-2  # relative gap of a start below which subproblems are solved more accurately
 STEP_GROWTH = 3.0  # factor from one subproblem to the next
 FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
 MANY_NEWTON_STEPS = 12  # above which the growth is its square root
@@ -168,6 +168,8 @@ class SemismoothNewton(Solver[Multipliers]):
         if near is None:
             _, near = problem.loss.value_and_gradient(scores)
         dual = problem.loss.balanced(near, problem.intercept)
+        if start.dual is None:  # of as many active coefficients as the solution, not of all
+            dual *= problem.penalty.domain_scale(-design.adjoint(dual))
         return Multipliers(
             coef=start.coef,
             intercept=intercept,
@@ -175,8 +177,8 @@ class SemismoothNewton(Solver[Multipliers]):
             image=scores,
             dual=dual,
             proven=dual,
-            tau=samples / square if square > 0 else samples,
-            tau_b=samples,
+            tau=FIRST_STEP * samples / (square if square > 0 else 1.0),
+            tau_b=FIRST_STEP * samples,
             ts=FIRST_SCORE_STEP * samples,
             stop=stop,
         )
@@ -220,7 +222,8 @@ class SemismoothNewton(Solver[Multipliers]):
         if gap.gap <= GAP_REDUCTION * state.gap:
             close = state.n_iter == 0 and gap.relative_gap <= WARM_START_GAP
             state = replace(state, gap=gap.gap, idle=0, finished=False)
-            state = _with_longer_steps(state) if close else state
+            residual = state.residual * (RESIDUAL_REDUCTION**2 if close else 1.0)
+            state = replace(state, residual=residual)
         return _with_shorter_steps(state) if gap.is_mostly_rounding else state
 
     def point(self, problem: Problem, state: Multipliers) -> Point:
@@ -245,20 +248,15 @@ def _growth(steps: int) -> float:
     return STEP_GROWTH if steps <= MANY_NEWTON_STEPS else math.sqrt(STEP_GROWTH)
 
 
-def _with_longer_steps(state: Multipliers) -> Multipliers:
-    """The state with longer steps, for a warm start close to the solution."""
-    state = _scaled(state, WARM_START_GAIN)
-    return replace(state, residual=state.residual * RESIDUAL_REDUCTION**2)
-
-
 def _with_shorter_steps(state: Multipliers) -> Multipliers:
     """The state with shorter steps and subproblems solved to rounding."""
-    return replace(_scaled(state, 1.0 / ROUNDING_RETREAT), residual=MIN_RESIDUAL)
-
-
-def _scaled(state: Multipliers, factor: float) -> Multipliers:
-    """The state with all steps multiplied by ``factor``."""
-    return replace(state, tau=factor * state.tau, tau_b=factor * state.tau_b, ts=factor * state.ts)
+    return replace(
+        state,
+        tau=state.tau / ROUNDING_RETREAT,
+        tau_b=state.tau_b / ROUNDING_RETREAT,
+        ts=state.ts / ROUNDING_RETREAT,
+        residual=MIN_RESIDUAL,
+    )
 
 
 class _Subproblem:

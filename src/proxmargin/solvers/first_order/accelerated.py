@@ -21,7 +21,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, at_least_one, require
+from proxmargin.loop.solver import (
+    LIPSCHITZ_MARGIN,
+    Solver,
+    State,
+    at_least_one,
+    require,
+    require_first_lipschitz,
+)
 from proxmargin.loop.stopping import FixedPoint, StepResidual, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -147,9 +154,12 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         K_1, the iterations before the first restart.
     bt_every : int
         Iterations between two tests of L.
-    floor : float >= 0
+    floor : float in [0, 0.5)
         xi: relative distance that dual coordinates keep from the ends of their domain where the
         conjugate of the loss is not smooth (logistic, DWD).
+    first_lipschitz : float > 0, optional
+        L_0, for the objective with losses averaged over the samples. By default on the dual side
+        the largest diagonal entry of its Hessian, on the primal one a bound over the samples.
     scaled : bool
         On the primal side, precondition: scale every feature to unit variance.
     max_stalled : float >= 1
@@ -174,6 +184,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     patience: int = 2
     bt_every: int = 1
     floor: float = 1e-4
+    first_lipschitz: float | None = None
     scaled: bool = True
     max_stalled: float = 1000
 
@@ -194,6 +205,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         require(0 <= self.stability <= 1, "stability must be in [0, 1]", self.stability)
         require(self.patience >= 1, "patience must be >= 1", self.patience)
         require(0 <= self.floor < 0.5, "floor must be in [0, 0.5)", self.floor)
+        require_first_lipschitz(self.first_lipschitz)
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
@@ -210,7 +222,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         image = side.image(u)
         response = side.response(image) if side.responds_linearly else None
         bound = side.curvature_bound()
-        first = min(side.first_curvature(image), bound) if self.bt else bound
+        first = self.first_lipschitz or min(side.first_curvature(image), bound)
+        first = first if self.bt else bound
         return Accelerated(
             u=u,
             u_old=u,

@@ -8,7 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, require
+from proxmargin.loop.solver import (
+    LIPSCHITZ_MARGIN,
+    Solver,
+    State,
+    require,
+    require_first_lipschitz,
+)
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -81,6 +87,8 @@ class ProximalGradient(Solver[Momentum]):
     extrapolate : bool
         With False, ``omega = 0``: the plain method of the two-stage method's first stage.
     eta : float > 1
+    first_lipschitz : float > 0, optional
+        L_0 in place of the paper's, for the objective with losses averaged over the samples.
 
     Notes
     -----
@@ -93,6 +101,7 @@ class ProximalGradient(Solver[Momentum]):
     monotone: bool = True
     extrapolate: bool = True
     eta: float = 1.5
+    first_lipschitz: float | None = None
 
     name: ClassVar[str] = "b-pgh"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
@@ -102,15 +111,14 @@ class ProximalGradient(Solver[Momentum]):
 
     def __post_init__(self) -> None:
         require(self.eta > 1, "eta must be > 1", self.eta)
+        require_first_lipschitz(self.first_lipschitz)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
         side = primal_side(problem)
         u = side.start(start)
         z = side.image(u)
         bound = side.curvature_bound()
-        samples = problem.loss.sample_count
-        first = bound * min(self.first_share / samples, 1.0)
-        lipschitz = first if self.backtracking else bound
+        lipschitz = self._first_lipschitz(problem, side, bound) if self.backtracking else bound
         objective = problem.loss.value(z) + side.penalty_value(u)
         return Momentum(
             u=u,
@@ -121,6 +129,13 @@ class ProximalGradient(Solver[Momentum]):
             bound=bound,
             objective=objective,
         )
+
+    def _first_lipschitz(self, problem: Problem, side: PrimalSide, bound: float) -> float:
+        """L_0 of 3.1.1 and 3.2, at most the bound."""
+        if self.first_lipschitz is not None:
+            return self.first_lipschitz
+        printed = side.printed_curvature_bound()
+        return min(self.first_share * printed / problem.loss.sample_count, bound)
 
     def step(self, problem: Problem, state: Momentum) -> Momentum:
         side = primal_side(problem)
@@ -192,10 +207,10 @@ class ProximalGradient(Solver[Momentum]):
 
 @dataclass(frozen=True)
 class MulticlassProximalGradient(ProximalGradient):
-    """M-PGH: the same method on all classes together, with ``L_0 = L_f / n``.
+    """M-PGH: the same method on all classes together, with ``L_0 = L_m / (n K)``.
 
-    The paper's L_m carries a factor K that the block-diagonal Hessian does not need; L_0 is the
-    paper's ``L_m / (n K)``.
+    L_m of (13) carries a factor K that the block-diagonal Hessian does not need, and counts each
+    sample in every class: the bound of L here is smaller.
     """
 
     name: ClassVar[str] = "m-pgh"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -57,6 +58,13 @@ class Alternated(State):
     objective: float = np.inf
 
 
+# penalty parameters of margins and coefficients for the mean of the losses of n samples
+SETTINGS: Mapping[str, Callable[[float], tuple[float, float]]] = {
+    "liu": lambda n: (1.0 / n, 50.0 / n),
+    "xu": lambda n: (100.0 / n, 50.0),
+}
+
+
 @dataclass(frozen=True)
 class AlternatingDirections(Solver[Alternated]):
     """ADMM on copies eta of the margin deficits ``goal - y (X w + b)`` and u of the coefficients.
@@ -71,11 +79,11 @@ class AlternatingDirections(Solver[Alternated]):
 
     Parameters
     ----------
-    rho_margin : float > 0, default 1
-        Penalty parameter of eta for the sum of the losses, as in the paper; divided by the total
-        weight here, where losses are averaged.
-    rho_coef : float > 0, default 50
-        Penalty parameter of u, likewise.
+    setting : {"liu", "xu"}
+        Penalty parameters of eta and u: 1 and 50 for the sum of the losses (Liu et al. 2013), or
+        100 / n and 50 for their mean over n samples (Xu et al. 2015, 3.1).
+    rho_margin, rho_coef : float > 0, optional
+        Others, for the sum of the losses.
 
     Notes
     -----
@@ -83,17 +91,22 @@ class AlternatingDirections(Solver[Alternated]):
     box.
     """
 
-    rho_margin: float = 1.0
-    rho_coef: float = 50.0
+    setting: str = "liu"
+    rho_margin: float | None = None
+    rho_coef: float | None = None
 
     name: ClassVar[str] = "admm"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
+        require(
+            self.setting in SETTINGS, f"setting must be one of {', '.join(SETTINGS)}", self.setting
+        )
         for name in ("rho_margin", "rho_coef"):
             value = getattr(self, name)
-            require(np.isfinite(value) and value > 0, f"{name} must be a number > 0", value)
+            holds = value is None or (np.isfinite(value) and value > 0)
+            require(holds, f"{name} must be a number > 0, or None", value)
 
     def objection(self, problem: Problem) -> str | None:
         return hinge_objection(problem)
@@ -162,7 +175,11 @@ class AlternatingDirections(Solver[Alternated]):
     def _penalty_parameters(self, problem: Problem) -> tuple[float, float]:
         """Penalty parameters r of margins and coefficients, for the mean of the losses."""
         total = problem.loss.sample_count
-        return self.rho_margin / total, self.rho_coef / total
+        margin, coef = SETTINGS[self.setting](total)
+        return (
+            margin if self.rho_margin is None else self.rho_margin / total,
+            coef if self.rho_coef is None else self.rho_coef / total,
+        )
 
     def point(self, problem: Problem, state: Alternated) -> Point:
         coef = state.sparse[:, None]

@@ -41,9 +41,18 @@ class TwoStage(Solver[Staged]):
 
     The paper stops there. Its support can be wrong, so here stage two prices all features, adds
     those that violate the optimality conditions, and repeats until none does.
+
+    Parameters
+    ----------
+    first_tol : float
+        Tolerance of rule (20) in stage one.
+    repair : bool
+        With False the printed method, which ends with the support of stage one: the certificate, of
+        the whole problem, says how wrong that is.
     """
 
     first_tol: float = 1e-3
+    repair: bool = True
 
     name: ClassVar[str] = "b-pgh-2"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
@@ -55,7 +64,7 @@ class TwoStage(Solver[Staged]):
 
     @property
     def stage_two(self) -> WorkingSet:
-        return WorkingSet(ProximalGradient())
+        return WorkingSet(ProximalGradient(), fixed=not self.repair)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Staged:
         return Staged(first=self.stage_one.init(problem, start, stop), stop=stop)
@@ -114,4 +123,4 @@ class MulticlassTwoStage(TwoStage):
 
     @property
     def stage_two(self) -> WorkingSet:
-        return WorkingSet(MulticlassProximalGradient())
+        return WorkingSet(MulticlassProximalGradient(), fixed=not self.repair)

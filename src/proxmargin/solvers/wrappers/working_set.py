@@ -85,6 +85,9 @@ class WorkingSet(Solver[Restricted]):
         Whether features leave the working set once the gap-safe rule proves them zero at every
         solution (`screening`). That happens in the last rounds, and pays if the cost of ``inner``
         is proportional to the number of features, as for coordinate descent.
+    fixed : bool
+        Whether the features of the start are all that there will be, if it has any: the restricted
+        problem is solved once.
     """
 
     inner: Solver[Any]
@@ -92,6 +95,7 @@ class WorkingSet(Solver[Restricted]):
     forcing: float = 0.03
     label: str = ""
     screening: bool = False
+    fixed: bool = False
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
@@ -155,7 +159,7 @@ class WorkingSet(Solver[Restricted]):
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
             tighter=tighter,
-            finished=tighter < MIN_TOL_FACTOR or (unmoved and alone),
+            finished=self.fixed or tighter < MIN_TOL_FACTOR or (unmoved and alone),
             interrupted=solution.status is Status.INTERRUPTED,
         )
 
@@ -192,6 +196,8 @@ class WorkingSet(Solver[Restricted]):
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
         """The working set with the features that violate most added to it."""
         assert state.violations is not None
+        if self.fixed and state.members.size:
+            return state.members
         size = max(self.smallest, 2 * live_rows(state.coef).size)
         total = state.violations.size
         if total <= 2 * self.smallest:
@@ -211,7 +217,7 @@ class WorkingSet(Solver[Restricted]):
         # certificates of restricted problems are not reported to callbacks
         callbacks = outer.callbacks if alone else ()
         inner = replace(outer, max_iter=left, callbacks=callbacks, polish=alone)
-        if alone or outer.rule is not None:
+        if alone or self.fixed or outer.rule is not None:
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), INNER_FRACTION * outer.tol)
         return replace(inner, tol=state.tighter * target)

@@ -1,0 +1,72 @@
+"""`python -m benchmarks paper`: tables of the papers, one by one, into PAPERS.md."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from benchmarks.papers import recovery, statistics
+from benchmarks.papers.table import Outcome, PaperTable, Size
+from benchmarks.report import table, write_section
+
+PAPERS = Path(__file__).resolve().parent / "PAPERS.md"
+TABLES: dict[str, PaperTable] = {**recovery.TABLES, **statistics.TABLES}
+HEAD = """# Tables and figures of the four papers
+
+[X] Xu et al. (2015), [I] Ito et al. (2017), [C] Chierchia et al. (2015), [L] Liu et al. (2013).
+Each section is written by the command named in it. "Reproduced" is to the printed digits or within
+the printed deviations, "in shape" the same order and conclusions.
+"""
+# tables that have a command of their own, with a section in RESULTS.md
+ELSEWHERE = {
+    "X1": "table1",
+    "X2": "table2",
+    "X10, X12, X14; C1, C Fig. 1, 2": "multiclass",
+    "I2": "projections",
+    "I4, I8, I10": "unified",
+    "I11": "accuracy",
+    "I Fig. 6, 8, 10": "strategies",
+    "L1, L2, L4": "drsvm",
+}
+SECTION = re.compile(r"^## (\w+): (.+)$\n(?:.*\n)*?- \*\*(.+)\*\*: (.+)\.$", re.MULTILINE)
+OVERVIEW = re.compile(r"<!-- begin overview -->\n.*?<!-- end overview -->\n+", re.DOTALL)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tables", nargs="+", choices=[*TABLES, "all"], metavar="TABLE")
+    parser.add_argument("--size", choices=[size.value for size in Size], default="small")
+    parser.add_argument("--results", type=Path, default=PAPERS, help="the file to write into")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    for name in TABLES if "all" in arguments.tables else arguments.tables:
+        outcome = TABLES[name].run(Size(arguments.size))
+        title = f"{name}: {TABLES[name].title}"
+        write_section(name, title, _body(TABLES[name], outcome), arguments.results, head=HEAD)
+        _put_overview(arguments.results)
+        print(f"{name}: {outcome.verdict.value}; {outcome.why}", flush=True)
+    return 0
+
+
+def _body(found: PaperTable, outcome: Outcome) -> str:
+    small, full = found.minutes
+    return f"""- **{outcome.verdict.value}**: {outcome.why}.
+- Protocol: {found.protocol}
+- Minutes on one core, about: {small:g} at `--size small`, {full:g} at `--size full`.
+
+{outcome.body}"""
+
+
+def _put_overview(path: Path) -> None:
+    """A line for each section of the file, and for tables elsewhere, after its head."""
+    text = OVERVIEW.sub("", path.read_text())
+    here = [[match[1], match[3], match[4]] for match in SECTION.finditer(text)]
+    there = [
+        [name, "see RESULTS.md", f"`python -m benchmarks {command}`"]
+        for name, command in ELSEWHERE.items()
+    ]
+    lines = table(["table", "", "why"], [*here, *there])
+    rest = text.removeprefix(HEAD).lstrip("\n")
+    begin, end = "<!-- begin overview -->", "<!-- end overview -->"
+    path.write_text(f"{HEAD}\n{begin}\n## Overview\n\n{lines}\n{end}\n\n{rest}")

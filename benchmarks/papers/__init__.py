@@ -1,0 +1,1 @@
+"""Tables and figures of the four papers, one command each; see `benchmarks.paper`."""
