@@ -6,8 +6,10 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from cProfile import Profile
 from dataclasses import dataclass
 from pathlib import Path
+from pstats import Stats
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ SMOOTH_SETTINGS = ("0.5:1", "0.99:1", "0.99:0.1")  # l1_ratio : delta
 SMOOTH_SOLVERS = ("auto", "m-pgh", "m-pgh-2", "fapg-ws")
 PARTS = ("worst-class", "huberized")
 ALPHA_SHARE = 0.1
+SLOW = 10.0  # seconds of a fit that is asked what bounds it
 
 
 @dataclass(frozen=True)
@@ -115,14 +118,25 @@ def _worst_class_notes(arguments: argparse.Namespace) -> str:
         f" groups are blocks of {BLOCK} features within each class.\n"
         "- Clarabel and HiGHS solve the whole problem, written with CVXPY; their time is that of"
         " their own call, at their own tolerances. `(+1e-9)`: their objective relative to ours."
-        f" Empty: not for them, or more than {arguments.peer_size:g} entries times classes.\n\n"
+        f" Empty: not for them, or more than {arguments.peer_size:g} entries times classes.\n"
+        f"- `bound`: the function with most of the time of a fit above {SLOW:g} s.\n\n"
         "### Multiclass hinge of Crammer and Singer"
     )
 
 
 def _worst_class_table(rows: Sequence[Sequence[str]]) -> str:
     goals = [f"{solver}, {goal:g}" for solver in ("auto", "fbpd") for goal in GOALS]
-    head = ["problem", "K", "nnz", *goals, "FBPD's gap", "Clarabel", "HiGHS, whole LP", "solver"]
+    head = [
+        "problem",
+        "K",
+        "nnz",
+        *goals,
+        "FBPD's gap",
+        "Clarabel",
+        "HiGHS, whole LP",
+        "solver",
+        "bound",
+    ]
     return table(head, rows)
 
 
@@ -165,13 +179,26 @@ def _row(split: Split, penalty: str, share: float, arguments: argparse.Namespace
         if solver == "auto":
             reference, nonzeros = found.objective, int(np.count_nonzero(model.coef_))
             used = model.certificate_.solver
+            bound = _bound(model, split) if found.seconds > SLOW else ""
     name = f"{split.name} ({split.X.shape[0]} x {split.X.shape[1]}), {penalty}, {share:g}"
     peers = [
         _peer(split, penalty, strength, solver, reference, arguments)
         for solver in ("CLARABEL", "HIGHS")
     ]
     classes = str(np.unique(split.y).size)
-    return [name, classes, str(nonzeros), *cells, f"{found.gap:.0e}", *peers, used]
+    return [name, classes, str(nonzeros), *cells, f"{found.gap:.0e}", *peers, used, bound]
+
+
+def _bound(model: Any, split: Split) -> str:
+    """The function that takes most of the time of a fit, and its share."""
+    profile = Profile(time.process_time)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        profile.runcall(model.fit, split.X, split.y)
+    found = Stats(profile)
+    (file, _, name), numbers = max(found.stats.items(), key=lambda item: item[1][2])
+    where = name.strip("<>{}") if file == "~" else f"{Path(file).stem}.{name}"
+    return f"{numbers[2] / found.total_tt:.0%} in {where}"
 
 
 def _mean_square(X: Any) -> float:
