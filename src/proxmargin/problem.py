@@ -166,9 +166,10 @@ class Problem(Remembers):
     def centred(self) -> Centred:
         """The design, centred if the intercept is free: the problem is invariant to that shift.
 
-        Gram matrices and covariances of data with large means suffer from cancellation.
+        Gram matrices and covariances of data with large means suffer from cancellation. A kernel
+        matrix, which has no features, stays as it is.
         """
-        if self.intercept.is_shift_invariant:
+        if self.intercept.is_shift_invariant and self.design.kernel_matrix is None:
             design = centred(self.design, self.loss.shares)
             return Centred(design, design.centre)
         return Centred(self.design, np.zeros(self.design.n_features))

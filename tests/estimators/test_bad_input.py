@@ -7,9 +7,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
 
 import proxmargin
 from proxmargin import (
@@ -20,6 +23,7 @@ from proxmargin import (
     SparseLogisticRegression,
     SquaredHingeSVC,
 )
+from proxmargin.inputs.validation import _are_few_integers
 from proxmargin.losses import Hinge
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.first_order.accelerated import FastProximalGradient
@@ -484,3 +488,18 @@ def test_products_of_parameters_that_overflow_are_refused(model, words) -> None:
     X, y = np.random.default_rng(0).standard_normal((12, 4)), np.arange(12) % 2
     with pytest.raises(ValueError, match=rf"{words}.* must be at most 1e\+100 in magnitude"):
         model.fit(X, y, sample_weight=np.full(12, 1e60))
+
+
+@given(
+    st.lists(st.integers(-4, 4), min_size=1, max_size=30),
+    st.sampled_from(["i1", "i8", "f4", "f8"]),
+    st.sampled_from([0.0, 0.5]),
+)
+def test_labels_that_need_no_check_are_classes(labels: list[int], kind: str, more: float) -> None:
+    y = np.array(labels, dtype=kind)
+    y[0] += np.array(more).astype(kind)
+    if _are_few_integers(y):
+        assert np.unique(y).size <= max(2, y.size // 2)
+        check_classification_targets(y)
+    else:
+        assert y.dtype.kind == "f" or np.ptp(y) >= y.size // 2

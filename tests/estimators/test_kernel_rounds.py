@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression as SklearnLogistic
+from sklearn.metrics.pairwise import rbf_kernel
 
 from proxmargin import DWD, L2SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
 from proxmargin.estimators import kernel_rounds
@@ -150,3 +152,45 @@ def test_nearly_equal_samples_with_other_labels_leave_a_gap_that_covers_their_ro
     t = y * (scores + model.intercept_)
     at = np.where(t >= q, 1.0 / np.maximum(t, q), (2.0 * q - t) / q**2).sum()
     assert abs(at - model.certificate_.primal) <= model.certificate_.gap
+
+
+@pytest.mark.usefixtures("few_columns")
+@pytest.mark.parametrize("intercept", [True, False])
+def test_newton_on_the_kernel_takes_the_place_of_a_large_factor(intercept: bool) -> None:
+    X, y = moons(150)
+    model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0, fit_intercept=intercept).fit(X, y)
+    certificate = model.certificate_
+    assert certificate.converged
+    assert certificate.solver == "dual-newton"
+    columns = np.linalg.cholesky(rbf_kernel(X, gamma=1.0) + 1e-12 * np.eye(150))
+    peer = SklearnLogistic(C=20.0, tol=1e-10, max_iter=10_000, fit_intercept=intercept)
+    peer.fit(columns, y)
+    margins = (2 * y - 1) * peer.decision_function(columns)
+    best = 20.0 * np.logaddexp(0.0, -margins).sum() + 0.5 * float(np.sum(peer.coef_**2))
+    assert certificate.dual <= best
+    assert certificate.primal == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(
+        model.decision_function(X), peer.decision_function(columns), rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.usefixtures("few_columns")
+def test_newton_on_the_kernel_takes_the_classes_that_need_it() -> None:
+    X, y = moons(150, classes=3)
+    model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0).fit(X, y)
+    assert {one.solver for one in model.certificate_} == {"dual-newton"}
+    exact = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0, rank=150, tol=1e-9).fit(X, y)
+    for one, other in zip(model.certificate_, exact.certificate_, strict=True):
+        assert one.converged
+        assert one.primal == pytest.approx(other.primal, rel=1e-6)
+        assert one.dual <= other.primal
+
+
+@pytest.mark.usefixtures("few_columns")
+def test_a_rank_or_a_solver_that_is_asked_for_stays() -> None:
+    X, y = moons(150)
+    for asked in ({"rank": 100}, {"solver": "ridge-newton"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0, **asked).fit(X, y)
+        assert model.certificate_.solver == "ridge-newton"

@@ -162,8 +162,9 @@ def test_the_matrix_of_a_kernel_has_rules_of_its_own(rng) -> None:
     assert choice.following(problem) is None
     smooth = replace(ridge_problem(rng, Logistic()), design=problem.design)
     assert isinstance(smooth.design, KernelDesign)
+    assert choose(smooth).name == "dual-newton"
     with pytest.raises(UnsuitableSolverError, match="no solver takes this problem: it needs"):
-        choose(smooth)
+        choose(replace(smooth, penalty=ElasticNet(0.1, 1.0)))
 
 
 def test_a_homogeneous_loss_with_l1_alone_is_refused(rng) -> None:

@@ -47,7 +47,7 @@ from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import KERNEL_RULES, RULES
 from proxmargin.traits import Trait
-from tests.cases import hinge_problem, kernel_problem
+from tests.cases import hinge_problem, kernel_problem, ridge_problem
 
 MARGINS: dict[str, MarginLoss] = {
     "hinge": Hinge(),
@@ -203,8 +203,11 @@ def test_what_a_reason_says_of_a_problem_is_true(words: str) -> None:
     assert [problem for problem in reached if not CLAIMS[words](problem)] == []
 
 
-def test_a_kernel_matrix_has_a_rule_that_is_reached(rng) -> None:
-    assert choose(kernel_problem(rng)).because == KERNEL_RULES[0].because
+def test_a_kernel_matrix_has_rules_that_are_reached(rng) -> None:
+    sparse = kernel_problem(rng)
+    curved = replace(ridge_problem(rng, Logistic()), design=sparse.design)
+    found = [choose(problem).because for problem in (sparse, curved)]
+    assert found == [rule.because for rule in KERNEL_RULES]
 
 
 def test_a_smooth_loss_by_an_array_formula_with_an_l1_norm_gets_accelerated_steps() -> None:

@@ -82,8 +82,8 @@ class KernelDesign(Design):
         raise _without("products between samples by features")
 
     def outer_gram(self) -> Array:
-        """K: the inner products of the samples."""
-        return self.kernel_matrix.rows(np.arange(self.n_samples))
+        """K: the inner products of the samples, computed once; not to be written into."""
+        return self.remembered(_whole)
 
     def centred_gram(self, shares: Array) -> Array:
         """K: distances do not depend on the centre."""
@@ -105,6 +105,10 @@ class KernelDesign(Design):
     @property
     def density(self) -> float:
         return 1.0
+
+
+def _whole(design: KernelDesign) -> Array:
+    return design.kernel_matrix.rows(np.arange(design.n_samples))
 
 
 def _without(what: str) -> TypeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from itertools import combinations, repeat
 from math import ceil
 from numbers import Real
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
@@ -91,7 +91,6 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         """
         begun, estimator = clock(), self._checked_estimator()
         X, y = validated(self, X, y)
-        check_classification_targets(y)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X)
@@ -106,8 +105,9 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         members = [y == label for label in self.classes_]
+        fresh = clone(estimator)
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(estimator, X, y, weights, members[i] | members[j], part)
+            delayed(_fit_pair)(fresh, X, y, weights, members[i] | members[j], part)
             for (i, j), part in zip(self.pairs_, self._times(estimator, begun), strict=True)
         )
         self.estimators_ = [model for model, _ in fitted]
@@ -251,15 +251,19 @@ def _fit_pair(
     pair: NDArray[np.bool_],
     seconds: float | None,
 ) -> tuple[Any, str | None]:
-    """The classifier of a pair of classes, fitted on their samples, and its convergence warning."""
-    rows, model = np.flatnonzero(pair), clone(estimator)
+    """The classifier of a pair of classes, fitted on their samples, and its convergence warning.
+
+    ``estimator`` is a clone: a copy of it is as fresh, and a fifth of the time of a clone.
+    """
+    ours = isinstance(estimator, MarginEstimator)
+    rows, model = np.flatnonzero(pair), deepcopy(estimator) if ours else clone(estimator)
     if seconds is not None:
         model.set_params(time_limit=seconds)
     pairwise = get_tags(estimator).input_tags.pairwise
     part = X[np.ix_(rows, rows)] if pairwise else X[rows]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        if isinstance(model, MarginEstimator):
+        if ours:
             model.fit_part(part, y[rows], None if weights is None else weights[rows])
         else:
             weighted = {} if weights is None else {"sample_weight": weights[rows]}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.certificates.representer import Representer, ScoredGap, certify_represented
+from proxmargin.certificates.representer import Representer, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.kernel import ComputedKernel, kernel_matrix
 from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
@@ -28,6 +28,7 @@ from proxmargin.estimators.kernel_rounds import (
     better,
     is_interior,
     is_stuck,
+    model_of,
 )
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
@@ -40,6 +41,7 @@ from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.box.decomposition import BlockDecomposition
+from proxmargin.solvers.smooth.dual_newton import DualNewton
 
 __all__ = ["Finish", "KernelMachine", "per_class"]
 
@@ -80,7 +82,7 @@ class KernelMachine(MarginEstimator):
     works with the exact kernel. For other losses a nonlinear kernel is factored, ``K ~ G G'`` by
     incomplete Cholesky with random pivots, and the linear model on G is solved; its dual gives the
     weights of samples, which are certified for the exact kernel. If that certificate does not meet
-    ``tol``, the factor is refined
+    ``tol``, the factor is refined, or Newton's method goes on with the exact kernel
     (`proxmargin.estimators.kernel_rounds`).
     """
 
@@ -321,8 +323,15 @@ class KernelMachine(MarginEstimator):
         ) -> list[Solution]:
             return self._solve(_assembly(targets, problems, journal), starts, stop=stop)
 
+        def solve_exactly(
+            problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
+        ) -> list[Solution]:
+            parts = _assembly(targets, problems, journal)
+            return self._solve(parts, starts, certify_represented, stop)
+
         def rounds(problems: Sequence[Problem]) -> Rounds:
-            return Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank)
+            exactly = solve_exactly if self._fits_newton(problems) else None
+            return Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank, exactly)
 
         def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
             return [(one.solution, one.model) for one in rounds(problems).run()]
@@ -333,7 +342,7 @@ class KernelMachine(MarginEstimator):
             nothing: list[Point | None] = [None] * len(problems)
             exact = _assembly(targets, problems, journal)
             solutions = self._solve(exact, nothing, certify_represented, stop)
-            found = [(solution, _model(solution)) for solution in solutions]
+            found = [(solution, model_of(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= MAX_FACTORED_SAMPLES:
                 found = [
                     better(one, fitted([problem])[0]) if is_stuck(one[0]) else one
@@ -355,6 +364,14 @@ class KernelMachine(MarginEstimator):
         given = isinstance(self.solver, BlockDecomposition)
         solver = self.solver if given else BlockDecomposition()
         return not any(solver.objection(problem) for problem in problems)
+
+    def _fits_newton(self, problems: Sequence[Problem]) -> bool:
+        """Whether Newton's method on the exact kernel may take the place of large factors."""
+        if self.solver != "auto" or self.rank is not None:
+            return False
+        matrix, newton = problems[0].design.kernel_matrix, DualNewton()
+        definite = matrix is not None and matrix.is_definite
+        return definite and not any(newton.objection(problem) for problem in problems)
 
     def _picked(self, X: Any, index: Index) -> Any:
         """Some of the training samples; of a precomputed kernel the same columns too."""
@@ -429,13 +446,6 @@ def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:
     small = cut * float(np.abs(dual).max(initial=0.0))
     weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
     return weights
-
-
-def _model(solution: Solution) -> Representer:
-    """The kernel model of a solution that `certify_represented` certified."""
-    gap = solution.gap
-    assert isinstance(gap, ScoredGap)
-    return Representer(gap.point.coef[:, 0], gap.scores, gap)
 
 
 def per_class(values: Sequence[float]) -> float | Array:

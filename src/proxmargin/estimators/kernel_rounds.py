@@ -12,6 +12,7 @@ import numpy as np
 
 from proxmargin.certificates.representer import (
     Representer,
+    ScoredGap,
     represented,
     represented_by_few,
     represented_together,
@@ -27,7 +28,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import operations_in
 
-__all__ = ["Fitted", "Rounds", "is_interior"]
+__all__ = ["Fitted", "Rounds", "Solve", "is_interior", "model_of"]
 
 # the factor G (n x r)
 FIRST_RANK = 1000  # columns of the first factor
@@ -37,6 +38,7 @@ MAX_FACTOR_BYTES = 4e9  # of its float64 entries
 # ratio of the gap of a round to the gap of the round before
 SLOW_REDUCTION = 0.1  # above it the rank is doubled
 USELESS_REDUCTION = 0.7  # above it no further round is tried at the largest rank
+ALL_SHARE = 0.5  # rank over samples, above which the exact kernel is cheaper than a factor
 FAR_GAP = 0.03  # relative gap above which the rank is doubled in any case
 # estimate of the time of a product with the kernel
 TIMED_ROWS = 32  # rows that are computed and timed
@@ -68,6 +70,8 @@ class Fitted:
         The solution of the last round on its factor.
     objective : float
         Its objective on the factor, which its model on the pivots also has with the exact kernel.
+    exact : bool
+        The last solution was found with the exact kernel.
     """
 
     solution: Solution
@@ -75,6 +79,7 @@ class Fitted:
     last: Representer
     start: Point
     objective: float
+    exact: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -117,6 +122,9 @@ class Rounds:
         Limits of the fit, whose time has started.
     rank : int, optional
         Largest number of columns of a factor.
+    solve_exactly : callable, optional
+        `solve` for the problems with the exact kernel: used once, in place of a factor whose rank
+        would be more than half the number of samples.
     """
 
     matrix: KernelMatrix
@@ -125,6 +133,7 @@ class Rounds:
     scale: Callable[[Problem], float]
     stop: Stop
     rank: int | None = None
+    solve_exactly: Solve | None = None
 
     def run(self) -> list[Fitted]:
         """The best solution of each problem."""
@@ -137,6 +146,8 @@ class Rounds:
         before = np.inf
         while True:
             meter, gap = Meter(self.matrix), _largest_gap(found)
+            if before == np.inf and self._needs_all(factor, found, gap, end):
+                found = self._round_on_kernel(found, end)
             finer = self._refined_factor(factor, found, gap, before, end)
             if finer.rank == factor.rank:
                 return [_with_rank_status(one, factor) for one in found]
@@ -234,6 +245,32 @@ class Rounds:
             now = Fitted(certified, model, model, solution.point, solution.gap.primal)
             found[k] = _better_with_all_work(known[k], now)
         return [one for one in found if one is not None]
+
+    def _needs_all(
+        self, factor: LowRankFactor, found: Sequence[Fitted], gap: float, end: float
+    ) -> bool:
+        """Whether the exact kernel is to take the place of a factor of large rank."""
+        if self.solve_exactly is None or gap <= FAR_GAP or clock() >= end:
+            return False
+        spent = self._remaining_limits(found, end).max_iter == 0
+        stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
+        return 2 * factor.rank > ALL_SHARE * self.matrix.n_samples and not (spent or stopped)
+
+    def _round_on_kernel(self, known: Sequence[Fitted], end: float) -> list[Fitted]:
+        """Solve the unfinished problems with the exact kernel, from the models so far."""
+        assert self.solve_exactly is not None
+        todo = [k for k, one in enumerate(known) if not one.is_done]
+        solutions = self.solve_exactly(
+            [self.problems[k] for k in todo],
+            [known[k].last.gap.point for k in todo],
+            self._remaining_limits(known, end),
+        )
+        found = list(known)
+        for k, solution in zip(todo, solutions, strict=True):
+            model = model_of(solution)
+            now = replace(known[k], solution=solution, model=model, last=model, exact=True)
+            found[k] = _better_with_all_work(known[k], now)
+        return found
 
     def _remaining_limits(self, known: Sequence[Fitted | None], end: float) -> Stop:
         """The limits of the next round."""
@@ -337,6 +374,13 @@ def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Proble
     return [replace(problem, design=design) for problem in problems]
 
 
+def model_of(solution: Solution) -> Representer:
+    """The kernel model of a solution that `certify_represented` certified."""
+    gap = solution.gap
+    assert isinstance(gap, ScoredGap)
+    return Representer(gap.point.coef[:, 0], gap.scores, gap)
+
+
 def is_stuck(solution: Solution) -> bool:
     """Whether the solver stalled before the tolerance was met."""
     return (
@@ -437,6 +481,8 @@ def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: fl
 
 def _with_rank_status(fitted: Fitted, factor: LowRankFactor) -> Fitted:
     """The result, with RANK_LIMIT as its status if the rank of the factor limited the gap."""
+    if fitted.exact:
+        return fitted
     solution = fitted.solution
     certificate, status = solution.certificate, solution.status
     if certificate.converged and status not in (Status.SETTLED, Status.INTERRUPTED):

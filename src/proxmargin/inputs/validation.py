@@ -140,7 +140,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         )
     _check_lengths(X, y)
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
-    if not _are_two_integers(y):
+    if not _are_few_integers(y):
         check_classification_targets(y)
     return _checked_entries(estimator, X, _magnitudes_for(estimator)), y
 
@@ -212,15 +212,18 @@ def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
     return column
 
 
-def _are_two_integers(y: NDArray[Any]) -> bool:
-    """Whether y has at most two values, both integers, which are valid classes.
+def _are_few_integers(y: NDArray[Any]) -> bool:
+    """Whether all labels are integers, and at most two or half as many as there are samples: valid
+    classes.
 
     `check_classification_targets` takes a millisecond, as long as a fit to a small microarray.
     """
     if y.dtype.kind not in "iuf":
         return False
-    low, high = y.min(), y.max()
-    return bool(low == int(low) and high == int(high) and np.all((y == low) | (y == high)))
+    low, high = int(y.min()), int(y.max())
+    if 2 * (high - low + 1) > y.size:
+        return bool(np.all((y == low) | (y == high)))
+    return y.dtype.kind != "f" or bool(np.all(y == np.trunc(y)))
 
 
 def _check_lengths(X: Any, y: Any) -> None:

@@ -405,6 +405,11 @@ KERNEL_RULES: tuple[Rule, ...] = (
         "decomposition",
         "a kernel matrix and a sparse dual: block coordinate descent on the dual",
     ),
+    Rule(
+        _always,
+        "dual-newton",
+        "a kernel matrix and a loss that is curved everywhere: few Newton steps on the dual",
+    ),
 )
 
 

@@ -49,7 +49,7 @@ class DualNewton(InSamples[WeightsOfSamples]):
 
     scaled symmetrically by the square roots of D. ``(q + v)' K (q + v) / (2 l2)`` is a duality gap.
     It is `RidgeNewton` for wide data, without the measures for kinks and weak ridges: on a path it
-    starts close to the solution.
+    starts close to the solution. On a kernel matrix the coefficients are the weights a.
     """
 
     name: ClassVar[str] = "dual-newton"
@@ -68,6 +68,9 @@ class DualNewton(InSamples[WeightsOfSamples]):
         weights, bare = np.zeros(design.n_samples), np.zeros(design.n_samples)
         if start.dual is not None:
             weights = -start.dual[:, 0] / problem.penalty.l2
+            bare = kernel @ weights
+        elif start.coef.any() and _is_kernel(problem):
+            weights = start.coef[:, 0]
             bare = kernel @ weights
         elif start.coef.any():
             bare = design.scores(start.coef)[:, 0]
@@ -108,13 +111,24 @@ class DualNewton(InSamples[WeightsOfSamples]):
         return state.weights
 
     def point(self, problem: Problem, state: WeightsOfSamples) -> Point:
-        data = problem.centred
-        coef = data.design.adjoint(state.weights[:, None])
+        data, coef = problem.centred, state.weights[:, None]
+        if not _is_kernel(problem):
+            coef = data.design.adjoint(coef)
         return data.point(coef, np.array([state.at.intercept]))
 
+    def scores(self, problem: Problem, state: WeightsOfSamples) -> Array | None:
+        return state.at.scores[:, None] if _is_kernel(problem) else None
+
     def dual(self, problem: Problem, state: WeightsOfSamples) -> Array:
+        if _is_kernel(problem):
+            return -problem.penalty.l2 * state.weights[:, None]
         # the gradient of the loss; ``-l2 a`` may differ from it in the null space of K
         return state.at.dual[:, None]
+
+
+def _is_kernel(problem: Problem) -> bool:
+    """Whether the design is a kernel matrix, whose coefficients are weights of samples."""
+    return problem.design.kernel_matrix is not None
 
 
 def _kernel(problem: Problem) -> Array:
