@@ -83,7 +83,9 @@ def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):
     return 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+# in the order of the samples: monotone methods compare sums of nearly equal terms, whose rounding
+# errors then agree
+@njit(cache=True, nogil=True, error_model="numpy")
 def value_sum(phi, scores, signs, weights):
     """Sum of weighted losses, of contiguous arrays."""
     scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
