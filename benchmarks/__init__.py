@@ -10,6 +10,7 @@ Times are compared at equal certified gap.
     python -m benchmarks table2              B-PGH, B-PGH-2, GCD (and ADMM), the shape of Table 2
     python -m benchmarks strategies          FAPG's strategies, the shape of Figures 6, 8, 10 (Ito)
     python -m benchmarks unified             seven models against peers, Tables 4, 8, 10 (Ito)
+    python -m benchmarks cells               single fits of everyday models, at equal gap
     python -m benchmarks accuracy            cross-validated accuracy, Table 11 (Ito)
     python -m benchmarks kernels             kernel machines on 50,000 samples
     python -m benchmarks multiclass          tables of Chierchia et al. (2015) and of Xu et al. 3.2

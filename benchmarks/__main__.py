@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 import benchmarks
 from benchmarks import (
     accuracy,
+    cells,
     check,
     comparison,
     cv,
@@ -43,6 +44,7 @@ COMMANDS = {
     "projections": projections,
     "strategies": strategies,
     "unified": unified,
+    "cells": cells,
     "accuracy": accuracy,
     "kernels": kernels,
     "kernel-grid": kernel_grid,

@@ -99,7 +99,7 @@ def main(arguments: argparse.Namespace) -> int:
         for case in cases:
             if case.data not in passes:
                 passes[case.data] = one_pass(load(case.data).design, limits.threads)
-            results[case] = _row(case, crew, goals)
+            results[case] = row_of(case, crew, goals)
             text = body(results, passes, around)
             title = f"Seconds to a certified gap ({section})"
             write_section(section, title, text, arguments.results, limits.threads)
@@ -143,7 +143,7 @@ def _takes(peer: Peer, case: Case) -> bool:
     return peer.solves(problem.with_strength(1.0, case.l1_ratio)) is None
 
 
-def _stated(case: Case) -> Problem:
+def stated(case: Case) -> Problem:
     """The problem at its share of the least strength that leaves no coefficient."""
     data = load(case.data)
     blank = Problem(data.design, data.labels, case.loss, 1.0, 0.0, fit_intercept=case.fit_intercept)
@@ -162,9 +162,14 @@ def critical_strength(problem: Problem, l1_ratio: float) -> float:
     return float(proxmargin.alpha_max(model, problem.design, problem.labels))
 
 
-def _row(case: Case, crew: dict[str, Worker], goals: Sequence[float]) -> dict[str, Climb]:
-    problem = _stated(case)
-    spec = Spec(case.data, case.loss, problem.l1, problem.l2, fit_intercept=case.fit_intercept)
+def spec_of(case: Case, problem: Problem) -> Spec:
+    """What travels to the solvers' processes."""
+    return Spec(case.data, case.loss, problem.l1, problem.l2, fit_intercept=case.fit_intercept)
+
+
+def row_of(case: Case, crew: dict[str, Worker], goals: Sequence[float]) -> dict[str, Climb]:
+    problem = stated(case)
+    spec = spec_of(case, problem)
     known = [reference(problem)] if isinstance(problem.loss, Hinge) else []
     row = {}
     for name, worker in crew.items():

@@ -127,7 +127,7 @@ def _table(rows: Results, passes: Mapping[str, Pass], around: Circumstances) -> 
 def _time(row: Row, name: str, goal: float, around: Circumstances) -> str:
     one = row[name]
     if goal not in one.reached:
-        return _word(one)
+        return one.word
     time, best = one.reached[goal].seconds, _best(row, around.rival_names, goal)
     fastest = time == _best(row, around.peers, goal)
     text = seconds(time) + (f" ({time / best:.2g})" if math.isfinite(best) else "")
@@ -154,12 +154,6 @@ def _best(row: Row, names: Sequence[str] | Mapping[str, Peer], goal: float) -> f
         if name in row and goal in row[name].reached
     )
     return min(times, default=math.inf)
-
-
-def _word(one: Climb) -> str:
-    if one.ended.startswith("more than"):
-        return "late"
-    return "stalls" if one.ended.startswith("its tightest") else "fails"
 
 
 def _summary(results: Results, around: Circumstances) -> str:

@@ -45,14 +45,22 @@ def data_root() -> Path:
 
 
 def load(name: str) -> DataSet:
-    """The data set called `name`, `name@rows` of it, or `synthetic:n,p,s,rho[,seed]`."""
+    """The data set called `name`, `name@rows` of it, `dense:name`, or one drawn by chance.
+
+    The latter are `synthetic:n,p,s,rho[,seed]` and `sparse:n,p,density[,seed]`.
+    """
+    if name.startswith("dense:"):
+        stored = load(name.removeprefix("dense:"))
+        return DataSet(name, stored.design.toarray(), stored.labels)
     bare, _, rows = name.partition("@")
     if rows:
         return subsample(load(bare), int(rows))
     if name.startswith("synthetic:"):
         return _synthetic_from_name(name)
+    if name.startswith("sparse:"):
+        return _sparse_from_name(name)
     if name not in READERS:
-        known = ", ".join([*READERS, "synthetic:n,p,s,rho[,seed]"])
+        known = ", ".join([*READERS, "synthetic:n,p,s,rho[,seed]", "sparse:n,p,density[,seed]"])
         raise ValueError(f"no data set is called {name!r}; there are {known}")
     design, labels = READERS[name]()
     return DataSet(name, design, labels)
@@ -87,6 +95,15 @@ def synthetic(n: int, p: int, s: int, rho: float, rng: np.random.Generator) -> D
     return DataSet(f"synthetic ({n}, {p}, {s}), rho {rho:g}", design, labels)
 
 
+def sparse(n: int, p: int, density: float, rng: np.random.Generator) -> DataSet:
+    """Gaussian entries at random places; labels by a logistic model of a tenth of the features."""
+    design = sp.random(n, p, density, "csr", random_state=rng, data_rvs=rng.standard_normal)
+    weights = np.where(np.arange(p) < max(p // 10, 1), rng.standard_normal(p), 0.0)
+    chances = 1.0 / (1.0 + np.exp(-2.0 * (design @ weights)))
+    labels = _signs(rng.random(n) < chances)
+    return DataSet(f"sparse ({n}, {p}), density {density:g}", design, labels)
+
+
 def standardized(design: Floats) -> Floats:
     """Columns with mean 0 and population standard deviation 1; constant columns become 0."""
     spread = design.std(axis=0)
@@ -101,6 +118,15 @@ def _synthetic_from_name(name: str) -> DataSet:
     n, p, s = (int(number) for number in numbers[:3])
     seed = int(numbers[4]) if len(numbers) == 5 else 0
     return synthetic(n, p, s, float(numbers[3]), np.random.default_rng(seed))
+
+
+def _sparse_from_name(name: str) -> DataSet:
+    numbers = name.removeprefix("sparse:").split(",")
+    if len(numbers) not in (3, 4):
+        raise ValueError(f"{name!r} should read sparse:n,p,density or sparse:n,p,density,seed")
+    seed = int(numbers[3]) if len(numbers) == 4 else 0
+    rng = np.random.default_rng(seed)
+    return sparse(int(numbers[0]), int(numbers[1]), float(numbers[2]), rng)
 
 
 def _stored(name: str) -> tuple[Design, NDArray[Any], NDArray[np.bool_]]:
@@ -140,6 +166,12 @@ def _news20() -> tuple[Design, Floats]:
     return design[train], _signs(labels[train] == np.unique(labels)[0])
 
 
+def _news20_halves() -> tuple[Design, Floats]:
+    """The first ten news groups against the other ten, training part."""
+    design, labels, train = _stored("news20")
+    return design[train], _signs(labels[train] < 10)
+
+
 def _covtype() -> tuple[Design, Floats]:
     design, labels, _ = _stored("covtype")
     return design, _signs(labels == 2)
@@ -150,5 +182,6 @@ READERS: dict[str, Callable[[], tuple[Design, Floats]]] = {
     "leukemia": partial(_microarray, "leukemia"),
     "a9a": _a9a,
     "news20": _news20,
+    "news20-halves": _news20_halves,
     "covtype": _covtype,
 }

@@ -18,8 +18,7 @@ import numpy as np
 
 from benchmarks.datasets import DataSet, load, synthetic
 from benchmarks.family import Hinge
-from benchmarks.family_measure import climb
-from benchmarks.measure import Climb, Limits, Spec, workers
+from benchmarks.measure import Climb, Limits, Spec, climb, workers
 from benchmarks.objective import Floats
 from benchmarks.peers.drsvm import (
     OURS,
@@ -288,7 +287,7 @@ def _climbed(spec: Spec, crew: dict[str, Any]) -> Iterator[list[str]]:
     dual: Floats = reference(problem)
     for goal in GOALS:
         row = {
-            peer: climb(worker, spec, lambda one: relative_gap(problem, one, [dual]), goal)
+            peer: climb(worker, lambda one: relative_gap(problem, one, [dual]), spec, [goal])
             for peer, worker in crew.items()
             if worker.peer.solves(problem) is None
         }

@@ -3,6 +3,7 @@
 Written apart from the library, with z_i = y_i (x_i'w + b) and v = X'(y alpha):
 
     Regularized  sum l(z_i) + |w|^2 / (2C)                C-SVM, l2-SVM, logistic      (G1)
+    OneVsRest    the same for each class against the others            the largest of  (G1)
     InBall       sum l(z_i) over |w| <= 1                 DWD                          (G2)
     Tail         the mean of the worst share nu of margins                             (G3)
     Ellipsoids   the difference of the means less kappa deviations: MM-FDA, MM-MPM     (G3)
@@ -19,7 +20,7 @@ those models are also judged with the dual points that are handed in, once made 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -132,6 +133,43 @@ class Regularized:
                 gap += abs(intercept * float(case.labels @ alpha))
                 gaps.append(gap / max(primal, FLOOR))
         return min(gaps)
+
+
+@dataclass(frozen=True)
+class OneVsRest:
+    """A model for each class against the others; the labels are the classes.
+
+    A fit of it has the coefficients (k, p + 1), a row for each class with its intercept last, and
+    dual points (k, n). Its gap is the largest of them.
+    """
+
+    each: Regularized
+
+    @property
+    def name(self) -> str:
+        return f"{self.each.name}, one against the rest"
+
+    @property
+    def parameter(self) -> str:
+        return self.each.parameter
+
+    def relative_gap(self, case: Case, solved: Fitted, duals: Sequence[Floats]) -> float:
+        gaps = []
+        for k, one in enumerate(np.unique(case.labels)):
+            labels = np.where(case.labels == one, 1.0, -1.0)
+            found = Fitted(solved.coef[k, :-1], float(solved.coef[k, -1]))
+            alone = Case(case.design, labels, self.each)
+            gaps.append(self.each.relative_gap(alone, found, [dual[k] for dual in duals]))
+        return max(gaps)
+
+
+def with_penalised_intercept(model: Model) -> Iterator[Model]:
+    """The model as LIBLINEAR and others have it, where it is one of theirs."""
+    match model:
+        case Regularized(augmented=False):
+            yield replace(model, augmented=True)
+        case OneVsRest(each=Regularized(augmented=False) as each):
+            yield OneVsRest(replace(each, augmented=True))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ The paper takes what LIBSVM publishes in scaled form as it is and scales everyth
 
     australian                     a set by its name
     covtype@5000                   5000 of its samples, by chance, in the proportions of the classes
+    news20-halves, ...             what `datasets` has and is not above, as it has it
+    classes:news20                 a stored set with its classes for labels, the training part
     artificial:10000,100[,seed]    m, n: two Gaussian classes of equal probability
 """
 
@@ -15,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import SEED, DataSet, Floats, _signs, _stored, subsample
+from benchmarks.datasets import SEED, DataSet, Floats, _signs, _stored, load, subsample
 
 AS_STORED = (
     *("a9a", "australian", "covtype", "fourclass", "german", "heart", "ionosphere", "liver"),
@@ -34,7 +36,12 @@ def load_scaled(name: str) -> DataSet:
     if name.startswith("artificial:"):
         numbers = [int(part) for part in name.removeprefix("artificial:").split(",")]
         return artificial(*numbers)
+    if name.startswith("classes:"):
+        design, labels, train = _stored(name.removeprefix("classes:"))
+        return DataSet(name, design[train], labels[train].astype(np.float64))
     bare, _, rows = name.partition("@")
+    if bare not in NAMES:
+        return load(name)
     data = _real(bare)
     return subsample(data, int(rows)) if rows else data
 
@@ -58,8 +65,6 @@ def ranged(design: Floats, low: float) -> Floats:
 
 
 def _real(name: str) -> DataSet:
-    if name not in NAMES:
-        raise ValueError(f"no data set is called {name!r}; there are {', '.join(NAMES)}")
     design, labels, train = _stored(name)
     if name in TRAINING_ONLY:
         design, labels = design[train], labels[train]

@@ -7,14 +7,14 @@ it does not answer, Clarabel's takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from benchmarks.family import Case, Model
+from benchmarks.family import Case, Model, with_penalised_intercept
 from benchmarks.family_data import load_scaled
 from benchmarks.measure import (
     Bench,
@@ -22,11 +22,8 @@ from benchmarks.measure import (
     Clocked,
     Judge,
     Limits,
-    Trial,
-    Trouble,
     Worker,
-    repeated,
-    trial,
+    climb,
 )
 from benchmarks.objective import Floats
 from benchmarks.peers.base import Fitted
@@ -130,32 +127,20 @@ class Referee:
             worker.close()
 
 
-def climb(worker: Worker, task: Task, judge: Judge, goal: float) -> Climb:
-    """Down the ladder until the goal is certified, then the half rung above it; see `measure`."""
-    limits = worker.limits
-    smallest, spent, above = float("inf"), 0.0, None
-    for setting in worker.peer.ladder:
-        one = trial(worker, judge, task, setting)
-        if isinstance(one, Trouble):
-            return Climb({}, smallest, one.why)
-        wall = one.seconds * (one.busy if limits.clock == "cpu" else 1.0)
-        smallest, spent = min(smallest, one.gap), spent + wall
-        if one.gap <= goal:
-            best = _half_rung(worker, task, judge, goal, above, one)
-            return Climb({goal: repeated(worker, task, best)}, smallest)
-        if wall > 0.95 * limits.per_fit:
-            return Climb({}, smallest, f"more than {limits.per_fit:g} s")
-        if spent > limits.per_ladder:
-            return Climb({}, smallest, f"more than {limits.per_ladder:g} s over its settings")
-        above = one
-    return Climb({}, smallest, "its tightest setting does not certify")
+Told = Callable[[str, Climb], object]  # what to do with the result of a solver, by its name
 
 
-def _half_rung(
-    worker: Worker, task: Task, judge: Judge, goal: float, above: Trial | None, reached: Trial
-) -> Trial:
-    if above is None:
-        return reached
-    half = trial(worker, judge, task, float(np.sqrt(above.setting * reached.setting)))
-    fits = isinstance(half, Trial) and half.gap <= goal and half.seconds < reached.seconds
-    return half if fits else reached
+def family_row(
+    task: Task, crew: dict[str, Worker], referee: Referee, goals: Sequence[float], told: Told
+) -> dict[str, Climb]:
+    """Every solver of the model; those with a penalised intercept on the model that they have."""
+    data, row = load_scaled(task.data), {}
+    for name, worker in crew.items():
+        for model in (task.model, *with_penalised_intercept(task.model)):
+            case = Case(data.design, data.labels, model)
+            if worker.peer.solves(case):
+                own = replace(task, model=model)
+                row[name] = climb(worker, referee.judge(own, case), own, goals)
+                told(name, row[name])
+                break
+    return row

@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ import scipy.sparse as sp
 
 from benchmarks.datasets import DataSet
 from benchmarks.family import (
-    Case,
     DistanceWeighted,
     Ellipsoids,
     Hinge,
@@ -23,14 +23,14 @@ from benchmarks.family import (
     Tail,
 )
 from benchmarks.family_data import NAMES, load_scaled
-from benchmarks.family_measure import Referee, Task, climb, family_workers
-from benchmarks.measure import Climb, Limits, Worker
+from benchmarks.family_measure import Referee, Task, family_row, family_workers
+from benchmarks.measure import Climb, Limits
 from benchmarks.objective import Floats, Logistic, SquaredHinge
 from benchmarks.peers import absent
 from benchmarks.peers.family import FamilyPeer, LiblinearPeer, LibsvmPeer, LogisticPeer
 from benchmarks.peers.family import OwnFamilyPeer as Own
 from benchmarks.peers.family_clarabel import ClarabelPeer
-from benchmarks.peers.family_official import AUGMENTED_PEERS, FREE_PEERS
+from benchmarks.peers.family_official import AUGMENTED_PEERS, FREE_PEERS, PENALISED
 from benchmarks.report import RESULTS, seconds, table, write_section
 
 GOAL = 1e-6
@@ -45,8 +45,6 @@ ALL = (
 OURS = ("auto", "fapg-star", "fapg")
 MARRON_SHARE = 0.1  # scale of distance weighted discrimination, over the median distance
 DISTANCE_SAMPLES = 1000  # of each class, for that median
-# their model has a penalised intercept
-FOOTNOTE = frozenset({"LIBLINEAR", *(peer.name for peer in AUGMENTED_PEERS)})
 
 Row = dict[str, Climb]
 
@@ -85,7 +83,10 @@ def main(arguments: argparse.Namespace) -> int:
         with family_workers(peers, limits) as crew:
             for name in _names(arguments.data, arguments.rows):
                 for model in _models(name, arguments.models, referee):
-                    results[Line(name, model)] = _row(name, model, crew, referee)
+                    task = Task(name, model)
+                    results[Line(name, model)] = family_row(
+                        task, crew, referee, [GOAL], partial(_tell, task)
+                    )
                     body = _body(results, limits, referee)
                     which = "" if arguments.section == "unified" else f" ({arguments.section})"
                     title = f"The unified family{which}"
@@ -162,18 +163,8 @@ def _squares(rows: Floats) -> Floats:
     return np.einsum("ij,ij->i", rows, rows)
 
 
-def _row(name: str, model: Model, crew: dict[str, Worker], referee: Referee) -> Row:
-    """Every solver of the model; those with a footnote on the model that they have instead."""
-    data, row = load_scaled(name), {}
-    for peer, worker in crew.items():
-        own = model
-        if peer in FOOTNOTE and isinstance(model, Regularized):
-            own = Regularized(model.loss, model.C, augmented=True)
-        task, case = Task(name, own), Case(data.design, data.labels, own)
-        if worker.peer.solves(case):
-            row[peer] = climb(worker, task, referee.judge(task, case), GOAL)
-            print(f"{model.name}; {name}; {peer}: {_in_words(row[peer])}", flush=True)
-    return row
+def _tell(task: Task, peer: str, one: Climb) -> None:
+    print(f"{task.model.name}; {task.data}; {peer}: {_in_words(one)}", flush=True)
 
 
 def _in_words(one: Climb) -> str:
@@ -221,7 +212,7 @@ def _method(results: dict[Line, Row], limits: Limits) -> str:
 
 def _table(rows: dict[Line, Row]) -> str:
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
-    head = ["data", "parameter", *(f"{n} †" if n in FOOTNOTE else n for n in names)]
+    head = ["data", "parameter", *(f"{n} †" if n in PENALISED else n for n in names)]
     lines = (
         [line.data, line.model.parameter, *(_cell(row, name) for name in names)]
         for line, row in rows.items()
@@ -234,23 +225,17 @@ def _cell(row: Row, name: str) -> str:
         return "-"
     one = row[name]
     if GOAL not in one.reached:
-        return _word(one)
+        return one.word
     time = one.reached[GOAL].seconds
-    if name in FOOTNOTE:
+    if name in PENALISED:
         return seconds(time)
     best = min(
         other.reached[GOAL].seconds
         for peer, other in row.items()
-        if peer not in FOOTNOTE and GOAL in other.reached
+        if peer not in PENALISED and GOAL in other.reached
     )
     text = f"{seconds(time)} ({time / best:.1f})"
     return f"**{text}**" if time == best else text
-
-
-def _word(one: Climb) -> str:
-    if one.ended.startswith("more than"):
-        return "late"
-    return "stalls" if one.ended.startswith("its tightest") else "fails"
 
 
 def _notes(results: dict[Line, Row], referee: Referee) -> str:

@@ -18,12 +18,13 @@ from benchmarks.family import (
     Hinge,
     InBall,
     Model,
+    OneVsRest,
     Regularized,
     Tail,
     augmented,
 )
 from benchmarks.objective import Logistic, SquaredHinge
-from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, row_major
+from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, Stopwatch, row_major
 from benchmarks.peers.sklearn_peers import LIBLINEAR_CAP, SEED
 
 CACHE_MB = 1000
@@ -70,7 +71,10 @@ def estimator(model: Model, rows: int, **settings: Any) -> Any:
         case Regularized(loss=SquaredHinge(), C=C):
             return proxmargin.L2SVC(C=C, fit_intercept=not model.augmented, **settings)
         case Regularized(C=C):
-            return proxmargin.LogisticRegression(C=C, **settings)
+            free = not model.augmented
+            return proxmargin.LogisticRegression(C=C, fit_intercept=free, **settings)
+        case OneVsRest(each=each):
+            return estimator(each, rows, **settings)
         case InBall(loss=loss):
             return proxmargin.DWD(nu=loss.threshold**2 / rows, **settings)
         case Tail(nu=nu):
@@ -92,28 +96,54 @@ class OwnFamilyPeer:
     compiles: bool = True
 
     def solves(self, case: Case) -> bool:
-        return not getattr(case.model, "augmented", False)
+        return not _is_wide(case.model)
 
     def prepared(self, design: Design) -> Design:
         return row_major(design)
 
     def fit(self, case: Case, setting: float) -> Fitted:
-        wide = getattr(case.model, "augmented", False)
+        wide = _is_wide(case.model)
         design = augmented(case.design) if wide else case.design
         limits = {"max_iter": UNLIMITED, "time_limit": self.time_limit, "tol": setting}
         model = estimator(case.model, case.labels.size, solver=self.solver, **limits)
-        model.fit(design, case.labels)
-        coef, intercept = model.coef_.ravel(), float(np.ravel(model.intercept_)[0])
-        if wide:
-            coef, intercept = coef[:-1], float(coef[-1])
+        watch = Stopwatch()
+        with watch.running():
+            model.fit(design, case.labels)
+        rows = model.coef_ if wide else np.column_stack([model.coef_, model.intercept_])
+        several = isinstance(case.model, OneVsRest)
         return Fitted(
-            coef=coef,
-            intercept=intercept,
+            coef=rows if several else rows[0, :-1],
+            intercept=0.0 if several else float(rows[0, -1]),
             passes=model.certificate_.n_passes,
             iterations=model.certificate_.n_iter,
             note=str(model.certificate_.solver),
-            dual=dual_of(case, model.support_, model.dual_coef_),
+            dual=_dual(case, model),
+            clocked=watch.times,
         )
+
+
+@dataclass(frozen=True)
+class OwnAugmentedPeer(OwnFamilyPeer):
+    """Ours on the models with a penalised intercept; the column of ones is outside the clock."""
+
+    def solves(self, case: Case) -> bool:
+        return _is_wide(case.model)
+
+
+def _is_wide(model: Model) -> bool:
+    one = model.each if isinstance(model, OneVsRest) else model
+    return isinstance(one, Regularized) and one.augmented
+
+
+def _dual(case: Case, model: Any) -> np.ndarray:
+    """`dual_of`; of several classes a row for each against the others."""
+    if not isinstance(case.model, OneVsRest):
+        return dual_of(case, model.support_, model.dual_coef_)
+    rows = []
+    for one, weights in zip(model.classes_, model.dual_coef_, strict=True):
+        labels = np.where(case.labels == one, 1.0, -1.0)
+        rows.append(dual_of(Case(case.design, labels, case.model.each), model.support_, weights))
+    return np.array(rows)
 
 
 def dual_of(case: Case, support: Any, weights: Any) -> np.ndarray:

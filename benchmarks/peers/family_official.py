@@ -1,28 +1,37 @@
 """The official packages of LIBSVM and LIBLINEAR, ReHLine and Snap ML, on the models of the family.
 
 The copies of the data into LIBSVM's and LIBLINEAR's nodes are outside the clock. LIBLINEAR's primal
-solvers can leave the intercept free (-B 1 -R), its dual one for the hinge cannot; nor can ReHLine
-and Snap ML: these are asked for the model with a penalised intercept, and judged on it.
+solvers can leave the intercept free (-B 1 -R), its dual ones cannot; nor can ReHLine and Snap ML:
+these are asked for the model with a penalised intercept, and judged on it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.datasets import Design
-from benchmarks.family import Case, Tail, augmented
+from benchmarks.family import Case, OneVsRest, Tail, augmented
 from benchmarks.objective import Floats, Hinge, Logistic, SquaredHinge
 from benchmarks.peers.base import DECADES, Fitted, Stopwatch, row_major, threads
-from benchmarks.peers.family import CACHE_MB, dual_of, is_augmented, is_plain
-from benchmarks.peers.liblinear_official import trained
+from benchmarks.peers.family import (
+    CACHE_MB,
+    MADE_FOR,
+    LiblinearPeer,
+    dual_of,
+    is_augmented,
+    is_plain,
+)
+from benchmarks.peers.liblinear_official import trained, trained_classes
 from benchmarks.peers.rehline_peers import LOSSES as REHLINE_LOSSES
 from benchmarks.peers.rehline_peers import SWEEPS as REHLINE_SWEEPS
 from benchmarks.peers.snapml_peers import SEED
 from benchmarks.peers.snapml_peers import SWEEPS as SNAP_SWEEPS
 
+DUAL = {Hinge: 3, SquaredHinge: 1, Logistic: 7}  # numbers of its dual coordinate descents
 FREE = {SquaredHinge: "-s 2 -B 1 -R", Logistic: "-s 0 -B 1 -R"}  # primal, trust-region Newton
 SNAP_LOSSES: dict[type, str] = {Hinge: "hinge", SquaredHinge: "squared_hinge"}
 
@@ -86,7 +95,10 @@ class OfficialLiblinearPeer:
 
 @dataclass(frozen=True)
 class OfficialLiblinearDualPeer:
-    """Dual coordinate descent for the hinge; it stops after the 300 rounds that are built in."""
+    """Dual coordinate descent; it stops after the 300 rounds that are built in.
+
+    Several classes are a problem each, against the others.
+    """
 
     name: str = "LIBLINEAR official, dual"
     ladder: tuple[float, ...] = DECADES[1:10]
@@ -94,13 +106,20 @@ class OfficialLiblinearDualPeer:
     package: str = "liblinear"
 
     def solves(self, case: Case) -> bool:
-        return is_augmented(case.model, "hinge")
+        return any(is_augmented(_of_a_class(case.model), loss) for loss in MADE_FOR)
 
     def prepared(self, design: Design) -> Design:
         return csr_matrix(design)
 
     def fit(self, case: Case, setting: float) -> Fitted:
-        return trained(case.design, case.labels, f"-s 3 -B 1 -c {case.model.C!r} -e {setting!r}")
+        model = _of_a_class(case.model)
+        train = trained_classes if isinstance(case.model, OneVsRest) else trained
+        kind = f"-s {DUAL[type(model.loss)]} -B 1"
+        return train(case.design, case.labels, f"{kind} -c {model.C!r} -e {setting!r}")
+
+
+def _of_a_class(model: Any) -> Any:
+    return model.each if isinstance(model, OneVsRest) else model
 
 
 @dataclass(frozen=True)
@@ -164,3 +183,5 @@ class SnapSvmPeer:
 
 FREE_PEERS = (OfficialLibsvmPeer(), OfficialLiblinearPeer())
 AUGMENTED_PEERS = (OfficialLiblinearDualPeer(), ReHLineRidgePeer(), SnapSvmPeer())
+# names of those whose model has a penalised intercept
+PENALISED = frozenset({LiblinearPeer().name, *(peer.name for peer in AUGMENTED_PEERS)})

@@ -47,6 +47,23 @@ class OfficialLiblinearPeer:
 
 def trained(design: Any, labels: Floats, options: str) -> Fitted:
     """A model for +1; the last weight is the intercept where a bias is appended."""
+    model, seconds = _run(design, labels, options)
+    columns = design.shape[1]
+    weights = np.ctypeslib.as_array(model.w, (columns + (model.bias >= 0),)).copy()
+    weights *= 1.0 if model.get_labels()[0] > 0 else -1.0
+    return Fitted(weights[:columns], float(weights[columns:].sum()), clocked=seconds)
+
+
+def trained_classes(design: Any, labels: Floats, options: str) -> Fitted:
+    """A row of weights for each of three classes or more, in their order; see `OneVsRest`."""
+    model, seconds = _run(design, labels, options)
+    shape = design.shape[1] + (model.bias >= 0), model.nr_class
+    weights = np.ctypeslib.as_array(model.w, shape).T[np.argsort(model.get_labels())]
+    return Fitted(np.ascontiguousarray(weights), 0.0, clocked=seconds)
+
+
+def _run(design: Any, labels: Floats, options: str) -> tuple[Any, tuple[float, float]]:
+    """The model and the (wall, CPU) seconds of its training."""
     from liblinear.liblinear import parameter, problem
     from liblinear.liblinearutil import train
 
@@ -54,10 +71,7 @@ def trained(design: Any, labels: Floats, options: str) -> Fitted:
     settings = parameter(f"{options} -q")
     with watch.running():
         model = train(data, settings)
-    columns = design.shape[1]
-    weights = np.ctypeslib.as_array(model.w, (columns + (model.bias >= 0),)).copy()
-    weights *= 1.0 if model.get_labels()[0] > 0 else -1.0
-    return Fitted(weights[:columns], float(weights[columns:].sum()), clocked=watch.times)
+    return model, watch.times
 
 
 PEERS = (OfficialLiblinearPeer(),)
