@@ -281,3 +281,22 @@ def test_pairs_that_are_quick_leave_their_time_to_the_others() -> None:
     given.clear()
     DDAGClassifier(Noting()).fit(X, y)
     assert given == [None] * 3
+
+
+@pytest.mark.parametrize("make", [SVC, svm.SVC])
+def test_each_pair_gets_the_class_weights_of_its_labels(make: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    weights = {0: 3.0, 2: 0.25}
+    graph = DDAGClassifier(make(kernel="linear", class_weight=weights)).fit(X, y)
+    for (i, j), judge in zip(graph.pairs_, graph.estimators_, strict=True):
+        rows = (y == i) | (y == j)
+        part = {label: weights.get(label, 1.0) for label in (i, j)}
+        alone = make(kernel="linear", class_weight=part).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(judge.coef_, alone.coef_)
+    with pytest.raises(ValueError, match=r"class_weight names \[7\], which are not among"):
+        DDAGClassifier(make(class_weight={0: 2.0, 7: 1.0})).fit(X, y)
+
+
+def test_a_single_class_is_named() -> None:
+    with pytest.raises(ValueError, match="y holds the one class 0: a classifier"):
+        DDAGClassifier(SVC()).fit(np.eye(3), np.zeros(3, dtype=int))

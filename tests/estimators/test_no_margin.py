@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -71,6 +72,7 @@ def test_a_program_that_fails_is_told_from_one_that_is_too_large(
 
     X, y = clouds(apart=0.2)
     monkeypatch.setattr(hulls, "smallest_nu", fail)
+    caplog.set_level(logging.INFO, "proxmargin")
     with pytest.raises(ValueError, match="no margin between the classes: the reduced hulls"):
         NuSVC(nu=0.05).fit(X, y)
     said = [each for each in caplog.messages if "range of nu" in each]
@@ -180,3 +182,9 @@ def test_without_ellipsoids_the_direction_is_the_difference_of_the_means(
     K = rbf_kernel(X, gamma=0.1)
     scores = K[:, y == 1].mean(axis=1) - K[:, y == 0].mean(axis=1)
     np.testing.assert_allclose(fitted.decision_function(X) - fitted.intercept_, scores, atol=1e-5)
+
+
+def test_a_limit_of_iterations_is_no_lack_of_a_margin() -> None:
+    X, y = clouds()
+    with pytest.warns(ConvergenceWarning, match="the iteration limit was reached after 0 iter"):
+        NuSVC(max_iter=0).fit(X, y)

@@ -56,7 +56,9 @@ def test_accelerated_steps_end_without_a_new_least_objective(limit, ends, proble
 
 
 def test_a_larger_limit_lets_a_solver_take_what_it_refuses(problem) -> None:
-    assert "at most 1000 features and 20 samples a feature" in str(TallNewton().objection(problem))
+    assert "at most 1000 features and at least 20 samples a feature" in str(
+        TallNewton().objection(problem)
+    )
     willing = TallNewton(samples_per_feature=15)
     assert willing.objection(problem) is None
     assert minimize(problem, willing, stop=Stop(tol=1e-9)).certificate.converged

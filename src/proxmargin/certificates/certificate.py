@@ -16,7 +16,8 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        Objective value of the fitted model.
+        Objective value of the fitted model; of a kernel machine at the scores as computed, whose
+        rounding is in ``gap``.
     dual : float
         A lower bound of the optimal objective value.
     gap : float

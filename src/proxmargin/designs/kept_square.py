@@ -42,14 +42,15 @@ class KeptSquare:
 
         Parameters
         ----------
-        *groups : (n_index,) int
-            Different samples. The order has those of the first group first; a sample that would
-            have to cross the border between two groups counts as new.
+        *groups : (n_group,) int
+            Different samples, n_order of all groups together. The order has those of the first
+            group first; a sample that would have to cross the border between two groups counts as
+            new.
 
         Returns
         -------
-        order : (n_samples,) int
-        store : (n_store, n_store), n_store >= n_index
+        order : (n_order,) int
+        store : (n_store, n_store), n_store >= n_order
             Overwritten by the next call; its diagonal may be written into.
         """
         size = sum(group.size for group in groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import combinations, repeat
 from math import ceil
@@ -23,6 +23,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.regularized import SVC
+from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_features
 from proxmargin.loop.stopping import Stop
 
@@ -46,7 +47,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     ----------
     estimator : a binary classifier, optional
         Cloned for each pair; `SVC` by default. A ``time_limit`` of it is the limit of all pairs
-        together: each gets an equal share of the remaining time.
+        together: each gets an equal share of the remaining time. Of a dict as its ``class_weight``
+        each pair gets the part of its two labels.
     n_jobs : int, optional
         Pairs fitted at the same time; see `joblib.Parallel`.
 
@@ -87,7 +89,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         Raises
         ------
         ValueError
-            Fewer than two classes, an estimator that is no classifier, or what it raises.
+            Fewer than two classes, an estimator that is no classifier, a ``class_weight`` of a
+            label that is not in y, or what the estimator raises.
         """
         begun, estimator = clock(), self._checked_estimator()
         X, y = validated(self, X, y)
@@ -99,10 +102,12 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         counted = y if weights is None else y[weights > 0]
         self.classes_ = np.unique(counted)
         if self.classes_.size < 2:
-            raise ValueError(
-                f"y holds the one class {self.classes_[:1]!r}: a classifier needs samples of at "
-                "least 2 classes"
-            )
+            only = self.classes_.tolist()
+            kept = f"the one class {only[0]!r}" if only else "no class"
+            raise ValueError(f"y holds {kept}: a classifier needs samples of at least 2 classes")
+        class_weight = estimator.get_params(deep=False).get("class_weight")
+        if isinstance(class_weight, Mapping):  # of the labels of all pairs
+            Targets.encode(y, weights, class_weight)
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         members = [y == label for label in self.classes_]
         fresh = clone(estimator)
@@ -259,6 +264,10 @@ def _fit_pair(
     rows, model = np.flatnonzero(pair), deepcopy(estimator) if ours else clone(estimator)
     if seconds is not None:
         model.set_params(time_limit=seconds)
+    class_weight = model.get_params(deep=False).get("class_weight")
+    if isinstance(class_weight, Mapping):
+        own = set(y[rows].tolist())
+        model.set_params(class_weight={k: v for k, v in class_weight.items() if k in own})
     pairwise = get_tags(estimator).input_tags.pairwise
     part = X[np.ix_(rows, rows)] if pairwise else X[rows]
     with warnings.catch_warnings(record=True) as caught:

@@ -77,8 +77,8 @@ KERNEL_PARAMETERS = (
     fit_intercept : bool, default True
         The intercept is not penalised.
     standardize : bool, default False
-        Centre features and scale them to unit variance (sparse data are not made dense);
-        predictions take data in the original units.
+        Centre features (for a linear kernel, if an intercept is fitted) and scale them to unit
+        variance (sparse data are not made dense); predictions take data in the original units.
     cache_size : float, default 1000
         Megabytes of a nonlinear kernel's matrix that are cached; other rows are recomputed when
         needed.

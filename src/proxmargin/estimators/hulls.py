@@ -23,6 +23,7 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_strength
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
+from proxmargin.loop.outcome import Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
@@ -207,7 +208,7 @@ class NuSVC(_NuMachine):
     def _chosen(self, problem: Problem) -> float:
         return float(_tail_mean(problem).nu)
 
-    def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
+    def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
         if gap.is_negative:
             return None
         loss = _tail_mean(problem)
@@ -220,7 +221,7 @@ class NuSVC(_NuMachine):
         def admissible() -> Admissible:
             return Admissible(leaves_margin, _range_in_words(bounds, leaves_margin))
 
-        return no_margin(self, "nu", gap, isinstance(self.nu, str), admissible)
+        return no_margin(self, "nu", gap, status, isinstance(self.nu, str), admissible)
 
 
 def _tail_mean(problem: Problem) -> TailMean:
@@ -264,7 +265,7 @@ def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, f
     except (TimeoutError, ProgramTooLargeError):
         return None
     except RuntimeError as failure:
-        logger.warning("the range of nu is not known: %s", failure)
+        logger.info("the range of nu is not known: %s", failure)
         return None
     return least, largest_nu(loss.signs, loss.shares)
 

@@ -197,7 +197,7 @@ class KernelMachine(MarginEstimator):
         """
         return Finish(1.0, intercept)
 
-    def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
+    def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
         """The warning for an optimum without a margin, or None."""
         return None
 
@@ -206,7 +206,8 @@ class KernelMachine(MarginEstimator):
     ) -> None:
         """Keep the warnings of `_check_gap`, unless an interruption ended the fit early."""
         if not any(one.status is Status.INTERRUPTED for one in solutions):
-            told = [self._check_gap(*one) for one in zip(problems, gaps, strict=True)]
+            ends = [one.status for one in solutions]
+            told = [self._check_gap(*one) for one in zip(problems, gaps, ends, strict=True)]
             remarks = tuple(remark for remark in told if remark)
             if remarks:
                 self._remarks = remarks

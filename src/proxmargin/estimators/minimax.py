@@ -26,7 +26,7 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import with_features
 from proxmargin.limits.kappa import Largest, largest_kappa
-from proxmargin.loop.outcome import Solution
+from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
@@ -164,7 +164,7 @@ class _MinimaxMachine(KernelMachine):
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
         self.kappa_ = per_class([float(self._loss_of(problem).kappa) for problem in problems])
 
-    def _check_gap(self, problem: Problem, gap: Gap) -> str | None:
+    def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
         def admissible() -> Admissible:
             loss = self._loss_of(problem)
             most = largest_kappa(
@@ -177,7 +177,7 @@ class _MinimaxMachine(KernelMachine):
                 return Admissible(False, f"it is not below kappa_max={most}")
             return Admissible(None, f"kappa_max, which the time limit left unsettled, is {most}")
 
-        return no_margin(self, "kappa", gap, isinstance(self.kappa, str), admissible)
+        return no_margin(self, "kappa", gap, status, isinstance(self.kappa, str), admissible)
 
     def _note_run(self, solutions: list[Solution]) -> None:
         """State in certificates and one warning if kappa is a share of a bound of kappa_max."""

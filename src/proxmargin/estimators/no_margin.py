@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from proxmargin.certificates.gap import Gap
+from proxmargin.loop.outcome import Status
 
 __all__ = ["Admissible", "no_margin"]
+
+LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CPU_LIMIT)
 
 
 class Admissible(NamedTuple):
@@ -26,14 +29,21 @@ class Admissible(NamedTuple):
 
 
 def no_margin(
-    estimator: Any, parameter: str, gap: Gap, is_share: bool, admissible: Callable[[], Admissible]
+    estimator: Any,
+    parameter: str,
+    gap: Gap,
+    status: Status,
+    is_share: bool,
+    admissible: Callable[[], Admissible],
 ) -> str | None:
-    """The warning if the margin is zero, else None.
+    """The warning if the margin is zero, else None; also None if a limit ended the search for one.
 
     Parameters
     ----------
     parameter : str
         'nu' or 'kappa'.
+    status : Status
+        What ended the fit.
     is_share : bool
         The value is a share of the largest admissible one: warn instead of raising.
     admissible : callable
@@ -49,6 +59,8 @@ def no_margin(
     value = f"{parameter}={getattr(estimator, parameter)!r}"
     within = f"the objective, zero here, is certified to be within {gap.gap:.2e} of the optimum"
     leaves_margin, range_in_words = admissible()
+    if leaves_margin and status in LIMITS:
+        return None
     if leaves_margin:
         advice = "" if estimator.standardize else ": standardize them"
         return (

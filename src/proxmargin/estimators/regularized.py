@@ -25,6 +25,10 @@ __all__ = ["L2SVC", "SVC", "LogisticRegression"]
 _FIRST_ORDER = "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
 _WARM = "; linear kernels only"
 
+# samples up to which an l2-SVM is decomposed: most of its weights are positive, so that K beta
+# costs nearly the whole kernel, and factors of low rank take less time for more samples
+MOST_CURVED = 20_000
+
 
 class RegularizedMachine(KernelMachine):
     """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
@@ -156,7 +160,7 @@ class L2SVC(RegularizedMachine):
     <attributes>
     """
 
-    _most_decomposed = 20_000
+    _most_decomposed = MOST_CURVED
 
     def _margin_loss(self) -> MarginLoss:
         return SquaredHinge()

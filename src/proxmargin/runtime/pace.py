@@ -12,7 +12,7 @@ __all__ = ["affordable", "eigen_work", "factor_work", "gram_work", "operations_i
 
 TRIAL_SIDE = 256  # of the matrices whose product is timed: some milliseconds in all
 TRIALS = 3  # repetitions, of which the median counts
-STEP_SHARE = 0.2  # of the remaining time that a step may take
+STEP_SHARE = 0.2  # of the remaining time that a step may take, unless stated otherwise
 SPARSE_COST = 8.0  # time of an operation on sparse rows, over that in a dense product
 EIGEN_COST = 10.0  # time of an eigendecomposition, over that of a dense product of the same size
 
@@ -22,8 +22,8 @@ def operations_in(seconds: float) -> float:
     return seconds * _per_second() if np.isfinite(seconds) else np.inf
 
 
-def affordable(operations: float, deadline: float) -> bool:
-    """Whether a step takes at most `STEP_SHARE` of the time left until the deadline.
+def affordable(operations: float, deadline: float, share: float = STEP_SHARE) -> bool:
+    """Whether a step takes at most a share of the time left until the deadline.
 
     Parameters
     ----------
@@ -31,10 +31,11 @@ def affordable(operations: float, deadline: float) -> bool:
         Multiply-adds.
     deadline : float
         On the clock of `proxmargin.compiled.clock`.
+    share : float in (0, 1]
     """
     if not np.isfinite(deadline):
         return True
-    return operations <= operations_in(STEP_SHARE * max(deadline - clock(), 0.0))
+    return operations <= operations_in(share * max(deadline - clock(), 0.0))
 
 
 def gram_work(rows: int, columns: int, density: float = 1.0) -> float:

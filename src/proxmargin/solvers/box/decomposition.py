@@ -40,24 +40,31 @@ from proxmargin.solvers.box.box_program import box_of, has_ridge
 
 __all__ = ["BlockDecomposition", "Blocks"]
 
-PAIRS_PER_COORDINATE = 50  # limit of the SMO steps on a block, per coordinate of it
-WHOLE_FORCING = 1e-3  # residual violation of a step if one block holds the whole problem
-EXACT_FORCING = 1e-12  # the same if the block is in double precision
-LEAST_BLOCK = 1500  # samples of a block, if there are as many
-WHOLE_BLOCK = 2000  # samples up to which a block has all of them
+# -- size of a block: a large one needs fewer products with the kernel, a small one less SMO
+LEAST_BLOCK = (
+    1500  # samples of a block, if there are as many: SMO on them is cheaper than a product
+)
+WHOLE_BLOCK = 2000  # samples up to which one block has all: no product with the kernel is needed
 FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
-FIRST_BLOCK = 2000  # samples of such a block at most, at first
-DOUBLING = 8  # steps after which it is twice as large
-MOST_DOUBLINGS = 10
-SINGLE_RANGE = 1e20  # of kernel values, either way from one, in which single precision is used
-DOUBLE_SAMPLES = 500  # up to which double precision is cheap
-VALUE_WORK = 500.0  # time of a kernel value, over that of a multiply-add in a product
-PATIENCE = 50  # steps without progress of the violation between two certificates
-GROWTH = 2  # size of a block over the number of samples between their bounds
-OVERSHOT = 0.6  # exact length of a step over its own, below which the exact one is taken
-ROUGH = 0.5  # error of the block's gradients over the violation, above which float64 is used
-REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, above which K beta is recomputed
+FIRST_BLOCK = 2000  # limit of that share at first: the first blocks are chosen from poor gradients
+DOUBLING = 8  # steps after which it doubles: slow progress means that the block is too small
+MOST_DOUBLINGS = 10  # 2^10 blocks of `LEAST_BLOCK` exceed any kernel that fits in memory
+GROWTH = 2  # block over the samples between their bounds: as many others may join them
+SHORT_BLOCK = 128  # samples of a block without time: for fewer, other costs of a step prevail
+# -- time of a step, in multiply-adds of a matrix product, whose speed is measured
+VALUE_WORK = 250.0  # of a kernel value: tens of features and an exponential
+PAIR_WORK = 40.0  # of SMO for a pair of the block: about one step a coordinate, each over all
+# -- accuracy of a block
+PAIRS_PER_COORDINATE = 50  # limit of the SMO steps, per coordinate: a first block takes about one
+WHOLE_FORCING = 1e-3  # violation left in a block that is the whole problem: about single precision
+EXACT_FORCING = 1e-12  # the same in double precision, where no step is to follow
+SINGLE_RANGE = 1e20  # of kernel values, either way from one: float32 and their products stay finite
+DOUBLE_SAMPLES = 500  # up to which double precision is cheap: the square, 2 MB, stays in cache
+OVERSHOT = 0.6  # exact length of a step over its own, below which float32 has misled the block
+ROUGH = 0.5  # error of a block's gradients over the violation: above it, signs may be wrong
+REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
 ROUNDING_ULPS = 16.0  # violation in ulps of the gradients, below which it is rounding
+PATIENCE = 50  # steps without progress between two certificates: each costs a product
 EPS = float(np.finfo(float).eps)
 
 
@@ -264,8 +271,8 @@ class BlockDecomposition(Solver[Blocks]):
         least = n if n <= WHOLE_BLOCK else first
         least *= 2 ** min(state.n_iter // DOUBLING, MOST_DOUBLINGS)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
-        while most > LEAST_BLOCK and not affordable(VALUE_WORK * most * n, state.deadline):
-            most //= 2
+        while most > SHORT_BLOCK and not affordable(_work(most, n), state.deadline, share=1.0):
+            most = max(most // 2, SHORT_BLOCK)
         if n <= most:
             return np.arange(n)
         if not state.weights.any():
@@ -288,6 +295,11 @@ class BlockDecomposition(Solver[Blocks]):
         )
         _, places = np.unique(ordered, return_index=True)
         return np.sort(ordered[np.sort(places)[:most]])
+
+
+def _work(block: int, samples: int) -> float:
+    """Multiply-adds of a step: the kernel values of the block's rows, and its SMO steps."""
+    return block * (VALUE_WORK * samples + PAIR_WORK * block)
 
 
 class _Solved(NamedTuple):

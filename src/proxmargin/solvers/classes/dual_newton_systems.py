@@ -13,10 +13,11 @@ class and a matrix of low rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,10 @@ class DualNewtonSystem:
         return np.where(self.support, moved, 0.0)
 
 
+# ``V^-1 gradient``, or None where rounding leaves no correct digit of it
+Solve = Callable[[DualNewtonSystem, Array], Array | None]
+
+
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """``V^-1 gradient`` on the support, by a system in the space of least dimension."""
     samples = dual_length(system)
@@ -131,13 +136,13 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         return _dual_direction(system, gradient)
     if _is_constrained(system) and system.live.size < min(samples, MAX_SIDE):
         return _constrained_direction(system, gradient)
-    works = {
-        _coupled_direction: _coupled_work(system),
-        _factored_direction: _factored_work(system),
-        _dual_direction: samples**3 / 3.0 if samples <= MAX_SIDE else np.inf,
-    }
-    for solve in sorted(works, key=works.__getitem__):
-        direction = solve(system, gradient) if works[solve] < np.inf else None
+    direct: list[tuple[float, Solve]] = [
+        (_coupled_work(system), _coupled_direction),
+        (_factored_work(system), _factored_direction),
+        (samples**3 / 3.0 if samples <= MAX_SIDE else np.inf, _dual_direction),
+    ]
+    for work, solve in sorted(direct, key=itemgetter(0)):
+        direction = solve(system, gradient) if work < np.inf else None
         if direction is not None:
             return direction
     return _iterated_direction(system, gradient)

@@ -20,9 +20,12 @@ from proxmargin.traits import Trait
 __all__ = ["Multipliers", "SemismoothNewton"]
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
+# long ones need fewer subproblems, of more Newton steps each; those too long retreat (below)
 FIRST_SCORE_STEP = 40.0  # of the scores, per sample
 FIRST_STEP = 20.0  # of coefficients and intercept, per sample, over the mean squared length
-WARM_START_GAP = 2e-2  # relative gap of a start below which subproblems are solved more accurately
+# relative gap of a start below which the first subproblem skips one reduction of the residual: it
+# would be solved to an accuracy that the start already has
+WARM_START_GAP = 2e-2
 STEP_GROWTH = 3.0  # factor from one subproblem to the next
 FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
 MANY_NEWTON_STEPS = 12  # above which the growth is its square root

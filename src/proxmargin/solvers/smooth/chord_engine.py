@@ -44,7 +44,7 @@ MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if t
 COPY_BYTES = 2**26  # limit for a copy of dense data whose layout or type kernels cannot read
 ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a fraction of a second
 WORK_PER_CALL = 10**9  # multiply-adds of a Hessian formed at every strength: the same
-ENTRIES_PER_SAMPLE = 50  # read for Hessians and steps at each strength
+ENTRIES_PER_SAMPLE = 50  # read beside the data, for Hessians and steps at a strength
 SELDOM = 10  # strengths per pass over the data when spans of dual points replace passes
 FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
@@ -73,7 +73,9 @@ class Advance(NamedTuple):
 
 @dataclass(eq=False)
 class ChordEngine:
-    """Solutions for falling strengths in progress, from the null model.
+    """Newton's method for one strength after the other, each from the solution of the last one.
+
+    The first starts from the null model.
 
     Parameters
     ----------

@@ -12,14 +12,13 @@ from proxmargin.designs.base import Array
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.smooth.chord_engine import ChordEngine
+from proxmargin.solvers.smooth.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
 from proxmargin.traits import Trait
 
 __all__ = ["ChordNewton", "ChordState"]
 
 STEP_ENTRIES = 200_000_000  # entries read in a step of the solver: a fraction of a second
 LEAST_STEPS = 5  # Newton steps in it, at least: fewer do not tell whether chord steps converge
-ENTRIES_PER_SAMPLE = 50  # read beside the data in a Newton step
 LEAST_TOLERANCE = 1e-15  # relative gap: below it the kernels would step on without end
 
 
@@ -79,8 +78,9 @@ class ChordNewton(Solver[ChordState]):
         n, p = problem.design.n_samples, problem.design.n_features
         if p > self.max_features or n < self.samples_per_feature * p:
             return (
-                f"it needs at most {self.max_features} features and {self.samples_per_feature} "
-                f"samples a feature, and there are {n} samples of {p} features"
+                f"it needs at most {self.max_features} features and at least "
+                f"{self.samples_per_feature} samples a feature, and there are {n} samples of {p} "
+                "features"
             )
         missing = super().objection(problem)
         if missing is None and not ChordEngine.takes(problem):

@@ -121,8 +121,9 @@ class TallNewton(Solver[TallState]):
         n, p = problem.design.n_samples, problem.design.n_features
         if p > self.max_features or n < self.samples_per_feature * p:
             return (
-                f"it needs at most {self.max_features} features and {self.samples_per_feature} "
-                f"samples a feature, and there are {n} samples of {p} features"
+                f"it needs at most {self.max_features} features and at least "
+                f"{self.samples_per_feature} samples a feature, and there are {n} samples of {p} "
+                "features"
             )
         return super().objection(problem)
 
