@@ -123,3 +123,14 @@ def test_what_cannot_be_drawn_or_counted_is_refused() -> None:
         ConvergenceDisplay({"a": History()}, x="minutes")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no certificates"):
         ConvergenceDisplay({"a": History()})
+
+
+@pytest.mark.parametrize("solver", ["gcd", "b-pgh-2", "fapg-ws"])
+def test_rows_of_runs_inside_a_step_go_on_from_those_before_it(solver: str) -> None:
+    history = History(every=1)
+    model = HuberizedSVC(alpha=0.05, l1_ratio=0.9, solver=solver, callbacks=[history])
+    model.fit(*cancer())
+    for name in ("n_iter", "n_passes", "seconds"):
+        numbers = np.array(history.column(name), dtype=float)
+        assert (np.diff(numbers) >= -0.01 * numbers[-1]).all(), name
+    assert history.rows[-1]["n_iter"] == model.n_iter_

@@ -112,6 +112,12 @@ def test_solvers_name_rules_that_there_are() -> None:
         assert not solver.stops_by("gap")
 
 
+def test_a_rule_that_was_not_met_warns_whatever_the_gap() -> None:
+    model = SVC(solver="fapg", stopping="step-residual", tol=1e-3, max_iter=30)
+    with pytest.warns(UserWarning, match="the iteration limit was reached"):
+        model.fit(*cancer())
+
+
 def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(ValueError, match="stopping"):
         SVC(stopping="kkt").fit(*cancer())

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.loop.report import Report
 from proxmargin.loop.solver import MEASURES
@@ -23,8 +24,9 @@ class History:
     Parameters
     ----------
     every : int, optional
-        Also certify every so many iterations, for these rows alone: the fit itself is the same,
-        but slower. By default a row is a certificate that the fit needs.
+        Also certify steps of the solver at every so many iterations, for these rows alone: the fit
+        itself is the same, but slower. By default a row is a certificate that the fit needs. A
+        step of some solvers takes several iterations.
 
     Attributes
     ----------
@@ -44,6 +46,8 @@ class History:
     best: Point | None = None
     _best_gap: float = float("inf")
     _problem: int = -1
+    # iterations, passes and seconds before the step in which a run may be reporting
+    _spent: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
         whole = isinstance(self.every, int | np.integer) and not isinstance(self.every, bool)
@@ -52,9 +56,16 @@ class History:
 
     def __call__(self, report: Report) -> None:
         gap, scale = report.gap, report.scale
-        if report.n_iter == 0 and not report.inner:  # a new minimisation begins
+        spent = np.array([report.n_iter, report.n_passes, report.seconds])
+        if report.inner:
+            if report.n_iter == 0:
+                return  # the start of a run inside a step is the point before that step
+            spent += self._spent
+        elif report.n_iter == 0:  # a new minimisation begins
             self._best_gap = float("inf")
             self._problem += 1
+        if not report.inner:
+            self._spent = spent
         if gap.gap < self._best_gap or self.best is None:
             self.best, self._best_gap = gap.point, min(gap.gap, self._best_gap)
         own = {name: float(report.measures.get(name, np.nan)) for name in MEASURES}
@@ -62,9 +73,9 @@ class History:
         self.rows.append(
             {
                 "problem": max(self._problem, 0),
-                "n_iter": report.n_iter,
-                "n_passes": report.n_passes,
-                "seconds": report.seconds,
+                "n_iter": int(spent[0]),
+                "n_passes": float(spent[1]),
+                "seconds": float(spent[2]),
                 "primal": scale * gap.primal,
                 "dual": scale * gap.dual,
                 "gap": scale * gap.gap,

@@ -485,7 +485,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._warn(solutions)
 
     def _warn(self, solutions: list[Solution]) -> None:
-        short = unmet(solutions)
+        short = unmet(solutions, self.stopping != "gap")
         if short:
             count = f" in {len(short)} of {len(solutions)} class problems"
             which = count if len(solutions) > 1 else ""

@@ -190,7 +190,7 @@ class _MinimaxMachine(KernelMachine):
             for k, solution in enumerate(solutions)
         ]
         self.certificate_ = certificate_of(told)
-        warned = "_remarks" in self.__dict__ or bool(unmet(told))
+        warned = "_remarks" in self.__dict__ or bool(unmet(told, self.stopping != "gap"))
         super()._note_run(told)
         if not warned:
             count = f" (in {len(unsettled)} of {len(told)} class problems)"

@@ -360,6 +360,12 @@ RULES: tuple[Rule, ...] = (
         "hinges of all classes together: semismooth Newton on the dual",
     ),
     Rule(
+        lambda facts: not facts.smooth,
+        "ssnal-ws",
+        "hinges of all classes together: semismooth Newton on the dual, started again for smaller "
+        "and smaller gaps",
+    ),
+    Rule(
         _always,
         "linear-program",
         "hinges and a polyhedral norm: the simplex method with row and column generation",
