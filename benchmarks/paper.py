@@ -40,6 +40,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    _check_file(arguments.results)
     for name in TABLES if "all" in arguments.tables else arguments.tables:
         outcome = TABLES[name].run(Size(arguments.size))
         title = f"{name}: {TABLES[name].title}"
@@ -47,6 +48,18 @@ def main(arguments: argparse.Namespace) -> int:
         _put_overview(arguments.results)
         print(f"{name}: {outcome.verdict.value}; {outcome.why}", flush=True)
     return 0
+
+
+def _check_file(path: Path) -> None:
+    """Refuse a file of something else, before a run of minutes.
+
+    Raises
+    ------
+    SystemExit
+        The file does not begin with `HEAD`.
+    """
+    if path.exists() and not path.read_text().startswith(HEAD):
+        raise SystemExit(f"--results {path} is another file: its head is not that of {PAPERS.name}")
 
 
 def _body(found: PaperTable, outcome: Outcome) -> str:

@@ -6,7 +6,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
-from benchmarks.papers import recovery
+import pytest
+from benchmarks.papers import recovery, statistics, xu2015
+from benchmarks.papers.table import Size, Verdict
 
 from benchmarks import paper
 
@@ -27,7 +29,8 @@ def test_sections_are_replaced_and_listed_once(tmp_path: Path) -> None:
     for name in ("X6", "X7", "X16"):
         assert overview.count(f"| {name} | reproduced |") == 1
         assert text.count(f"<!-- begin {name} -->") == 1
-    assert "B-PGH-2, ADMM takes tied 0.1" in overview
+    assert "but for B-PGH-2, ADMM, a misprint" in overview
+    assert "but for the ranks of gisette, a misprint" in overview
     assert "`python -m benchmarks table2`" in overview
 
 
@@ -38,3 +41,73 @@ def test_planted_data_have_the_printed_moments() -> None:
     assert np.abs(X[:, recovery.RELEVANT :].mean(axis=0)).max() < 0.05
     correlation = np.corrcoef(X[:, :3].T)[np.triu_indices(3, 1)]
     np.testing.assert_allclose(correlation, 0.8, atol=0.02)
+
+
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "RESULTS.md"
+    path.write_text("# Something else\n")
+    with pytest.raises(SystemExit, match="another file"):
+        run(path, "X6")
+    assert path.read_text() == "# Something else\n"
+
+
+@pytest.mark.parametrize("name", ["X6", "X7", "X15", "X16"])
+def test_other_accuracies_do_not_reproduce(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    for attribute in ("BINARY", "MULTICLASS"):
+        shape = getattr(xu2015, attribute).shape
+        monkeypatch.setattr(xu2015, attribute, np.round(rng.uniform(50, 100, shape), 1))
+    outcome = statistics.TABLES[name].run(Size.SMALL)
+    assert outcome.verdict is Verdict.NOT
+    assert outcome.why.startswith("differs in ")
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"), [("X7", "BINARY_FRIEDMAN"), ("X16", "MULTICLASS_FRIEDMAN")]
+)
+def test_every_printed_number_is_compared(
+    name: str, numbers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = getattr(xu2015, numbers)
+    others = [
+        printed._replace(ranks=("3.9", *printed.ranks[1:])),
+        printed._replace(statistic="9.99"),
+        printed._replace(pvalue="0.2"),
+        printed._replace(against_first=(*printed.against_first[:-1], "0.5")),
+    ]
+    for other in others:
+        monkeypatch.setattr(xu2015, numbers, other)
+        assert statistics.TABLES[name].run(Size.SMALL).verdict is Verdict.NOT
+
+
+def test_ranks_of_gisette_that_differ_otherwise_are_no_known_misprint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scores = xu2015.BINARY.copy()
+    scores[xu2015.GISETTE, 0] = 92.0
+    monkeypatch.setattr(xu2015, "BINARY", scores)
+    outcome = statistics.TABLES["X7"].run(Size.SMALL)
+    assert (outcome.verdict, outcome.why) == (Verdict.NOT, "differs in the ranks of row 4")
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "verdict"),
+    [
+        ({0.0: (100.0, 99.9), 0.8: (86.0, 85.0)}, Verdict.IN_SHAPE),
+        ({0.0: (100.0, 99.9), 0.8: (85.5, 86.0)}, Verdict.NOT),  # the other order
+        ({0.0: (100.0, 98.0), 0.8: (86.0, 85.0)}, Verdict.NOT),  # 2 points off
+    ],
+)
+def test_recovery_is_judged_by_accuracy_and_order(
+    accuracies: dict[float, tuple[float, float]],
+    verdict: Verdict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def recovered(model: object, ratios: object, rho: float, draws: int) -> np.ndarray:
+        accuracy = accuracies[rho][model is recovery.HINGE.model]
+        return np.tile([20.0, 1.0, accuracy], (draws, 1))
+
+    monkeypatch.setattr(recovery, "_recovered", recovered)
+    outcome = recovery.TABLES["X3"].run(Size.SMALL)
+    assert outcome.verdict is verdict
+    assert "| 15 | 20.0 (0.0) |" in outcome.body

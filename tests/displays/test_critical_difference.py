@@ -25,3 +25,20 @@ def test_models_are_labelled_from_the_best_and_bars_join_the_groups() -> None:
     for (low, high), group in zip(ends, result.groups(), strict=True):
         assert low < result.average_ranks[list(group)].min()
         assert high > result.average_ranks[list(group)].max()
+
+
+def test_labels_are_outside_the_ranks_whatever_their_length() -> None:
+    pandas = pytest.importorskip("pandas")
+    from matplotlib.figure import Figure
+
+    names = [f"a model with a long name, number {number}" for number in range(4)]
+    figure = Figure(layout="constrained")
+    display = CriticalDifferenceDisplay.from_scores(
+        pandas.DataFrame(DEMSAR, columns=names), ax=figure.subplots()
+    )
+    figure.draw_without_rendering()
+    low, high = (display.ax_.transData.transform((rank, 0.0))[0] for rank in (1.0, 4.0))
+    for label in display.labels_:
+        box = label.get_window_extent()
+        assert box.x1 < low or box.x0 > high
+        assert 0 <= box.x0 < box.x1 <= figure.bbox.width

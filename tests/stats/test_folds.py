@@ -94,7 +94,10 @@ def test_a_frame_has_a_row_for_each_pair() -> None:
     [
         ({"test_share": 0.0}, "1 / k"),
         ({"test_share": 1.0}, "1 / k"),
+        ({"test_share": "a"}, "test_share='a'"),
+        ({"test_share": None}, "test_share=None"),
         ({"test_share": 0.1, "confidence": 95}, "confidence=95"),
+        ({"test_share": 0.1, "confidence": "a"}, "confidence='a'"),
     ],
 )
 def test_shares_outside_0_and_1_are_refused(options: dict[str, Any], message: str) -> None:
@@ -102,7 +105,20 @@ def test_shares_outside_0_and_1_are_refused(options: dict[str, Any], message: st
         corrected_resampled_ttest(SCORES, **options)
 
 
-def test_a_negative_rope_is_refused() -> None:
-    for rope in (-0.1, np.nan, np.inf):
-        with pytest.raises(ValueError, match="rope"):
-            bayesian_correlated_ttest(SCORES, test_share=SHARE, rope=rope)
+def test_a_rope_that_is_no_length_is_refused() -> None:
+    for rope in (-0.1, np.nan, np.inf, "a", None, True):
+        with pytest.raises(ValueError, match="rope="):
+            bayesian_correlated_ttest(SCORES, test_share=SHARE, rope=rope)  # type: ignore[arg-type]
+
+
+def test_a_direction_that_is_neither_true_nor_false_is_refused() -> None:
+    with pytest.raises(ValueError, match="higher_is_better='no'"):
+        bayesian_correlated_ttest(SCORES, test_share=SHARE, higher_is_better="no")  # type: ignore[arg-type]
+
+
+def test_differences_that_vary_by_rounding_are_certain() -> None:
+    steps = np.arange(1, 9) / 10
+    scores = np.column_stack((steps + 0.1, steps))  # 0.1 each, in eight roundings
+    assert corrected_resampled_ttest(scores, test_share=0.2).pvalue[0, 1] == 0.0
+    large = np.vstack((scores, [[1e6 + 0.1, 1e6]]))
+    assert corrected_resampled_ttest(large, test_share=0.2).pvalue[0, 1] == 0.0

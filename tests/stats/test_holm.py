@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.stats import ControlComparison, holm
+from proxmargin.stats import ControlComparison, against_control, holm
 from tests.stats.tables import BINARY, BINARY_RANKS, DEMSAR, MULTICLASS
 
 
@@ -73,3 +73,50 @@ def test_what_is_no_probability_is_refused() -> None:
     for pvalues in ([0.5, 1.5], [-0.1], [np.nan]):
         with pytest.raises(ValueError, match="between 0 and 1"):
             holm(pvalues)
+
+
+def test_tables_have_a_function_of_their_own() -> None:
+    alone, dispatched = against_control(DEMSAR, control=2), compared(DEMSAR, control=2)
+    assert (alone.control, alone.names) == (dispatched.control, dispatched.names)
+    np.testing.assert_array_equal(alone.adjusted, dispatched.adjusted)
+    with pytest.raises(ValueError, match="shape"):
+        against_control([0.1, 0.2])
+
+
+def test_parameters_of_tables_are_refused_with_p_values() -> None:
+    with pytest.raises(ValueError, match="control=1 is for tables"):
+        holm([0.1, 0.2], control=1)
+    with pytest.raises(ValueError, match="higher_is_better=False is for tables"):
+        holm([0.1, 0.2], higher_is_better=False)
+    for pvalues in (["a", "b"], [0.1 + 1j]):
+        with pytest.raises(ValueError, match="must be real numbers"):
+            holm(pvalues)
+
+
+def test_numbers_that_are_names_come_before_positions() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(MULTICLASS, columns=[2, 0, 1])
+    assert against_control(frame, control=2).control == "2"
+    assert against_control(frame, control="0").names == ("2", "1")
+    assert against_control(frame).control == "2"
+    years = frame.set_axis([2012, 2013, 2014], axis=1)
+    assert against_control(years, control=2013).names == ("2012", "2014")
+    with pytest.raises(ValueError, match="control=1 is no model"):
+        against_control(years, control=1)
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"same name: SVM$"):
+        holm(pandas.DataFrame(MULTICLASS, columns=["SVM", "DWD", "SVM"]))
+
+
+@pytest.mark.parametrize("control", [True, 1.0, [0], ()])
+def test_a_control_that_is_neither_name_nor_column_is_refused(control: object) -> None:
+    with pytest.raises(ValueError, match="control="):
+        against_control(MULTICLASS, control=control)  # type: ignore[arg-type]
+
+
+def test_a_direction_that_is_neither_true_nor_false_is_refused() -> None:
+    with pytest.raises(ValueError, match="higher_is_better='no'"):
+        holm(MULTICLASS, higher_is_better="no")  # type: ignore[arg-type]

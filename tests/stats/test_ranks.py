@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare
@@ -71,6 +73,33 @@ def test_models_in_the_same_order_everywhere_differ_without_bound() -> None:
     assert result.iman_davenport_pvalue == 0.0
 
 
+def test_scores_of_many_magnitudes_are_ranked_row_by_row() -> None:
+    losses = [[1e14, 2e14], [1.0, 3.0], [2.0, 5.0], [1e-9, 2e-9]]
+    result = friedman(losses, higher_is_better=False)
+    np.testing.assert_array_equal(result.average_ranks, [1.0, 2.0])
+    scaled = DEMSAR * 10.0 ** np.arange(-20, 22, 3)[:, None]
+    np.testing.assert_array_equal(friedman(scaled).average_ranks, friedman(DEMSAR).average_ranks)
+
+
+def test_scores_that_differ_by_rounding_are_tied() -> None:
+    result = friedman([[0.1 + 0.2, 0.3, 0.1], [1e14, 1e14 + 0.5, 0.0]])
+    np.testing.assert_array_equal(result.average_ranks, [1.5, 1.5, 3.0])
+    apart = friedman([[1.0, 1 + 1e-11], [1.0, 1 + 1e-11]])
+    np.testing.assert_array_equal(apart.average_ranks, [2.0, 1.0])
+
+
+def test_frames_have_the_ranks() -> None:
+    pytest.importorskip("pandas")
+    ranks = friedman(DEMSAR).average_ranks
+    frame = friedman(DEMSAR).to_frame()
+    assert frame["model"].tolist() == [f"model {number}" for number in range(4)]
+    assert frame["average_rank"].tolist() == ranks.tolist()
+    pairs = nemenyi(DEMSAR).to_frame()
+    assert list(pairs) == ["first", "second", "first_rank", "second_rank", "pvalue"]
+    assert pairs["first_rank"].tolist() == ranks[[0, 0, 0, 1, 1, 2]].tolist()
+    assert pairs["second_rank"].tolist() == ranks[[1, 2, 3, 2, 3, 3]].tolist()
+
+
 def test_nemenyi_is_that_of_scikit_posthocs() -> None:
     posthocs = pytest.importorskip("scikit_posthocs")
     theirs = posthocs.posthoc_nemenyi_friedman(DEMSAR).to_numpy()
@@ -78,5 +107,13 @@ def test_nemenyi_is_that_of_scikit_posthocs() -> None:
 
 
 def test_a_level_outside_0_and_1_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"alpha=1\.5"):
-        nemenyi(DEMSAR, alpha=1.5)
+    for alpha in (1.5, "x", None, True, np.nan):
+        with pytest.raises(ValueError, match="alpha="):
+            nemenyi(DEMSAR, alpha=alpha)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["higher_is_better", "correct_ties"])
+@pytest.mark.parametrize("value", ["no", None, 1])
+def test_what_is_neither_true_nor_false_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name}=.* True or False"):
+        friedman(DEMSAR, **{name: value})

@@ -80,6 +80,31 @@ def test_exact_p_values_of_many_sets_are_those_of_scipy() -> None:
     assert ours.pvalue[0, 1] == pytest.approx(theirs.pvalue, rel=1e-10)
 
 
+def test_small_differences_count_beside_large_scores() -> None:
+    # differences 1, -2, 3 and, of scores of 1e14 and more, 1e13: their ranks are 1 to 4
+    scores = np.array([[2.0, 1.0], [1.0, 3.0], [4.0, 1.0], [1.1e14, 1e14]])
+    assert wilcoxon_signed_ranks(scores).statistic[0, 1] == 2.0
+    # a difference of 50 between scores of 1e14 is rounding; equal scores tie with equal ones alone
+    scores[3] = 1e14 + 50, 1e14
+    assert wilcoxon_signed_ranks(scores).statistic[0, 1] == 3.5
+    # 150 of them is known to 100: the same as 60 and as 80
+    scores = np.array([[60.0, 0.0], [0.0, 80.0], [1e14 + 150, 1e14], [1.0, 0.0]])
+    assert wilcoxon_signed_ranks(scores).statistic[0, 1] == 3.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 7.0, 1e14, 1e300])
+def test_equal_steps_of_decimals_are_tied_at_every_scale(scale: float) -> None:
+    scores = scale * np.column_stack((np.arange(1, 31) / 10, np.arange(30) / 10))
+    scores[::3] = scores[::3, ::-1]  # a third of the differences, all of one step, negative
+    assert wilcoxon_signed_ranks(scores).statistic[0, 1] == 10 * 15.5
+
+
+def test_a_pair_is_compared_alone_whatever_other_models_score() -> None:
+    scores = np.column_stack((BINARY[:, :2], np.full(10, 1e14)))
+    alone = wilcoxon_signed_ranks(BINARY[:, :2]).statistic[0, 1]
+    assert wilcoxon_signed_ranks(scores).statistic[0, 1] == alone
+
+
 def test_equal_models_do_not_differ() -> None:
     for method in ("normal", "exact"):
         result = wilcoxon_signed_ranks(np.ones((5, 2)), method=method)  # type: ignore[arg-type]
@@ -101,8 +126,14 @@ def test_a_frame_has_a_row_for_each_pair() -> None:
         (np.ones((3, 1)), {}, "two models"),
         (np.ones((1, 3)), {}, "1 rows"),
         ([[1.0, np.nan], [0.0, 1.0]], {}, "row 0, column 1"),
-        ([["a", "b"], ["c", "d"]], {}, "numbers"),
+        ([["a", "b"], ["c", "d"]], {}, "scores must be real numbers"),
+        ([[1.0, 2.0], [1.0]], {}, "scores must be real numbers"),
+        (np.ones((3, 2)) + 1j, {}, "complex"),
+        ([[1.0, np.inf], [0.0, 1.0]], {}, "row 0, column 1"),
+        ([[1.0, 1e308], [0.0, 1.0]], {}, "row 0, column 1"),
         (np.ones((3, 2)), {"method": "bayes"}, "normal, exact"),
+        (np.ones((3, 2)), {"method": ["foo"]}, "method="),
+        (np.ones((3, 2)), {"correct_ties": "no"}, "correct_ties="),
         (np.ones((201, 2)), {"method": "exact"}, "200 rows"),
     ],
 )

@@ -12,7 +12,7 @@ from proxmargin.stats.folds import (
     bayesian_correlated_ttest,
     corrected_resampled_ttest,
 )
-from proxmargin.stats.holm import ControlComparison, holm
+from proxmargin.stats.holm import ControlComparison, against_control, holm
 from proxmargin.stats.ranks import Friedman, Nemenyi, friedman, nemenyi
 from proxmargin.stats.signed_ranks import SignedRanks, wilcoxon_signed_ranks
 
@@ -23,6 +23,7 @@ __all__ = [
     "Nemenyi",
     "ResampledTTest",
     "SignedRanks",
+    "against_control",
     "bayesian_correlated_ttest",
     "corrected_resampled_ttest",
     "friedman",

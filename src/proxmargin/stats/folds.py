@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from proxmargin.stats.scores import Floats, check_share, pairs_frame, read_scores
+from proxmargin.stats.scores import (
+    Floats,
+    check_flag,
+    check_fraction,
+    pairs_frame,
+    read_scores,
+)
 
 __all__ = [
     "BayesianTTest",
@@ -102,15 +109,15 @@ def corrected_resampled_ttest(
     -----
     The variance of the mean of J differences is estimated by ``(1 / J + n_test / n_train) s^2``:
     training sets overlap, and ``s^2 / J`` is too small by far (Nadeau and Bengio 2003, "Inference
-    for the generalization error").
+    for the generalization error"). The test is two-sided and the difference keeps the sign of the
+    scores, so that it is the same for scores and losses.
 
     Raises
     ------
     ValueError
         As `read_scores`; test_share or confidence outside 0 and 1.
     """
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence={confidence!r} must lie between 0 and 1")
+    confidence = check_fraction("confidence", confidence)
     names, mean, error, freedom = _correlated(scores, test_share)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(mean == 0, 0.0, mean / error)
@@ -134,6 +141,7 @@ def bayesian_correlated_ttest(
     rope : float
         Differences of mean scores up to this size do not matter in practice.
     higher_is_better : bool
+        Whether the model with the larger mean score is the better.
 
     Returns
     -------
@@ -148,12 +156,13 @@ def bayesian_correlated_ttest(
     Raises
     ------
     ValueError
-        As `read_scores`; test_share outside 0 and 1; rope negative or not finite.
+        As `read_scores`; test_share outside 0 and 1; rope negative or not finite;
+        higher_is_better neither True nor False.
     """
-    if not (np.isfinite(rope) and rope >= 0):
+    if not (_is_real(rope) and np.isfinite(rope) and rope >= 0):
         raise ValueError(f"rope={rope!r} must be a finite number, not negative")
     names, mean, error, freedom = _correlated(scores, test_share)
-    mean = mean if higher_is_better else -mean
+    mean = mean if check_flag("higher_is_better", higher_is_better) else -mean
     with np.errstate(divide="ignore", invalid="ignore"):  # no spread: all the mass at the mean
         above, below = (
             np.where(beyond == 0, 0.0, beyond / error) for beyond in (mean - rope, -mean - rope)
@@ -169,11 +178,16 @@ def _correlated(
     scores: ArrayLike, test_share: float
 ) -> tuple[tuple[str, ...], Floats, Floats, int]:
     """Names; means of all differences, and their standard errors; degrees of freedom."""
-    share = check_share(test_share)
+    share = check_fraction("test_share", test_share, ": it is 1 / k for k folds")
     table = read_scores(scores)
     differences = table.differences()
-    folds = differences.shape[2]
-    spread = differences.std(axis=2, ddof=1)
-    constant = np.ptp(differences, axis=2) == 0
+    values = differences.values
+    folds = values.shape[2]
+    spread = values.std(axis=2, ddof=1)
+    constant = np.ptp(values, axis=2) <= differences.rounding.max(axis=2)
     error = np.where(constant, 0.0, spread) * np.sqrt(1 / folds + share / (1 - share))
-    return table.names, differences.mean(axis=2), error, folds - 1
+    return table.names, values.mean(axis=2), error, folds - 1
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from proxmargin.stats.scores import Floats, read_scores
+from proxmargin.stats.scores import Floats, check_flag, read_numbers, read_scores
 
-__all__ = ["ControlComparison", "holm"]
+__all__ = ["ControlComparison", "against_control", "holm"]
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,56 @@ class ControlComparison:
 
 
 def holm(
-    scores: ArrayLike, *, control: str | int = 0, higher_is_better: bool = True
+    scores: ArrayLike, *, control: str | int | None = None, higher_is_better: bool = True
 ) -> ControlComparison | Floats:
     """Compare all models with a control, or adjust p-values, by Holm's step-down procedure.
 
     Parameters
     ----------
     scores : (n_sets, n_models), or (n_tests,)
-        A table of scores, an array or a frame whose columns name the models; or p-values.
-    control : str or int
-        The model that the others are compared with, by name or column.
+        A table of scores, for `against_control`; or p-values.
+    control, higher_is_better
+        Of `against_control`; not with p-values.
+
+    Returns
+    -------
+    ControlComparison, or (n_tests,) adjusted p-values where p-values are given
+
+    Raises
+    ------
+    ValueError
+        As `against_control`; p-values outside 0 and 1, or parameters of tables with them.
+    """
+    check_flag("higher_is_better", higher_is_better)
+    numbers = read_numbers(scores, "scores")
+    if numbers.ndim != 1:
+        return against_control(scores, control=control, higher_is_better=higher_is_better)
+    if control is not None:
+        raise ValueError(f"control={control!r} is for tables of scores, and these are p-values")
+    if not higher_is_better:
+        raise ValueError("higher_is_better=False is for tables of scores, and these are p-values")
+    return _adjusted(numbers)
+
+
+def against_control(
+    scores: ArrayLike, *, control: str | int | None = None, higher_is_better: bool = True
+) -> ControlComparison:
+    """Compare the average ranks of all models with that of a control.
+
+    Parameters
+    ----------
+    scores : (n_sets, n_models)
+        An array, or a frame whose columns name the models.
+    control : str, int or None
+        The model that the others are compared with: by name, or by column unless columns have
+        numbers for names. None is the first.
     higher_is_better : bool
         Whether the largest score of a row has rank 1.
 
     Returns
     -------
-    ControlComparison, or (n_tests,) adjusted p-values where p-values are given
+    ControlComparison
+        With p-values adjusted by Holm's procedure.
 
     Notes
     -----
@@ -72,14 +106,12 @@ def holm(
     Raises
     ------
     ValueError
-        As `read_scores`; no such control; p-values outside 0 and 1.
+        As `read_scores`; no such control; higher_is_better neither True nor False.
     """
-    if np.ndim(scores) == 1:
-        return _adjusted(np.asarray(scores, dtype=np.float64))
     table = read_scores(scores)
     column = table.index(control)
     rows, models = table.values.shape
-    means = table.ranks(higher_is_better).mean(axis=0)
+    means = table.ranks(check_flag("higher_is_better", higher_is_better)).mean(axis=0)
     z = (means[column] - np.delete(means, column)) / np.sqrt(models * (models + 1) / (6 * rows))
     pvalues = np.asarray(2 * norm.sf(np.abs(z)))
     names = table.names[:column] + table.names[column + 1 :]

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, f, studentized_range
 
-from proxmargin.stats.scores import Floats, ScoreTable, pairs_frame, read_scores
+from proxmargin.stats.scores import (
+    Floats,
+    check_flag,
+    check_fraction,
+    pairs_frame,
+    read_scores,
+)
 
 __all__ = ["Friedman", "Nemenyi", "friedman", "nemenyi"]
 
@@ -36,6 +42,12 @@ class Friedman:
     pvalue: float
     iman_davenport: float
     iman_davenport_pvalue: float
+
+    def to_frame(self) -> Any:
+        """A row for each model: model, average_rank."""
+        import pandas as pd
+
+        return pd.DataFrame({"model": self.names, "average_rank": self.average_ranks})
 
 
 @dataclass(frozen=True)
@@ -72,8 +84,9 @@ class Nemenyi:
         return found
 
     def to_frame(self) -> Any:
-        """A row for each pair: first, second, pvalue."""
-        return pairs_frame(self.names, pvalue=self.pvalue)
+        """A row for each pair: first, second, first_rank, second_rank, pvalue."""
+        first, second = np.meshgrid(self.average_ranks, self.average_ranks, indexing="ij")
+        return pairs_frame(self.names, first_rank=first, second_rank=second, pvalue=self.pvalue)
 
 
 def friedman(
@@ -102,10 +115,11 @@ def friedman(
     Raises
     ------
     ValueError
-        As `read_scores`.
+        As `read_scores`; higher_is_better or correct_ties neither True nor False.
     """
+    check_flag("correct_ties", correct_ties)
     table = read_scores(scores)
-    ranks = table.ranks(higher_is_better)
+    ranks = table.ranks(check_flag("higher_is_better", higher_is_better))
     rows, models = ranks.shape
     means = ranks.mean(axis=0)
     deviations = np.square(means - 0.5 * (models + 1)).sum()  # the bracket of (22)
@@ -148,12 +162,11 @@ def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = 
     Raises
     ------
     ValueError
-        As `read_scores`; alpha outside 0 and 1.
+        As `read_scores`; alpha outside 0 and 1; higher_is_better neither True nor False.
     """
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha={alpha!r} must lie between 0 and 1")
-    table: ScoreTable = read_scores(scores)
-    ranks = table.ranks(higher_is_better)
+    alpha = check_fraction("alpha", alpha)
+    table = read_scores(scores)
+    ranks = table.ranks(check_flag("higher_is_better", higher_is_better))
     rows, models = ranks.shape
     means = ranks.mean(axis=0)
     unit = np.sqrt(models * (models + 1) / (12 * rows))

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-__all__ = ["Floats", "ScoreTable", "check_share", "pairs_frame", "read_scores"]
+__all__ = [
+    "Differences",
+    "Floats",
+    "ScoreTable",
+    "check_flag",
+    "check_fraction",
+    "pairs_frame",
+    "ranks_with_ties",
+    "read_numbers",
+    "read_scores",
+]
 
 Floats = NDArray[np.float64]
 
-SAME = 12  # decimals, relative to the largest score, to which equal differences agree
+SAME = 1e-12  # scores closer than this, relative to the largest of their row, are equal
+LEAST_ROWS = 2
+LARGEST = np.finfo(np.float64).max / 4  # so that differences of scores do not overflow
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Scores of each model minus those of each other one.
+
+    Attributes
+    ----------
+    values : (n_models, n_models, n_rows)
+        Zero where two scores are equal but for rounding.
+    rounding : (n_models, n_models, n_rows)
+        Differences are known up to this, which is relative to the larger of both scores.
+    """
+
+    values: Floats
+    rounding: Floats
 
 
 @dataclass(frozen=True)
@@ -24,87 +54,154 @@ class ScoreTable:
     Attributes
     ----------
     values : (n_rows, n_models)
-    names : of the models
+    labels : of the columns, as given
     """
 
     values: Floats
-    names: tuple[str, ...]
+    labels: tuple[Any, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the models."""
+        return tuple(str(label) for label in self.labels)
 
     def ranks(self, higher_is_better: bool) -> Floats:
         """Ranks within each row, (n_rows, n_models): 1 is the best, ties share their average."""
-        values = _rounded(self.values, np.abs(self.values).max())
-        return np.asarray(rankdata(-values if higher_is_better else values, axis=1))
+        rounding = SAME * np.abs(self.values).max(axis=1, keepdims=True)
+        return ranks_with_ties(-self.values if higher_is_better else self.values, rounding)
 
-    def differences(self) -> Floats:
-        """Each model minus each other one, (n_models, n_models, n_rows).
-
-        Differences that agree but for the rounding of the subtraction are equal: 92.9 - 92.8 and
-        92.8 - 92.7 are not, in double precision.
-        """
+    def differences(self) -> Differences:
+        """Each model minus each other one."""
         columns = self.values.T
-        return _rounded(columns[:, None] - columns[None], np.abs(columns).max())
+        sizes = np.abs(columns)
+        rounding = SAME * np.maximum(sizes[:, None], sizes[None])
+        values = columns[:, None] - columns[None]
+        return Differences(np.where(np.abs(values) <= rounding, 0.0, values), rounding)
 
-    def index(self, model: str | int) -> int:
-        """The column of a model, named or counted.
+    def index(self, model: str | int | None) -> int:
+        """The column of a model: of its name, or counted where no column has a number for a name.
+
+        None is the first.
 
         Raises
         ------
         ValueError
             No such model.
         """
+        if model is None:
+            return 0
         if isinstance(model, str) and model in self.names:
             return self.names.index(model)
-        if isinstance(model, int | np.integer) and 0 <= model < len(self.names):
-            return int(model)
+        if _is_integer(model):
+            if model in self.labels:
+                return self.labels.index(model)
+            if not any(map(_is_integer, self.labels)) and 0 <= int(model) < len(self.labels):
+                return int(model)
         raise ValueError(f"control={model!r} is no model: they are {', '.join(self.names)}")
 
 
-def read_scores(scores: ArrayLike, *, least_rows: int = 2) -> ScoreTable:
+def ranks_with_ties(values: Floats, rounding: Floats) -> Floats:
+    """Ranks along the last axis, from the lowest; values closer than their rounding are tied.
+
+    Parameters
+    ----------
+    values : (..., n)
+    rounding : broadcasts to (..., n)
+        Two values are equal if they differ by no more than the larger of their roundings; so are
+        values joined by a chain of equal ones.
+
+    Returns
+    -------
+    (..., n) ranks, 1 for the lowest; ties share their average
+    """
+    order = np.argsort(values, axis=-1, kind="stable")
+    ascending = np.take_along_axis(values, order, axis=-1)
+    spread = np.take_along_axis(np.broadcast_to(rounding, values.shape), order, axis=-1)
+    # two neighbours are apart if no value below reaches the upper, and none above the lower
+    reached = np.maximum.accumulate(ascending + spread, axis=-1)[..., :-1]
+    above = np.minimum.accumulate((ascending - spread)[..., ::-1], axis=-1)[..., ::-1][..., 1:]
+    apart = (reached < ascending[..., 1:]) & (above > ascending[..., :-1])
+    levels = np.zeros(values.shape, dtype=np.intp)
+    np.put_along_axis(levels, order[..., 1:], np.cumsum(apart, axis=-1), axis=-1)
+    return np.asarray(rankdata(levels, axis=-1))
+
+
+def read_scores(scores: ArrayLike) -> ScoreTable:
     """A checked table.
 
     Parameters
     ----------
     scores : (n_rows, n_models) array, or a frame whose columns name the models
-    least_rows : int
 
     Raises
     ------
     ValueError
-        Not two-dimensional, fewer than two models or ``least_rows`` rows, or not finite.
+        Not two-dimensional, fewer than two models or two rows, not real, not finite, or above a
+        quarter of the largest number; two columns of the same name.
     """
-    names = getattr(scores, "columns", None)
-    try:
-        values = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"scores must be numbers: {error}") from error
+    values = read_numbers(scores, "scores")
     if values.ndim != 2 or values.shape[1] < 2:
         raise ValueError(
             "scores must have a row for each data set or fold and a column for each of two models "
             f"or more; its shape is {values.shape}"
         )
-    if values.shape[0] < least_rows:
-        raise ValueError(f"scores has {values.shape[0]} rows: at least {least_rows} are needed")
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
+    if values.shape[0] < LEAST_ROWS:
+        raise ValueError(f"scores has {values.shape[0]} rows: at least {LEAST_ROWS} are needed")
+    usable = np.abs(values) <= LARGEST
+    if not usable.all():
+        row, column = np.argwhere(~usable)[0]
         raise ValueError(f"scores is {values[row, column]} in row {row}, column {column}")
-    if names is None:
-        names = [f"model {number}" for number in range(values.shape[1])]
-    return ScoreTable(values, tuple(str(name) for name in names))
+    labels = getattr(scores, "columns", None)
+    if labels is None:
+        return ScoreTable(values, tuple(f"model {each}" for each in range(values.shape[1])))
+    table = ScoreTable(values, tuple(labels))
+    repeated = [name for name, count in Counter(table.names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"scores has several columns of the same name: {', '.join(repeated)}")
+    return table
 
 
-def check_share(test_share: float) -> float:
-    """The share of the samples that is tested in each fold.
+def read_numbers(values: ArrayLike, name: str) -> Floats:
+    """Real numbers, in double precision.
 
     Raises
     ------
     ValueError
-        Not between 0 and 1.
+        Not real numbers, or rows of different lengths.
     """
-    if not 0.0 < test_share < 1.0:
-        raise ValueError(
-            f"test_share={test_share!r} must lie between 0 and 1: it is 1 / k for k folds"
-        )
-    return float(test_share)
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise TypeError("they are complex")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be real numbers: {error}") from error
+
+
+def check_fraction(name: str, value: float, hint: str = "") -> float:
+    """A number strictly between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        It is not; ``hint`` ends the message.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < 1.0:
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1{hint}")
+    return float(value)
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """True or False, and nothing that only looks like it: the string "no" is true in Python.
+
+    Raises
+    ------
+    ValueError
+        Neither.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} must be True or False")
+    return bool(value)
 
 
 def pairs_frame(names: Sequence[str], **columns: Floats) -> Any:
@@ -123,5 +220,5 @@ def pairs_frame(names: Sequence[str], **columns: Floats) -> Any:
     return pd.DataFrame({"first": labels[first], "second": labels[second], **parts})
 
 
-def _rounded(values: Floats, largest: float) -> Floats:
-    return np.round(values / largest, SAME) * largest if largest > 0 else values
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

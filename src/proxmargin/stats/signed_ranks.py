@@ -8,9 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm, rankdata
+from scipy.stats import norm
 
-from proxmargin.stats.scores import Floats, pairs_frame, read_scores
+from proxmargin.stats.scores import (
+    Floats,
+    check_flag,
+    pairs_frame,
+    ranks_with_ties,
+    read_scores,
+)
 
 __all__ = ["SignedRanks", "wilcoxon_signed_ranks"]
 
@@ -66,14 +72,16 @@ def wilcoxon_signed_ranks(
     Notes
     -----
     The ranks of zero differences are split evenly between both sides, as in (21). Differences that
-    are equal but for rounding share their average rank.
+    are equal but for rounding (1e-12 of the larger score) share their average rank.
 
     Raises
     ------
     ValueError
-        As `read_scores`; an unknown method; too many data sets for the exact one.
+        As `read_scores`; an unknown method; too many data sets for the exact one; correct_ties
+        neither True nor False.
     """
-    if method not in PVALUES:
+    check_flag("correct_ties", correct_ties)
+    if not isinstance(method, str) or method not in PVALUES:
         raise ValueError(f"method={method!r} must be one of {', '.join(PVALUES)}")
     table = read_scores(scores)
     rows, models = table.values.shape
@@ -82,17 +90,24 @@ def wilcoxon_signed_ranks(
     differences = table.differences()
     results = np.full((3, models, models), np.nan)
     for first, second in zip(*np.triu_indices(models, 1), strict=True):
-        result = _two(differences[first, second], PVALUES[method], correct_ties)
+        values, rounding = (
+            part[first, second] for part in (differences.values, differences.rounding)
+        )
+        # equal scores differ by zero exactly, whatever their size
+        ranks = ranks_with_ties(np.abs(values), np.where(values == 0, 0.0, rounding))
+        result = _two(values, ranks, PVALUES[method], correct_ties)
         results[:, first, second] = results[:, second, first] = result
     return SignedRanks(table.names, *results)
 
 
 def _two(
-    differences: Floats, pvalue: Callable[[Floats, Floats, float, float], float], ties: bool
+    differences: Floats,
+    ranks: Floats,
+    pvalue: Callable[[Floats, Floats, float, float], float],
+    ties: bool,
 ) -> tuple[float, float, float]:
     """Statistic, z and p-value of one pair."""
     count = differences.size
-    ranks = np.asarray(rankdata(np.abs(differences)))
     zero = 0.5 * ranks[differences == 0].sum()
     above = ranks[differences > 0].sum() + zero
     least = min(above, ranks.sum() - above)
