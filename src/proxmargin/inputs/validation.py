@@ -330,7 +330,7 @@ def _first_bad_entry(estimator: Any, X: Any, allowed: Magnitudes) -> str:
 def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
     row, column, value = _search(X, lambda sizes: sizes == largest)
     return (
-        f"Input X contains nothing larger in magnitude than {abs(value):g} in row {row}, column "
+        f"Input X contains nothing larger than {abs(value):g} in row {row}, column "
         f"{_named_column(estimator, column)} (counted from 0), below {allowed.least:g}, where "
         f"products underflow: {allowed.advice}"
     )
