@@ -95,18 +95,23 @@ def value_sum(phi, scores, signs, weights):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@njit(cache=True, nogil=True, error_model="numpy")
 def value_and_gradient(phi, scores, signs, weights, gradient):
     """Sum of weighted losses; their derivative in each score is written into ``gradient``.
 
-    All arrays are contiguous.
+    All arrays are contiguous. The sum is that of `value_sum`, to the last bit: its terms wait in
+    ``gradient``, so that the loops over the loss vectorise.
     """
     scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
     gradient = gradient.reshape(-1)
-    total = 0.0
     for i in range(scores.size):
         t = signs[i] * scores[i]
-        total += weights[i] * phi.value(t) if weights[i] != 0.0 else 0.0
+        gradient[i] = weights[i] * phi.value(t) if weights[i] != 0.0 else 0.0
+    total = 0.0
+    for i in range(scores.size):
+        total += gradient[i]
+    for i in range(scores.size):
+        t = signs[i] * scores[i]
         gradient[i] = -weights[i] * signs[i] * phi.descent(t) if weights[i] != 0.0 else 0.0
     return total
 
