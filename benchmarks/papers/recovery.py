@@ -15,7 +15,10 @@ from proxmargin import ElasticNetSVCCV, HuberizedSVCCV
 
 __all__ = ["TABLES"]
 
-SAMPLES, FEATURES, RELEVANT, TESTED = 50, 300, 20, 1000
+SAMPLES = 50  # n, to train; as are the next three, of section 3.1.1
+FEATURES = 300  # p
+RELEVANT = 20  # s, the first ones
+TESTED = 1000  # samples to test
 STRENGTHS = 30
 WITHIN = 1.5  # points of accuracy
 DIGIT = 0.05  # half a unit of the last printed digit: means closer than this are in either order

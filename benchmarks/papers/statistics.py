@@ -22,7 +22,8 @@ from proxmargin.stats import (
 
 __all__ = ["TABLES"]
 
-Z_DIGITS, P_DIGITS = 6e-5, 1.6e-4  # half a unit of the last printed digit; p of a rounded z
+Z_DIGITS = 6e-5  # half a unit of the last printed digit, and its rounding
+P_DIGITS = 1.6e-4  # the printed p-values come from z that was rounded before
 UNITS = 0.51  # of the last printed digit
 NAMED = 3  # numbers that differ, named in the overview
 SAME_TENTH = "B-PGH-2, ADMM"
