@@ -69,6 +69,10 @@ class Side(ABC):
         """The u to start from, given a primal point."""
 
     @abstractmethod
+    def uniform(self, level: float) -> Array:
+        """The u nearest to equal coordinates."""
+
+    @abstractmethod
     def image(self, u: Array) -> Array:
         """The affine map of u that f reads: one product with the data."""
 
@@ -152,6 +156,10 @@ class PrimalSide(Side):
     def start(self, point: Point) -> Array:
         shifted = point.intercept + self._shift(point.coef)
         return np.vstack([self.scale * point.coef, shifted[None, :]])
+
+    def uniform(self, level: float) -> Array:
+        coef = np.full((self.design.n_features, self.loss.n_outputs), level)
+        return self.start(Point(coef, coef[0]))
 
     def point(self, u: Array, image: Array) -> Point:
         coef = u[:-1] / self.scale
@@ -241,6 +249,9 @@ class DualSide(Side):
         _, gradient = self.problem.loss.value_and_gradient(scores)
         dual = self.problem.loss.balanced(gradient, self.problem.intercept)
         return self.form.project(self.form.coordinates(dual[:, 0]))
+
+    def uniform(self, level: float) -> Array:
+        return self.form.project(self.form.uniform(level))
 
     def image(self, u: Array) -> Array:
         dual = -self.form.dual_point(u)[:, None]

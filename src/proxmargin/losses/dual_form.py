@@ -44,6 +44,10 @@ class DualForm(ABC):
     def centre(self) -> Array:
         """A point in the middle of the set: where the methods of Ito et al. (2017) start."""
 
+    def uniform(self, level: float) -> Array:
+        """The u, in the set or not, of dual variables that are all equal to ``level``."""
+        return np.full_like(self.scale, level)
+
     @abstractmethod
     def value(self, u: Array) -> float:
         """``L*`` at the dual point of u, for u in the set."""

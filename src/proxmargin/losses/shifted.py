@@ -131,6 +131,9 @@ class _TiltedForm(DualForm):
     def centre(self) -> Array:
         return self.form.centre()
 
+    def uniform(self, level: float) -> Array:
+        return self.form.uniform(level)
+
     def value(self, u: Array) -> float:
         return self.form.value(u) - float(self.tilt @ u) - self.constant
 

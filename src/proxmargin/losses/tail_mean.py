@@ -211,6 +211,9 @@ class CappedSimplexDual(IndicatorDual):
         self.offset = np.zeros(shares.size)
         self.scale = -loss.signs * self.roots
 
+    def uniform(self, level: float) -> Array:
+        return self._over_roots(np.full_like(self.caps, level))
+
     def centre(self) -> Array:
         a = np.zeros_like(self.caps)
         for index, total in self.groups:

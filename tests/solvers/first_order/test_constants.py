@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from proxmargin import SVC, ElasticNetSVC, History, HuberizedSVC
+from proxmargin import (
+    DWD,
+    SVC,
+    ElasticNetSVC,
+    History,
+    HuberizedSVC,
+    LogisticRegression,
+    MarginMPM,
+    NuSVC,
+)
 
 
 def first_state(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
@@ -45,6 +55,50 @@ def test_fits_from_any_step_constant_are_the_same() -> None:
         for first in (1e-3, 1.0, None)
     ]
     assert all(certificate.converged for certificate in certificates)
+
+
+@pytest.mark.parametrize("solver", ["apg", "fapg", "fapg-star"])
+@pytest.mark.parametrize(
+    "model", [SVC(), LogisticRegression(), DWD(), NuSVC(), MarginMPM()], ids=repr
+)
+def test_fits_from_any_first_point_are_the_same(model: Any, solver: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    plain = model.set_params(tol=1e-7).fit(X, y).certificate_
+    for level in (0.0, 0.3):
+        options = {"first_point": level, "max_stalled": np.inf}
+        other = clone(model).set_params(solver=solver, solver_options=options)
+        moved = other.set_params(max_iter=100_000).fit(X, y).certificate_
+        assert moved.converged
+        assert moved.primal == pytest.approx(plain.primal, rel=1e-6)
+
+
+def test_the_first_dual_point_is_as_asked_for() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    weights = np.repeat([1.0, 3.0], 50)
+    # logistic loss: alpha_0 = xi e, as Ito et al. start
+    options = {"first_point": 0.0, "floor": 1e-3}
+    model = LogisticRegression(solver="apg", solver_options=options)
+    np.testing.assert_allclose(first_state(model, X, y).u * 10.0, 1e-3)
+    # without an intercept nothing cuts the box, and weights do not change the level
+    model = SVC(solver="fapg", solver_options={"first_point": 0.25}, fit_intercept=False)
+    seen: list[Any] = []
+    model.set_params(max_iter=0, callbacks=[lambda report: seen.append(report.state)])
+    model.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(seen[0].u, 0.25 * np.sqrt(weights / weights.sum()))
+
+
+def test_the_first_coefficients_are_as_asked_for() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100] * [1.0, 10.0, 0.1, 1.0], y[:100]
+    options = {"first_point": 0.5, "scaled": False}
+    plain = first_state(HuberizedSVC(solver="fapg", solver_options=options), X, y)
+    np.testing.assert_allclose(plain.u, 0.5)
+    # the same scores in the coordinates of features of unit variance
+    options = {"first_point": 0.5}
+    scaled = first_state(HuberizedSVC(solver="fapg", solver_options=options), X, y)
+    np.testing.assert_allclose(scaled.image, plain.image)
 
 
 def test_plain_coordinate_descent_sweeps_over_all_features() -> None:
@@ -98,6 +152,8 @@ def test_penalty_parameters_of_either_paper_by_name() -> None:
     [
         ("b-pgh", {"first_lipschitz": 0.0}, "first_lipschitz must be a number > 0"),
         ("fapg", {"first_lipschitz": np.inf}, "first_lipschitz must be a number > 0"),
+        ("fapg", {"first_point": np.nan}, "first_point must be a finite number"),
+        ("fapg", {"first_point": "centre"}, "first_point must be a finite number"),
     ],
 )
 def test_constants_that_are_none_are_refused(

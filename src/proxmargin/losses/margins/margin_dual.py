@@ -72,6 +72,9 @@ class MarginDual(DualForm):
             min(self.high, top * (1.0 - END_DISTANCE)),
         )
 
+    def uniform(self, level: float) -> Array:
+        return level * self.roots
+
     def centre(self) -> Array:
         """The middle of the box, with the heavier class scaled down so that both sums are equal."""
         top = self.phi.dual_bound

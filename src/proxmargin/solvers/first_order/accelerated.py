@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -160,6 +161,11 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     first_lipschitz : float > 0, optional
         L_0, for the objective with losses averaged over the samples. By default on the dual side
         the largest diagonal entry of its Hessian, on the primal one a bound over the samples.
+    first_point : float, optional
+        alpha_0, the value of every coordinate: on the dual side of the dual variables, projected
+        onto their set (for hinges and logistic losses ``[0, 1]``, with a free intercept cut by its
+        hyperplane), on the primal side of the coefficients. By default where the fit starts: the
+        centre of the dual set, or zero, and with ``warm_start=True`` the last solution.
     scaled : bool
         On the primal side, precondition: scale every feature to unit variance.
     max_stalled : float >= 1
@@ -185,6 +191,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     bt_every: int = 1
     floor: float = 1e-4
     first_lipschitz: float | None = None
+    first_point: float | None = None
     scaled: bool = True
     max_stalled: float = 1000
 
@@ -206,6 +213,9 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         require(self.patience >= 1, "patience must be >= 1", self.patience)
         require(0 <= self.floor < 0.5, "floor must be in [0, 0.5)", self.floor)
         require_first_lipschitz(self.first_lipschitz)
+        number = isinstance(self.first_point, Real) and np.isfinite(self.first_point)
+        holds = self.first_point is None or number
+        require(holds, "first_point must be a finite number, or None", self.first_point)
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
@@ -219,6 +229,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Accelerated:
         side = self._side(problem)
         u = side.start(start)
+        if self.first_point is not None:
+            u = side.uniform(self.first_point)
         image = side.image(u)
         response = side.response(image) if side.responds_linearly else None
         bound = side.curvature_bound()
