@@ -17,12 +17,11 @@ from sklearn.multiclass import OneVsRestClassifier
 from benchmarks.multiclass_data import Split, four_classes, load_split
 from benchmarks.report import RESULTS, seconds, table, write_section
 
-PARTS = ("leukemia", "mnist", "news20", "synthetic", "benchmark", "microarray")
+PARTS = ("leukemia", "synthetic", "benchmark", "microarray")
 PENALTIES = ("l2", "l1", "group_l2", "group_linf")
 LOSSES = ("hinge", "squared_hinge", "logistic", "one-vs-all")
 BLOCK = 5  # genes in a group, Chierchia et al. 5.1
 SHARES = (1.5, 2, 3, 5, 10, 30, 100)  # of the least C with coefficients
-EACH = (3, 5, 10)  # samples a class, their Figures 1 and 2
 BENCHMARK = ("dna", "glass", "letter", "poker", "usps", "wine")
 
 
@@ -51,8 +50,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     makers: dict[str, Callable[[argparse.Namespace], str]] = {
         "leukemia": _leukemia,
-        "mnist": lambda a: _curves("mnist", "group_linf", a),
-        "news20": lambda a: _curves("news20", "group_l2", a),
         "synthetic": _synthetic,
         "benchmark": _benchmark,
         "microarray": _microarray,
@@ -148,47 +145,6 @@ def _leukemia(arguments: argparse.Namespace) -> str:
         f" fewest non-zeros, of {_listed(SHARES)} times the least that leaves a coefficient.\n\n"
         + table(["penalty", *LOSSES], rows)
     )
-
-
-def _curves(data: str, penalty: str, arguments: argparse.Namespace) -> str:
-    """Errors and share of zeros against C, at so many samples a class."""
-    classes = 10 if data == "mnist" else 20
-    figure = 1 if data == "mnist" else 2
-    text = [
-        f"### {data}, {penalty} (Figure {figure} of Chierchia et al.):"
-        " % errors / % zeros, mean over draws"
-    ]
-    text.append(
-        "Pixels in the place of the scattering coefficients, in blocks of 2 x 2."
-        if data == "mnist"
-        else "A group for each feature across the classes; features of the training part."
-    )
-    for each in EACH:
-        rows = []
-        for loss in LOSSES[:3]:
-            trials = []
-            for trial in range(arguments.trials):
-                split = seen(load_split(f"{data}:{each * classes}", trial))
-                groups = _pixel_blocks() if data == "mnist" else "features"
-                trials.append(_sweep(loss, penalty, split, groups, arguments))
-            cells = [f"{loss}{'' if all(f.certified for t in trials for f in t) else ' *'}"]
-            for fits in zip(*trials, strict=True):
-                errors = np.mean([fit.errors / split.y_test.size for fit in fits])
-                zeros = np.mean([1 - sum(f.nonzeros) / (f.size * len(f.nonzeros)) for f in fits])
-                cells.append(f"{100 * errors:.1f} / {100 * zeros:.1f}")
-            rows.append(cells)
-        head = ["loss", *(f"{share:g}" for share in SHARES)]
-        text.append(
-            f"L/K = {each}; columns: C over the least that leaves a coefficient\n\n"
-            + table(head, rows)
-        )
-    return "\n\n".join(text)
-
-
-def _pixel_blocks() -> np.ndarray:
-    row, column = np.divmod(np.arange(784), 28)
-    blocks: np.ndarray = (row // 2) * 14 + column // 2
-    return blocks
 
 
 def seen(split: Split) -> Split:
