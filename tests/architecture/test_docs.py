@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import proxmargin
+from proxmargin.estimators.registry import MODELS
 from proxmargin.solvers.names import SOLVERS
 
 PACKAGE = Path(proxmargin.__file__).parent
@@ -39,3 +40,9 @@ def test_every_solver_and_each_of_its_options_is_in_the_documentation() -> None:
         assert own, name
         missing = [each for each in signature(make).parameters if f"`{each}`" not in "".join(own)]
         assert not missing, (name, missing)
+
+
+def test_models_without_probabilities_say_where_they_come_from() -> None:
+    for name in MODELS:
+        model = getattr(proxmargin, name)
+        assert hasattr(model, "predict_proba") != ("CalibratedMargin" in model.__doc__), name

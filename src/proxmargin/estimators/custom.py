@@ -37,6 +37,10 @@ class MarginClassifier(MarginEstimator):
 time_limit, warm_start, callbacks, verbose, random_state
         As in `proxmargin.HuberizedSVC`, which also lists the fitted attributes.
 
+    See Also
+    --------
+    CalibratedMargin : Probabilities of the classes, from held-out scores of this classifier.
+
     Examples
     --------
     >>> from proxmargin import MarginClassifier

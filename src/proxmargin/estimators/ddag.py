@@ -63,6 +63,10 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         Certificates of all of them, if the binary classifiers have one.
     n_features_in_ : int
 
+    See Also
+    --------
+    CalibratedMargin : Probabilities of the classes, from held-out scores of this classifier.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

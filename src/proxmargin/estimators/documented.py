@@ -127,7 +127,8 @@ KERNEL_ATTRIBUTES = (
 def documented(
     *, solvers: str, parameters: str, attributes: str, warm: str = ""
 ) -> Callable[[type], type]:
-    """Fill ``<shared>`` and ``<attributes>`` in a class docstring."""
+    """Fill ``<shared>`` and ``<attributes>`` in a class docstring, and say where models without
+    probabilities get them."""
     parts: Mapping[str, str] = {
         "<shared>": parameters.format(solvers=solvers, warm=warm),
         "<attributes>": attributes,
@@ -137,7 +138,26 @@ def documented(
         text = cls.__doc__ or ""
         for mark, part in parts.items():
             text = text.replace(mark, part)
+        if not hasattr(cls, "predict_proba"):
+            text = _with_advice(text)
         cls.__doc__ = text
         return cls
 
     return fill
+
+
+_ADVICE = """    See Also
+    --------
+    CalibratedMargin : Probabilities of the classes, from held-out scores of this classifier.
+"""
+_EXAMPLES = "\n    Examples\n"
+
+
+def _with_advice(text: str) -> str:
+    """The docstring with a section before its examples."""
+    head, mark, examples = text.partition(_EXAMPLES)
+    return (
+        f"{head.rstrip()}\n\n{_ADVICE}{mark}{examples}"
+        if mark
+        else f"{head.rstrip()}\n\n{_ADVICE}    "
+    )

@@ -1,0 +1,264 @@
+"""Maps from scores to probabilities of the classes, fitted to held-out scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+__all__ = ["CALIBRATORS", "Calibrator", "fit_calibrator"]
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+NO_PENALTY = 1e12  # inverse strength of scikit-learn's ridge: none at the accuracy of its solver
+MATRIX_STRENGTH = (
+    1.0  # inverse strength of the ridge of the multinomial map, on scores of unit scale
+)
+FIT_TOLERANCE = 1e-8  # of its gradient
+FIT_ITERATIONS = 1000  # of a map with a few parameters
+# range of the logarithm of the factor on scores of unit scale
+LOG_FACTORS = (-10.0, 10.0)
+
+
+class Calibrator(ABC):
+    """A fitted map from scores to probabilities."""
+
+    @abstractmethod
+    def probabilities(self, scores: Array) -> Array:
+        """(n_samples, n_classes) from scores (n_samples,), or (n_samples, n_classes) of more than
+        two classes."""
+
+
+Maker = Callable[[Array, Codes, Array], Calibrator]
+"""From held-out scores, class indices and weights."""
+
+
+def fit_calibrator(method: str, scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """The calibrator of a method for held-out scores.
+
+    Parameters
+    ----------
+    method : a key of `CALIBRATORS`
+    scores : (n_samples,), or (n_samples, n_classes)
+    codes : (n_samples,) class indices
+    weights : (n_samples,) >= 0
+    """
+    scale = _scale(scores, weights)
+    return _InUnits(scale, CALIBRATORS[method](scores / scale, codes, weights))
+
+
+def _scale(scores: Array, weights: Array) -> float:
+    """The weighted root mean square of the scores; one if they are zero."""
+    each = scores**2 if scores.ndim == 1 else (scores**2).mean(axis=1)
+    scale = float(np.sqrt(np.average(each, weights=weights)))
+    return scale if scale > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _InUnits(Calibrator):
+    """A calibrator of scores of unit scale, for scores in their own."""
+
+    scale: float
+    inner: Calibrator
+
+    def probabilities(self, scores: Array) -> Array:
+        return self.inner.probabilities(scores / self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfTwo(Calibrator):
+    """Two classes: the probability of the second one from the score."""
+
+    second: Callable[[Array], Array]
+
+    def probabilities(self, scores: Array) -> Array:
+        second = self.second(scores)
+        return np.column_stack([1.0 - second, second])
+
+
+@dataclass(frozen=True, eq=False)
+class _EachClass(Calibrator):
+    """A map of its own for each class against the rest, divided by their sum."""
+
+    each: tuple[Callable[[Array], Array], ...]
+
+    def probabilities(self, scores: Array) -> Array:
+        found = np.column_stack(
+            [one(column) for one, column in zip(self.each, scores.T, strict=True)]
+        )
+        total = found.sum(axis=1, keepdims=True)
+        return np.divide(
+            found, total, out=np.full_like(found, 1.0 / found.shape[1]), where=total > 0
+        )
+
+
+def _of_second(fit: Callable[[Array, NDArray[np.bool_], Array], Callable[[Array], Array]]) -> Maker:
+    """A method for two classes, also for each class against the rest."""
+
+    def make(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+        if scores.ndim == 1:
+            return _OfTwo(fit(scores, codes == 1, weights))
+        columns = enumerate(scores.T)
+        return _EachClass(tuple(fit(column, codes == k, weights) for k, column in columns))
+
+    return make
+
+
+# ---- sigmoid ------------------------------------------------------------------------------------
+
+
+def _platt(scores: Array, second: NDArray[np.bool_], weights: Array) -> Callable[[Array], Array]:
+    """Platt's sigmoid ``1 / (1 + exp(-(a s + b)))``, fitted to his smoothed targets."""
+    low, high = _smoothed_targets(second, weights)
+    target = np.where(second, high, low)
+    fitted = _soft_logistic(scores[:, None], target, weights)
+    return _Sigmoid(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
+
+
+def _smoothed_targets(second: NDArray[np.bool_], weights: Array) -> tuple[float, float]:
+    """``1 / (N- + 2)`` and ``(N+ + 1) / (N+ + 2)``: probabilities of the second class for samples
+    that are not, and that are, of it."""
+    up, down = float(weights[second].sum()), float(weights[~second].sum())
+    return 1.0 / (down + 2.0), (up + 1.0) / (up + 2.0)
+
+
+@dataclass(frozen=True)
+class _Sigmoid:
+    """``1 / (1 + exp(-(slope s + shift)))``."""
+
+    slope: float
+    shift: float
+
+    def __call__(self, scores: Array) -> Array:
+        return np.asarray(expit(self.slope * scores + self.shift))
+
+
+def _regression(strength: float) -> LogisticRegression:
+    return LogisticRegression(C=strength, tol=FIT_TOLERANCE, max_iter=FIT_ITERATIONS)
+
+
+def _soft_logistic(features: Array, target: Array, weights: Array) -> LogisticRegression:
+    """Logistic regression without a penalty on probabilities: each row counts for both classes."""
+    rows = np.vstack([features, features])
+    labels = np.repeat([1, 0], target.size)
+    share = np.concatenate([weights * target, weights * (1.0 - target)])
+    return _regression(NO_PENALTY).fit(rows, labels, share)
+
+
+def _multinomial(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """The sigmoid; of more than two classes multinomial logistic regression on all scores.
+
+    Its ridge is on the map of scores that are already log-odds by their `_temperature`, where the
+    identity costs little.
+    """
+    if scores.ndim == 1:
+        return _OfTwo(_platt(scores, codes == 1, weights))
+    factor = _best_factor(scores, codes, weights)
+    model = _regression(MATRIX_STRENGTH)
+    model.fit(factor * scores, codes, weights)
+    return _Matrix(factor * model.coef_, model.intercept_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix(Calibrator):
+    """``softmax(A s + b)``."""
+
+    coef: Array
+    intercept: Array
+
+    def probabilities(self, scores: Array) -> Array:
+        return np.asarray(softmax(scores @ self.coef.T + self.intercept, axis=1))
+
+
+# ---- temperature --------------------------------------------------------------------------------
+
+
+def _temperature(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """One factor on all scores."""
+    factor = _best_factor(scores, codes, weights)
+    if scores.ndim == 1:
+        return _OfTwo(_Sigmoid(factor, 0.0))
+    count = scores.shape[1]
+    return _Matrix(factor * np.eye(count), np.zeros(count))
+
+
+def _best_factor(scores: Array, codes: Codes, weights: Array) -> float:
+    """The factor on the scores with the least log-loss, which is convex in it."""
+    rows = np.arange(codes.size)
+    signed = np.where(codes == 1, 1.0, -1.0)
+
+    def loss(logarithm: float) -> float:
+        scaled = np.exp(logarithm) * scores
+        if scores.ndim == 1:
+            logs = log_expit(signed * scaled)
+        else:
+            logs = log_softmax(scaled, axis=1)[rows, codes]
+        return -float(np.average(logs, weights=weights))
+
+    return float(np.exp(minimize_scalar(loss, bounds=LOG_FACTORS, method="bounded").x))
+
+
+# ---- isotonic -----------------------------------------------------------------------------------
+
+
+def _isotonic(scores: Array, second: NDArray[np.bool_], weights: Array) -> Callable[[Array], Array]:
+    """The non-decreasing step function with the least squared error, between Platt's targets: no
+    finite number of samples shows that a probability is zero."""
+    low, high = _smoothed_targets(second, weights)
+    steps = IsotonicRegression(y_min=low, y_max=high, out_of_bounds="clip")
+    return steps.fit(scores, second.astype(float), sample_weight=weights).predict
+
+
+# ---- beta ---------------------------------------------------------------------------------------
+
+
+def _beta(scores: Array, second: NDArray[np.bool_], weights: Array) -> Callable[[Array], Array]:
+    """Beta calibration (Kull, Silva Filho, Flach 2017) of Platt's probabilities p: log-odds
+    ``c log p - d log(1 - p) + m`` with ``c, d >= 0``. The sigmoid is the case ``c = d = 1, m = 0``.
+    """
+    first = _platt(scores, second, weights)
+    assert isinstance(first, _Sigmoid)
+    logits = first.slope * scores + first.shift
+    features = np.column_stack([log_expit(logits), -log_expit(-logits)])
+    kept = np.array([True, True])
+    target = np.where(second, *_smoothed_targets(second, weights)[::-1])
+    fitted = _soft_logistic(features, target, weights)
+    if (fitted.coef_[0] < 0).any():  # the other alone, as its authors do
+        kept = np.arange(2) != int(np.argmin(fitted.coef_[0]))
+        fitted = _soft_logistic(features[:, kept], target, weights)
+    coef = np.zeros(2)
+    coef[kept] = np.maximum(fitted.coef_[0], 0.0)
+    return _Beta(first, coef, float(fitted.intercept_[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Beta:
+    """Log-odds ``c log p - d log(1 - p) + m`` for p of a sigmoid."""
+
+    first: _Sigmoid
+    coef: Array
+    shift: float
+
+    def __call__(self, scores: Array) -> Array:
+        logits = self.first.slope * scores + self.first.shift
+        parts = self.coef[0] * log_expit(logits) - self.coef[1] * log_expit(-logits)
+        return np.asarray(expit(parts + self.shift))
+
+
+CALIBRATORS: Mapping[str, Maker] = MappingProxyType(
+    {
+        "sigmoid": _multinomial,
+        "isotonic": _of_second(_isotonic),
+        "temperature": _temperature,
+        "beta": _of_second(_beta),
+    }
+)

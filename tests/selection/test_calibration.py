@@ -1,0 +1,152 @@
+"""Calibrated classifiers: held-out scores, no leak, better than scores taken as log-odds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from proxmargin import (
+    DWD,
+    SVC,
+    SVCCV,
+    CalibratedMargin,
+    HuberizedSVC,
+    HuberizedSVCCV,
+    MarginFDA,
+)
+from tests.estimators.test_scikit_learn import checks_of
+
+
+@checks_of([CalibratedMargin(SVC(), cv=2)])
+def test_scikit_learn_check(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature", "beta"])
+def test_new_samples_get_better_probabilities_than_guessing(load, method) -> None:
+    X, y = load(return_X_y=True)
+    A, B, a, b = train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
+    model = CalibratedMargin(SVC(standardize=True), method=method).fit(A, a)
+    assert log_loss(b, model.predict_proba(B)) < 0.3
+    assert model.score(B, b) > 0.9
+    np.testing.assert_array_equal(model.classes_, np.unique(y))
+
+
+def test_it_is_no_worse_than_calibrated_classifiers_of_scikit_learn() -> None:
+    X, y = load_wine(return_X_y=True)
+    found = []
+    for seed in range(3):
+        A, B, a, b = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
+        inner = MarginFDA(standardize=True)
+        ours = CalibratedMargin(inner).fit(A, a).predict_proba(B)
+        theirs = CalibratedClassifierCV(inner, cv=5).fit(A, a).predict_proba(B)
+        found.append(log_loss(b, theirs) - log_loss(b, ours))
+    assert np.mean(found) > 0
+
+
+def test_held_out_scores_are_those_of_fits_that_did_not_see_them() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:150], y[:150]
+    folds = StratifiedKFold(3)
+    model = CalibratedMargin(DWD(standardize=True), cv=folds).fit(X, y)
+    expected = cross_val_predict(DWD(standardize=True), X, y, cv=folds, method="decision_function")
+    np.testing.assert_array_equal(model.oof_scores_, expected)
+
+
+def test_labels_of_noise_get_even_probabilities() -> None:
+    """A map of scores that the fit has seen would be sure of every sample."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 400)), np.tile([0, 1], 40)
+    for method in ("sigmoid", "beta"):
+        found = CalibratedMargin(SVC(), method=method).fit(X, y).predict_proba(X)
+        assert np.abs(found - 0.5).max() < 0.45
+
+
+@pytest.mark.parametrize("make", [HuberizedSVCCV, SVCCV])
+def test_a_classifier_with_folds_of_its_own_is_fitted_once(make, monkeypatch) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:200], y[:200]
+    strengths = {"alphas": 5} if make is HuberizedSVCCV else {"Cs": 5}
+    search = make(**strengths, cv=3, standardize=True)
+    fits = []
+    original = make.fit
+    monkeypatch.setattr(
+        make, "fit", lambda self, *a, **k: fits.append(1) or original(self, *a, **k)
+    )
+    model = CalibratedMargin(search).fit(X, y)
+    assert len(fits) == 1
+    kept = original(clone(search).set_params(keep_scores=True), X, y)
+    scores = kept.oof_scores_.reshape(-1, 200)[kept.best_index_]
+    np.testing.assert_array_equal(model.oof_scores_, scores)
+    assert not search.keep_scores
+
+
+def test_uncertain_samples_are_rejected_by_chows_rule() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = CalibratedMargin(SVC(standardize=True), reject_cost=0.2).fit(X[:300], y[:300])
+    rest, labels = X[300:], y[300:]
+    predicted = model.predict(rest)
+    risk = 1 - model.predict_proba(rest).max(axis=1)
+    np.testing.assert_array_equal(np.ma.getmaskarray(predicted), risk > 0.2)
+    np.testing.assert_array_equal(model.rejects(rest), risk > 0.2)
+    assert 0 < model.rejects(rest).sum() < 60
+    kept = predicted.compressed() == labels[~model.rejects(rest)]
+    assert kept.mean() > (model.set_params(reject_cost=None).predict(rest) == labels).mean()
+
+
+def test_weights_are_repeated_rows() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:120], y[:120]
+    weights = np.where(np.arange(120) < 60, 2.0, 1.0)
+    index = np.repeat(np.arange(120), weights.astype(int))
+    folds = [(np.arange(k % 2, 120, 2), np.arange(1 - k % 2, 120, 2)) for k in range(2)]
+    repeated = [
+        (np.flatnonzero(np.isin(index, a)), np.flatnonzero(np.isin(index, b))) for a, b in folds
+    ]
+    inner = SVC(standardize=True, tol=1e-10)
+    one = CalibratedMargin(inner, cv=folds).fit(X, y, weights)
+    two = CalibratedMargin(inner, cv=repeated).fit(X[index], y[index])
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-4)
+
+
+def test_pipelines_frames_sparse_data_words_and_groups() -> None:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    words = np.where(y == 1, "benign", "malignant")
+    X, words = X.iloc[:150], words[:150]
+    model = CalibratedMargin(make_pipeline(StandardScaler(), LinearSVC())).fit(X, words)
+    assert set(model.predict(X)) == {"benign", "malignant"}
+    framed = CalibratedMargin(HuberizedSVC(standardize=True)).fit(X, words)
+    assert list(framed.feature_names_in_) == list(X)
+    dense = framed.predict_proba(X)
+    stored = CalibratedMargin(HuberizedSVC(standardize=True)).fit(sparse.csr_array(X), words)
+    np.testing.assert_allclose(stored.predict_proba(sparse.csr_array(X)), dense, atol=1e-4)
+    groups = np.arange(150) % 7
+    CalibratedMargin(DWD(standardize=True), cv=GroupKFold(3)).fit(X, words, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        (CalibratedMargin(SVC(), method="platt"), ValueError, "method must be"),
+        (CalibratedMargin(SVC(), reject_cost=0.7), ValueError, "reject_cost must be"),
+        (CalibratedMargin(KNeighborsClassifier()), TypeError, "decision_function"),
+        (CalibratedMargin(LinearRegression()), TypeError, "decision_function"),
+        (CalibratedMargin(SVC(), cv=200), ValueError, "class 1 has 90"),
+    ],
+)
+def test_what_is_wrong_is_named(model, error, words) -> None:
+    X, _ = load_breast_cancer(return_X_y=True)
+    with pytest.raises(error, match=words):
+        model.fit(X[:300], np.where(np.arange(300) < 90, 1, 0))

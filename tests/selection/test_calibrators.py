@@ -1,0 +1,94 @@
+"""Maps of scores against scikit-learn's own, and against what they minimise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, log_softmax
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
+
+RNG = np.random.default_rng(0)
+SCORES = 40.0 * RNG.standard_normal(300)
+CODES = (RNG.random(300) < expit(SCORES / 20.0 + 0.5)).astype(int)
+WEIGHTS = RNG.uniform(0.5, 2.0, 300)
+MANY = 3.0 * RNG.standard_normal((300, 3))
+MANY_CODES = np.array([RNG.choice(3, p=np.exp(z) / np.exp(z).sum()) for z in MANY / 2.0])
+
+
+def test_the_sigmoid_minimises_platts_loss() -> None:
+    up, down = WEIGHTS[CODES == 1].sum(), WEIGHTS[CODES == 0].sum()
+    target = np.where(CODES == 1, (up + 1) / (up + 2), 1 / (down + 2))
+
+    def loss(parameters):
+        z = parameters[0] * SCORES / 40.0 + parameters[1]
+        return -(WEIGHTS * (target * log_expit(z) + (1 - target) * log_expit(-z))).sum()
+
+    best = minimize(loss, [1.0, 0.0], tol=1e-12).x
+    found = fit_calibrator("sigmoid", SCORES, CODES, WEIGHTS).probabilities(SCORES)
+    expected = expit(best[0] * SCORES / 40.0 + best[1])
+    np.testing.assert_allclose(found[:, 1], expected, atol=1e-4)
+
+
+def test_a_temperature_minimises_the_log_loss() -> None:
+    def loss(factor):
+        logs = log_softmax(factor * MANY, axis=1)
+        return -np.average(logs[np.arange(300), MANY_CODES])
+
+    best = minimize(lambda x: loss(x[0]), [1.0], tol=1e-12).x[0]
+    calibrator = fit_calibrator("temperature", MANY, MANY_CODES, np.ones(300))
+    np.testing.assert_allclose(
+        np.log(calibrator.probabilities(MANY)), log_softmax(best * MANY, axis=1), atol=1e-3
+    )
+
+
+def test_isotonic_steps_are_those_of_scikit_learn_within_platts_targets() -> None:
+    found = fit_calibrator("isotonic", SCORES, CODES, WEIGHTS).probabilities(SCORES)[:, 1]
+    up, down = WEIGHTS[CODES == 1].sum(), WEIGHTS[CODES == 0].sum()
+    steps = IsotonicRegression().fit_transform(SCORES, CODES, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(found, np.clip(steps, 1 / (down + 2), (up + 1) / (up + 2)))
+
+
+def test_beta_is_no_worse_than_the_sigmoid_it_contains() -> None:
+    skewed = np.exp(SCORES / 20.0)
+    losses = {}
+    for method in ("sigmoid", "beta"):
+        found = fit_calibrator(method, skewed, CODES, WEIGHTS).probabilities(skewed)
+        losses[method] = log_loss(CODES, found, sample_weight=WEIGHTS)
+    assert losses["beta"] < losses["sigmoid"]
+
+
+def test_several_classes_are_mapped_by_multinomial_regression() -> None:
+    found = fit_calibrator("sigmoid", MANY, MANY_CODES, np.ones(300)).probabilities(MANY)
+    expected = LogisticRegression(C=1e6).fit(MANY, MANY_CODES).predict_proba(MANY)
+    np.testing.assert_allclose(found, expected, atol=0.03)  # its ridge
+
+
+@pytest.mark.parametrize("method", CALIBRATORS)
+@pytest.mark.parametrize("many", [False, True])
+def test_probabilities_sum_to_one_and_do_not_depend_on_units(method, many) -> None:
+    scores, codes = (MANY, MANY_CODES) if many else (SCORES, CODES)
+    found = fit_calibrator(method, scores, codes, WEIGHTS).probabilities(scores)
+    assert found.shape == (300, 3 if many else 2)
+    assert ((found > 0) & (found < 1)).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    other = fit_calibrator(method, 1e6 * scores, codes, WEIGHTS).probabilities(1e6 * scores)
+    np.testing.assert_allclose(other, found, atol=1e-6)
+    fewer = fit_calibrator(method, scores[:-1], codes[:-1], WEIGHTS[:-1])
+    weightless = np.append(WEIGHTS[:-1], 0.0)
+    if method != "isotonic":  # whose steps a weightless sample may move between others
+        same = fit_calibrator(method, scores, codes, weightless).probabilities(scores)
+        np.testing.assert_allclose(same, fewer.probabilities(scores), atol=2e-3)
+
+
+@pytest.mark.parametrize("method", CALIBRATORS)
+def test_scores_that_separate_the_classes_or_say_nothing_have_probabilities(method) -> None:
+    codes = np.repeat([0, 1], 20)
+    for scores in (np.where(codes == 1, 5.0, -5.0), np.zeros(40), -np.where(codes == 1, 1.0, -1.0)):
+        found = fit_calibrator(method, scores, codes, np.ones(40)).probabilities(scores)
+        assert ((found >= 0) & (found <= 1)).all()
+        assert np.isfinite(np.log(found[np.arange(40), codes])).all()
