@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 import benchmarks
 from benchmarks import (
     accuracy,
+    calibration,
     cells,
     check,
     comparison,
@@ -22,6 +23,7 @@ from benchmarks import (
     multiclass,
     paper,
     paths,
+    permutations,
     projections,
     ridges,
     rules,
@@ -57,6 +59,8 @@ COMMANDS = {
     "limits": limits,
     "startup": startup,
     "paper": paper,
+    "permutations": permutations,
+    "calibration": calibration,
 }
 
 

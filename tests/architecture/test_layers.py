@@ -33,7 +33,7 @@ LAYERS = (
     ("inputs",),
     ("limits",),
     ("estimators", "paths"),
-    ("selection",),
+    ("selection", "permutations"),
     ("displays",),
     ("comparing", "files"),
     ("cli", "__main__"),

@@ -26,11 +26,12 @@ from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses import DistanceWeighted, Loss, TailMean
+from proxmargin.losses import DistanceWeighted, Loss, MarginLoss, TailMean
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rows import evenly_taken
+from proxmargin.solvers.smooth.labelings import Axes, Balls, Shrinkage
 
 __all__ = ["DWD", "NuSVC"]
 
@@ -40,6 +41,7 @@ logger = logging.getLogger("proxmargin")
 
 MARRON_SHARE = 0.1  # threshold over the median distance between the classes (Marron's rule)
 DISTANCE_SAMPLES = 1000  # samples of each class for that median
+MEDIAN_BLOCK = 1 << 20  # distances held at a time for the medians of many labelings: 8 MB
 MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
 HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
 NU_ACCURACY = 1e-6  # relative, of the least nu
@@ -319,6 +321,18 @@ class DWD(_NuMachine):
             )
         )
 
+    def _of_labelings(self, axes: Axes, signs: Array) -> tuple[MarginLoss, Shrinkage] | None:
+        n, count = signs.shape
+        if self.norm != 2.0 or (self.nu == "auto" and n > DISTANCE_SAMPLES):
+            return None
+        if self.nu != "auto":
+            thresholds = np.full(count, np.sqrt(n * float(self.nu)))
+        else:
+            thresholds = MARRON_SHARE * _median_distances(axes.samples, signs)
+        if not np.all(thresholds > MARRON_SHARE * MIN_DISTANCE):
+            return None
+        return DistanceWeighted(1.0), Balls(1.0 / thresholds)
+
     def _thresholds(self, targets: Targets, design: Design) -> list[float]:
         """The q of each problem."""
         classes = each_class(targets)
@@ -376,6 +390,29 @@ def _median_distance(design: Design, signs: Array, shares: Array) -> float:
     between = squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
     weights = np.outer(up[1], down[1])
     return float(np.sqrt(max(_weighted_median(between.ravel(), weights.ravel()), 0.0)))
+
+
+def _median_distances(samples: Array, signs: Array) -> Array:
+    """The median distance between the classes for labelings with equally many samples of a class.
+
+    Parameters
+    ----------
+    samples : (n_samples, n_coordinates)
+    signs : (n_samples, n_labelings)
+    """
+    gram = samples @ samples.T
+    lengths = np.diag(gram)
+    squares = lengths[:, None] + lengths - 2.0 * gram
+    order = np.argsort(signs, axis=0, kind="stable")
+    first = int(np.count_nonzero(signs[:, 0] < 0))
+    down, up = order[:first], order[first:]
+    found = np.empty(signs.shape[1])
+    block = max(1, MEDIAN_BLOCK // (first * (signs.shape[0] - first)))
+    for start in range(0, found.size, block):
+        part = slice(start, start + block)
+        between = squares[up[:, None, part], down[None, :, part]]
+        found[part] = np.median(between.reshape(-1, between.shape[2]).T, axis=1)
+    return np.sqrt(np.maximum(found, 0.0))
 
 
 def _weighted_median(values: Array, weights: Array) -> float:

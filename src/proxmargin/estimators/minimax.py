@@ -48,6 +48,7 @@ class _MinimaxMachine(KernelMachine):
     """Base of both models: ``kappa`` and the rule for the intercept."""
 
     _without_offset = "only the direction of its coefficients is fitted"
+    _is_faster_in_axes = True
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
     _largest: list[Largest] | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
@@ -19,8 +20,11 @@ from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
+from proxmargin.solvers.smooth.labelings import Axes, Ridges, Shrinkage
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
+
+Array = NDArray[np.float64]
 
 _FIRST_ORDER = "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
 _WARM = "; linear kernels only"
@@ -98,6 +102,12 @@ class RegularizedMachine(KernelMachine):
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0 / total_price(float(self.C), targets))
+
+    def _of_labelings(self, axes: Axes, signs: Array) -> tuple[MarginLoss, Shrinkage] | None:
+        loss = self._margin_loss()
+        if not np.isfinite(loss.smoothness):
+            return None
+        return loss, Ridges(1.0 / (float(self.C) * signs.shape[0]))
 
     def _objective_scale(self, problem: Problem) -> float:
         return float(self.C) * problem.loss.sample_count

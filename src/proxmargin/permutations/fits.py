@@ -1,0 +1,242 @@
+"""Models fitted to many labelings of the same samples, and what is measured on each."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+
+from proxmargin.designs import Design, as_design
+from proxmargin.designs.samples import is_sparse
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.inputs.targets import Targets
+from proxmargin.permutations.labelings import Codes
+from proxmargin.permutations.statistics import Statistic
+from proxmargin.resuming.journal import UNRECORDED
+from proxmargin.solvers.smooth.labelings import Axes, fit_labelings, principal_axes
+
+__all__ = ["CrossValidatedAccuracy", "Measure", "Measured", "OneByOne", "SideBySide"]
+
+Array = NDArray[np.float64]
+
+MOST_SIDE = 2000  # of the smaller Gram matrix of the data that is decomposed: seconds
+
+
+class Measured(NamedTuple):
+    """The statistic of each labeling, and the relative duality gap of its fit (NaN if unknown)."""
+
+    statistics: Array
+    gaps: Array
+
+
+class Measure(Protocol):
+    """Fits labelings and measures the models.
+
+    Attributes
+    ----------
+    block : int
+        How many labelings it is given at a time, whatever the number of jobs.
+    in_processes : bool
+        Whether it holds the interpreter's lock, so that jobs are processes.
+    """
+
+    block: ClassVar[int]
+    in_processes: ClassVar[bool]
+
+    def __call__(self, codes: Codes) -> Measured:
+        """Of labelings (n_samples, n_labelings)."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne:
+    """A fit for each labeling; linear models share what can be computed from the data alone.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With coefficients, or one of this package with a kernel.
+    X : array or matrix
+    classes : (2,) labels
+    statistic : Statistic
+    """
+
+    estimator: Any
+    X: Any
+    classes: NDArray[Any]
+    statistic: Statistic
+    block: ClassVar[int] = 50
+    in_processes: ClassVar[bool] = True
+
+    def __call__(self, codes: Codes) -> Measured:
+        found = [self._projected(column) for column in codes.T]
+        projections = np.stack([each for each, _ in found], axis=1)
+        statistics = self.statistic(projections, codes > 0)
+        return Measured(statistics, np.array([gap for _, gap in found]))
+
+    @cached_property
+    def _design(self) -> Design:
+        return as_design(self.X if is_sparse(self.X) else np.asarray(self.X))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the design, which processes make for themselves."""
+        return {name: value for name, value in vars(self).items() if name != "_design"}
+
+    def _projected(self, codes: Codes) -> tuple[Array, float]:
+        """Projections of the samples onto the direction of the model, and its gap."""
+        model = clone(self.estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are reported together
+            if is_linear(model):
+                return self._by_coefficients(model, codes)
+            model.fit(self.X, self.classes[codes])
+        if isinstance(model, MarginEstimator):
+            return _in_kernel_space(model, self.X), _gap_of(model)
+        if not hasattr(model, "coef_"):
+            raise TypeError(
+                f"{type(model).__name__} has no coef_ after a fit, and so no direction to project "
+                "onto: take statistic='accuracy', or a linear classifier (standardize=True in the "
+                "place of a pipeline)"
+            )
+        return _along(self._design, np.ravel(model.coef_)), _gap_of(model)
+
+    def _by_coefficients(self, model: MarginEstimator, codes: Codes) -> tuple[Array, float]:
+        """Of a linear model, in units of its features: standardised ones if it standardises."""
+        targets = Targets.encode(self.classes[codes], None, model.class_weight)
+        with model._timed() as stop:
+            stop = model._bounded(stop, self._design.n_samples, self._design.n_features)
+            model._fit_recorded(self._design, targets, UNRECORDED, stop)
+        coef = np.ravel(model.coef_)
+        if model.standardize:
+            design, _, scale = model._design(self._design, targets)
+            return _along(design, coef * np.where(np.isfinite(scale), scale, 0.0)), _gap_of(model)
+        return _along(self._design, coef), _gap_of(model)
+
+
+def is_linear(model: Any) -> bool:
+    """Whether it is a model of this package with coefficients."""
+    kernel = getattr(model, "kernel", "linear")
+    return isinstance(model, MarginEstimator) and isinstance(kernel, str) and kernel == "linear"
+
+
+def _in_kernel_space(model: Any, X: Any) -> Array:
+    """Scores of the samples by a function of norm one, ``|f|^2 = beta'K beta``."""
+    scores = np.asarray(model.decision_function(X)) - model.intercept_[0]
+    squared = float(model.dual_coef_[0] @ scores[model.support_])
+    return scores / np.sqrt(squared) if squared > 0 else np.zeros_like(scores)
+
+
+def _along(design: Design, coef: Array) -> Array:
+    """Scores of the samples by coefficients of length one."""
+    length = float(np.linalg.norm(coef))
+    if length == 0.0:
+        return np.zeros(design.n_samples)
+    return np.asarray(design.scores(coef[:, None] / length)[:, 0])
+
+
+def _gap_of(model: Any) -> float:
+    certificate = getattr(model, "certificate_", None)
+    return float("nan") if certificate is None else float(certificate.relative_gap)
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """All labelings of a smooth model with a ridge or in a ball at once, on one Gram matrix.
+
+    Labelings that the common method does not solve are fitted one by one.
+
+    Parameters
+    ----------
+    single : OneByOne
+        Of a linear model, to which `proxmargin.solvers.smooth.labelings` applies.
+    axes : Axes
+        The samples as the model sees them.
+    """
+
+    single: OneByOne
+    axes: Axes
+    block: ClassVar[int] = 500
+    in_processes: ClassVar[bool] = False  # products run outside of the interpreter's lock
+
+    @classmethod
+    def of(cls, single: OneByOne, codes: Codes) -> SideBySide | OneByOne:
+        """The method for the estimator; ``codes`` are its labels."""
+        model = single.estimator
+        if not _is_plain(model) or min(single.X.shape) > MOST_SIDE:
+            return single
+        targets = Targets.encode(single.classes[codes], None, None)
+        design, _, _ = model._design(single._design, targets)
+        axes = principal_axes(design, centred=model.fit_intercept)
+        if not axes.squares.size:
+            return single
+        if model._of_labelings(axes, _signs(codes[:, None])) is not None:
+            return cls(single, axes)
+        if model._is_faster_in_axes and axes.squares.size < design.n_features:
+            plain = clone(model).set_params(standardize=False)
+            return replace(single, estimator=plain, X=axes.samples)
+        return single
+
+    def __call__(self, codes: Codes) -> Measured:
+        model = self.single.estimator
+        signs = _signs(codes)
+        loss, shrinkage = model._of_labelings(self.axes, signs)
+        fitted = fit_labelings(loss, self.axes, signs, shrinkage, model.tol)
+        lengths = np.where(fitted.norms > 0, fitted.norms, 1.0)
+        statistics = self.single.statistic(fitted.scores / lengths, codes > 0)
+        gaps = fitted.gaps
+        left = np.flatnonzero(gaps > model.tol)
+        if left.size:
+            statistics[left], gaps[left] = self.single(codes[:, left])
+        return Measured(statistics, gaps)
+
+
+def _is_plain(model: Any) -> bool:
+    """Whether nothing but the defaults says how to solve it, and samples weigh the same."""
+    return (
+        is_linear(model)
+        and model.solver == "auto"
+        and model.stopping == "gap"
+        and not model.callbacks
+        and all(getattr(model, name) is None for name in ("class_weight", "max_iter", "time_limit"))
+    )
+
+
+def _signs(codes: Codes) -> Array:
+    return np.where(codes > 0, 1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidatedAccuracy:
+    """The accuracy of a classifier on held-out samples, for each labeling.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : array or matrix
+    classes : labels
+    cv : number of folds, or a splitter of scikit-learn
+    """
+
+    estimator: Any
+    X: Any
+    classes: NDArray[Any]
+    cv: Any
+    block: ClassVar[int] = 10
+    in_processes: ClassVar[bool] = True
+
+    def __call__(self, codes: Codes) -> Measured:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            accuracies = [
+                cross_val_score(
+                    self.estimator, self.X, self.classes[column], cv=self.cv, scoring="accuracy"
+                ).mean()
+                for column in codes.T
+            ]
+        return Measured(np.array(accuracies), np.full(len(accuracies), np.nan))

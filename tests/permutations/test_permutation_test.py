@@ -1,0 +1,210 @@
+"""The permutation test: right p-values, the same for any number of jobs, clear errors."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.stats import kstest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from proxmargin import (
+    DWD,
+    L2SVC,
+    SVC,
+    HuberizedSVC,
+    LogisticRegression,
+    MarginFDA,
+    permutation_test,
+)
+from proxmargin.permutations.fits import OneByOne, SideBySide
+from proxmargin.permutations.permutation_test import _measure
+
+
+def noise(n: int = 24, p: int = 60, seed: int = 0, shift: float = 0.0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(["a", "b"], [n // 2, n - n // 2])
+    X = rng.standard_normal((n, p))
+    X[y == "b", :5] += shift
+    return X, y
+
+
+@pytest.mark.parametrize("model", [DWD(), DWD(nu=0.1), L2SVC(C=0.1), LogisticRegression()])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_side_by_side_is_one_by_one(model, standardize) -> None:
+    X, y = noise(shift=1.0)
+    X = X * np.geomspace(0.1, 10.0, X.shape[1])
+    model = model.set_params(standardize=standardize, tol=1e-10)
+    codes = (y == "b").astype(int)
+    rng = np.random.default_rng(0)
+    labelings = np.column_stack([codes, *(rng.permutation(codes) for _ in range(4))])
+    together = _measure(model, X, codes, np.array(["a", "b"]), "mean-difference", 5)
+    assert isinstance(together, SideBySide)
+    found = together(labelings)
+    np.testing.assert_allclose(found.statistics, together.single(labelings).statistics, rtol=1e-4)
+    assert (found.gaps <= 1e-10).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DWD(),
+        SVC(),
+        SVC(class_weight="balanced", standardize=True),
+        MarginFDA(standardize=True),
+        HuberizedSVC(alpha=0.1),
+        SVC(kernel="rbf", standardize=True),
+        LinearSVC(),
+    ],
+)
+def test_classes_that_differ_are_told_from_classes_that_do_not(model) -> None:
+    X, y = noise(shift=2.5)
+    assert permutation_test(model, X, y, n_permutations=60, random_state=0).pvalue < 0.05
+    X, y = noise(seed=3)
+    found = permutation_test(model, X, y, n_permutations=60, random_state=0)
+    assert found.pvalue > 0.05
+    assert found.null.shape == (60,)
+    assert np.ptp(found.null) > 0
+
+
+def test_the_direction_is_that_of_the_model() -> None:
+    X, y = noise(shift=1.0)
+    for model, stored in ((DWD(), X), (SVC(), sparse.csr_array(X)), (MarginFDA(), X)):
+        fitted = model.fit(stored, y)
+        scores = X @ fitted.coef_[0] / np.linalg.norm(fitted.coef_)
+        expected = scores[y == "b"].mean() - scores[y == "a"].mean()
+        found = permutation_test(model, stored, y, n_permutations=5)
+        np.testing.assert_allclose(found.statistic, expected, rtol=1e-4)
+
+
+def test_the_direction_of_a_kernel_has_length_one_in_its_space() -> None:
+    X, y = noise(shift=1.0)
+    linear = permutation_test(SVC(C=0.1, tol=1e-9), X, y, n_permutations=5, random_state=0)
+    model = SVC(C=0.1, kernel="poly", degree=1, gamma=1.0, tol=1e-9)
+    same = permutation_test(model, X, y, n_permutations=5, random_state=0)
+    np.testing.assert_allclose(same.null, linear.null, rtol=1e-3)
+
+
+@pytest.mark.parametrize("model", [DWD(), pytest.param(SVC(), marks=pytest.mark.slow)])
+def test_the_result_has_the_same_bits_for_every_number_of_jobs(model) -> None:
+    X, y = noise()
+    one, two = (
+        permutation_test(model, X, y, n_permutations=130, n_jobs=jobs, random_state=7)
+        for jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.null, two.null)
+    assert (one.pvalue, one.statistic) == (two.pvalue, two.statistic)
+
+
+def test_few_labelings_are_all_taken() -> None:
+    X, y = noise(8, 5, shift=9.0)
+    found = permutation_test(DWD(), X, y, n_permutations=100)
+    assert found.exact
+    assert found.n_permutations == comb(8, 4)
+    # the given labels, and the same with the classes interchanged
+    assert found.pvalue == pytest.approx(2 / comb(8, 4))
+    assert "70 all labelings" in str(found)
+
+
+def test_pairs_are_permuted_within_themselves() -> None:
+    X, y = noise(16, 5, shift=9.0)
+    pairs = np.tile(np.arange(8), 2)
+    found = permutation_test(DWD(), X, y, n_permutations=1000, groups=pairs)
+    assert found.exact
+    assert found.n_permutations == 2**8
+
+
+def test_accuracy_is_that_of_held_out_samples_of_any_classes() -> None:
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), LinearSVC())
+    found = permutation_test(model, X, y, statistic="accuracy", n_permutations=9, cv=3)
+    assert found.statistic == cross_val_score(model, X, y, cv=3, scoring="accuracy").mean()
+    assert found.pvalue == 0.1
+    noise_found = permutation_test(SVC(), *noise(), statistic="accuracy-cv", n_permutations=19)
+    assert noise_found.pvalue > 0.05  # a leak would make it perfect
+    assert np.isnan(noise_found.largest_gap)
+
+
+def test_frames_give_the_result_of_arrays() -> None:
+    X, y = noise()
+    for model in (DWD(), LinearSVC(random_state=0, tol=1e-9)):
+        one, two = (
+            permutation_test(model, each, y, n_permutations=5, random_state=0)
+            for each in (X, pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])]))
+        )
+        np.testing.assert_allclose(one.null, two.null, rtol=1e-5)
+
+
+def test_tall_data_have_as_few_axes_as_features() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    codes = y.astype(int)
+    measure = _measure(DWD(standardize=True), X, codes, np.array([0, 1]), "auc", 5)
+    assert isinstance(measure, SideBySide)
+    assert measure.axes.squares.size == 30
+
+
+@pytest.mark.parametrize(
+    "model", [DWD(solver="fapg-star"), DWD(norm=3.0), L2SVC(class_weight="balanced"), SVC()]
+)
+def test_settings_of_a_single_fit_are_respected(model) -> None:
+    X, y = noise()
+    codes = (y == "b").astype(int)
+    assert isinstance(_measure(model, X, codes, np.array(["a", "b"]), "t", 5), OneByOne)
+
+
+def test_fits_that_end_early_are_counted_in_one_warning() -> None:
+    X, y = noise(shift=1.0)
+    with pytest.warns(ConvergenceWarning, match="of 11 fits missed their tolerance") as told:
+        permutation_test(SVC(max_iter=1, tol=1e-12), X, y, n_permutations=10)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"statistic": "mean"}, ValueError, "statistic must be"),
+        ({"n_permutations": 0}, ValueError, "n_permutations must be"),
+        ({"groups": [0, 1]}, ValueError, "groups must have one entry a sample"),
+        ({"y": ["a"] * 24}, ValueError, "one class"),
+        ({"y": ["a", "b", "c"] * 8}, ValueError, "statistic='accuracy'"),
+        ({"estimator": StandardScaler()}, TypeError, "must be a classifier"),
+        ({"estimator": SVC(C=-1.0)}, ValueError, "C must be"),
+        ({"estimator": make_pipeline(SVC())}, TypeError, "standardize=True"),
+    ],
+)
+def test_what_is_wrong_is_named(change, error, words) -> None:
+    X, y = noise()
+    given = {"estimator": DWD(), "X": X, "y": y, "n_permutations": 5, **change}
+    with pytest.raises(error, match=words):
+        permutation_test(given.pop("estimator"), given.pop("X"), given.pop("y"), **given)
+
+
+def test_data_that_are_not_finite_are_refused_by_row() -> None:
+    X, y = noise()
+    X[3, 4] = np.nan
+    with pytest.raises(ValueError, match=r"row 3"):
+        permutation_test(DWD(), X, y)
+
+
+def test_groups_of_one_class_leave_nothing_to_permute() -> None:
+    X, y = noise()
+    with pytest.raises(ValueError, match="no other labeling"):
+        permutation_test(DWD(), X, y, groups=(y == "a").astype(int))
+
+
+@pytest.mark.slow
+def test_p_values_are_uniform_where_classes_do_not_differ() -> None:
+    found = [
+        permutation_test(DWD(), *noise(20, 40, seed), n_permutations=99, random_state=seed).pvalue
+        for seed in range(2000, 2200)
+    ]
+    spread = np.random.default_rng(0).uniform(0.0, 0.01, 200)  # p-values are multiples of 1/100
+    assert kstest(np.array(found) - spread, "uniform").pvalue > 0.01
