@@ -117,8 +117,8 @@ def _body(rows: Sequence[Sequence[str]], splits: int) -> str:
   means over {splits} splits, with at most {TRAINING} training samples ({TRAINING_SHARE:.0%} of
   smaller data), scored on the rest. The difference is ours less the other's, with its standard
   error; negative ones are in our favour. Scores are scikit-learn's.
-- HuberizedSVCCV: {ALPHAS} strengths, folds of its own; one against the rest. Ours takes its
-  held-out scores; the other fits it for each of five folds.
+- HuberizedSVCCV: {ALPHAS} strengths, one against the rest. Ours chooses the strength once, the
+  other for each of five folds.
 - s: CPU seconds of our fit, and the ratio to the other's.
 
 {table(head, rows)}"""

@@ -10,7 +10,13 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict, train_test_split
+from sklearn.model_selection import (
+    GroupKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+    train_test_split,
+)
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -75,22 +81,58 @@ def test_labels_of_noise_get_even_probabilities() -> None:
 
 
 @pytest.mark.parametrize("make", [HuberizedSVCCV, SVCCV])
-def test_a_classifier_with_folds_of_its_own_is_fitted_once(make, monkeypatch) -> None:
+def test_a_classifier_that_chooses_its_strength_chooses_once(make, monkeypatch) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:200], y[:200]
     strengths = {"alphas": 5} if make is HuberizedSVCCV else {"Cs": 5}
-    search = make(**strengths, cv=3, standardize=True)
+    search = make(**strengths, cv=3, standardize=True, tol=1e-9)
     fits = []
     original = make.fit
-    monkeypatch.setattr(
-        make, "fit", lambda self, *a, **k: fits.append(1) or original(self, *a, **k)
-    )
-    model = CalibratedMargin(search).fit(X, y)
+    monkeypatch.setattr(make, "fit", lambda me, *a, **k: fits.append(1) or original(me, *a, **k))
+    model = CalibratedMargin(search, cv=3).fit(X, y)
     assert len(fits) == 1
     kept = original(clone(search).set_params(keep_scores=True), X, y)
     scores = kept.oof_scores_.reshape(-1, 200)[kept.best_index_]
-    np.testing.assert_array_equal(model.oof_scores_, scores)
-    assert not search.keep_scores
+    np.testing.assert_allclose(model.oof_scores_, scores, atol=1e-4 * np.abs(scores).max())
+
+
+def test_probabilities_are_the_mean_over_folds_or_those_of_one_fit() -> None:
+    X, y = load_wine(return_X_y=True)
+    model = CalibratedMargin(DWD(standardize=True), cv=3).fit(X, y)
+    each = [model.calibrator_.probabilities(one.decision_function(X)) for one in model.estimators_]
+    np.testing.assert_allclose(model.predict_proba(X), np.mean(each, axis=0))
+    single = CalibratedMargin(DWD(standardize=True), cv=3, ensemble=False).fit(X, y)
+    scores = DWD(standardize=True).fit(X, y).decision_function(X)
+    expected = single.calibrator_.probabilities(scores)
+    np.testing.assert_array_equal(single.predict_proba(X), expected)
+
+
+def test_kernel_matrices_have_one_fit() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:100] / X.std(axis=0)
+    K = X @ X.T
+    model = CalibratedMargin(SVC(kernel="precomputed"), cv=3, ensemble=False).fit(K, y[:100])
+    linear = CalibratedMargin(SVC(), cv=3, ensemble=False).fit(X, y[:100])
+    np.testing.assert_allclose(model.predict_proba(K), linear.predict_proba(X), atol=1e-3)
+    with pytest.raises(ValueError, match="ensemble must be False"):
+        CalibratedMargin(SVC(kernel="precomputed")).fit(K, y[:100])
+
+
+def test_samples_that_are_held_out_often_have_the_mean_of_their_scores() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:90], y[:90]
+    folds = ShuffleSplit(4, test_size=0.3, random_state=0)
+    model = CalibratedMargin(SVC(standardize=True), cv=folds).fit(X, y)
+    held = np.array([np.isin(np.arange(90), test) for _, test in folds.split(X)])
+    np.testing.assert_array_equal(np.isnan(model.oof_scores_), ~held.any(axis=0))
+    row = int(np.argmax(held.sum(axis=0)))
+    each = [
+        one.decision_function(X[row : row + 1])[0]
+        for one, out in zip(model.estimators_, held, strict=True)
+        if out[row]
+    ]
+    assert len(each) > 1
+    np.testing.assert_allclose(model.oof_scores_[row], np.mean(each))
 
 
 def test_uncertain_samples_are_rejected_by_chows_rule() -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
     has_fit_parameter,
-    indexable,
 )
 
-from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.inputs.validation import check_choice, check_flag, check_number
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
 
@@ -30,10 +30,10 @@ Array = NDArray[np.float64]
 class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier with calibrated probabilities, by a map of held-out scores.
 
-    The scores of each sample come from a fit that did not see it; one map is fitted to all of
-    them, and one classifier to all samples. A classifier that chooses its strength by
-    cross-validation (`HuberizedSVCCV` and its like) gives the held-out scores of its own folds, and
-    is fitted once.
+    The scores of each sample come from a fit that did not see it, and one map is fitted to all of
+    them. Probabilities are the mean over the fits of the folds, or those of one fit to all samples.
+    A classifier that chooses its strength by cross-validation (`HuberizedSVCCV` and its like)
+    chooses once, on the same folds, which are then fitted with that strength.
 
     Parameters
     ----------
@@ -46,8 +46,10 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         non-decreasing map, for a thousand samples and more. 'beta' has three parameters and
         contains the sigmoid. The last two treat each of several classes against the rest.
     cv : int, splitter or iterable, default 5
-        Folds of the held-out scores, each sample held out once; of a classifier that has folds of
-        its own these are taken.
+        Folds of the held-out scores; of a classifier that chooses its strength in place of its own.
+    ensemble : bool, default True
+        Whether probabilities are the mean over the fits of the folds, which is a little more
+        accurate. False: of ``estimator_``, one fit to all samples.
     reject_cost : float in (0, 0.5], optional
         The cost of rejecting a sample, where that of an error is 1. `predict` then rejects
         those whose most probable class is wrong with a greater probability (Chow's rule).
@@ -56,15 +58,17 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     Attributes
     ----------
+    estimators_ : list of classifiers
+        Fitted to the training parts of the folds.
     estimator_ : classifier
-        Fitted to all samples.
+        Fitted to all samples; without ``ensemble``, and if it chooses its strength.
     classes_ : (n_classes,)
     calibrator_ : object
         With ``probabilities(scores)``.
     oof_scores_ : (n_samples,), or (n_samples, n_classes)
-        The held-out scores; NaN for samples that no fold held out.
+        The held-out scores, their mean for a sample that was held out several times; NaN if never.
     n_features_in_, feature_names_in_
-        Of ``estimator_``, if it has them.
+        Of the classifiers, if they have them.
 
     Notes
     -----
@@ -94,17 +98,19 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         method: str = "sigmoid",
         cv: Any = 5,
         *,
+        ensemble: bool = True,
         reject_cost: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.cv = cv
+        self.ensemble = ensemble
         self.reject_cost = reject_cost
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the classifier and the map of its scores.
+        """Fit the classifiers and the map of their scores.
 
         Parameters
         ----------
@@ -119,35 +125,40 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         ------
         ValueError
             An invalid parameter or invalid data, named in the message; a class with fewer samples
-            than folds.
+            than folds; a kernel matrix with ``ensemble``.
         TypeError
             The estimator has no ``decision_function``, or takes no ``sample_weight`` and gets one.
         """
         self._check_parameters(sample_weight)
         X, y, groups = indexable(X, column_or_1d(y, warn=True), groups)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         check_classification_targets(y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            held = f"the one class {self.classes_[0]!s}" if self.classes_.size else "no labels"
-            raise ValueError(f"y holds {held}: at least 2 classes are needed")
-        scores = self._fit_and_score(X, y, weights, groups)
-        known = ~np.isnan(scores if scores.ndim == 1 else scores.sum(axis=1))
-        weights = np.ones(codes.size) if weights is None else weights
-        known &= weights > 0
-        self.calibrator_ = fit_calibrator(self.method, scores[known], codes[known], weights[known])
-        self.oof_scores_ = scores
+        self._check_classes(codes)
+        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        plain = self._plain(X, y, weights, folds)
+        self.estimators_ = self._fitted_to_folds(plain, X, y, weights, folds)
+        if not self.ensemble and not hasattr(self, "estimator_"):
+            self.estimator_ = clone(plain).fit(X, y, **_weighted(weights))
+        scores, rows = self._held_out(X, y, folds)
+        counted = np.ones(rows.size) if weights is None else weights[rows]
+        live = counted > 0
+        self.calibrator_ = fit_calibrator(
+            self.method, scores[live], codes[rows][live], counted[live]
+        )
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
         return self
 
     def _check_parameters(self, sample_weight: Any) -> None:
+        for name in ("estimator_", "estimators_"):
+            self.__dict__.pop(name, None)
         check_choice("method", self.method, CALIBRATORS)
+        check_flag("ensemble", self.ensemble)
         check_number(
             "reject_cost", self.reject_cost, low=0.0, high=0.5, low_open=True, optional=True
         )
-        effective_n_jobs(self.n_jobs)
         if not hasattr(self.estimator, "decision_function"):
             raise TypeError(
                 "estimator must have a decision_function, and "
@@ -155,47 +166,69 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
         if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             raise TypeError(f"{type(self.estimator).__name__} takes no sample_weight")
+        if self.ensemble and get_tags(self.estimator).input_tags.pairwise:
+            raise ValueError("ensemble must be False for a kernel matrix, of which folds see parts")
 
-    def _fit_and_score(self, X: Any, y: Any, weights: Array | None, groups: Any) -> Array:
-        """Fit ``estimator_`` to all samples; return held-out scores."""
-        weighted = {} if weights is None else {"sample_weight": weights}
-        model = clone(self.estimator)
-        if isinstance(model, CrossValidated):
-            model.set_params(keep_scores=True, refit=True)
-            grouped = {} if groups is None else {"groups": groups}
-            self.estimator_ = model.fit(X, y, **weighted, **grouped)
-            return np.asarray(
-                model.oof_scores_.reshape(-1, *model.oof_scores_.shape[2:])[model.best_index_]
-            )
-        self._check_classes(y)
-        scores = cross_val_predict(
-            model,
-            X,
-            y,
-            groups=groups,
-            cv=check_cv(self.cv, y, classifier=True),
-            n_jobs=self.n_jobs,
-            params=weighted,
-            method="decision_function",
-        )
-        self.estimator_ = model.fit(X, y, **weighted)
-        return np.asarray(scores, dtype=np.float64)
-
-    def _check_classes(self, y: Any) -> None:
-        """Raise ValueError where folds would lack a class."""
-        if not isinstance(self.cv, int):
-            return
-        classes, counts = np.unique(y, return_counts=True)
-        if counts.min() < self.cv:
+    def _check_classes(self, codes: NDArray[np.intp]) -> None:
+        """Raise ValueError for one class, and where folds would lack a class."""
+        counts = np.bincount(codes)
+        if counts.size < 2:
+            held = f"the one class {self.classes_[0]!s}" if counts.size else "no labels"
+            raise ValueError(f"y holds {held}: at least 2 classes are needed")
+        if isinstance(self.cv, int) and counts.min() < self.cv:
             raise ValueError(
                 f"cv={self.cv} folds need as many samples of each class, and class "
-                f"{classes[counts.argmin()]!s} has {counts.min()}"
+                f"{self.classes_[counts.argmin()]!s} has {counts.min()}"
             )
+
+    def _plain(self, X: Any, y: Any, weights: Array | None, folds: list[Any]) -> Any:
+        """The classifier to fit to the folds: with the strength that it has chosen, if it does."""
+        if not isinstance(self.estimator, CrossValidated):
+            return self.estimator
+        search = clone(self.estimator).set_params(cv=folds, refit=True)
+        self.estimator_ = search.fit(X, y, **_weighted(weights))
+        return self.estimator_.best_estimator_
+
+    def _fitted_to_folds(
+        self, plain: Any, X: Any, y: Any, weights: Array | None, folds: list[Any]
+    ) -> list[Any]:
+        found = cross_validate(
+            clone(plain),
+            X,
+            y,
+            cv=folds,
+            n_jobs=self.n_jobs,
+            params=_weighted(weights),
+            scoring=_no_score,
+            return_estimator=True,
+            error_score="raise",
+        )
+        return list(found["estimator"])
+
+    def _held_out(self, X: Any, y: Any, folds: list[Any]) -> tuple[Array, NDArray[np.intp]]:
+        """Scores of the held-out samples of all folds, and their rows; sets ``oof_scores_``."""
+        scores, rows = [], []
+        for model, (train, test) in zip(self.estimators_, folds, strict=True):
+            samples, _ = _safe_split(model, X, y, test, train)
+            scores.append(np.asarray(model.decision_function(samples), dtype=np.float64))
+            rows.append(np.arange(len(y))[test])
+        every, numbers = np.concatenate(scores), np.concatenate(rows)
+        total = np.zeros((len(y), *every.shape[1:]))
+        np.add.at(total, numbers, every)
+        times = np.bincount(numbers, minlength=len(y)).astype(float)
+        times[times == 0] = np.nan
+        self.oof_scores_ = total / times.reshape(-1, *[1] * (every.ndim - 1))
+        return every, numbers
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "calibrator_")
-        return self.calibrator_.probabilities(np.asarray(self.estimator_.decision_function(X)))
+        models = self.estimators_ if self.ensemble else [self.estimator_]
+        each = [
+            self.calibrator_.probabilities(np.asarray(model.decision_function(X)))
+            for model in models
+        ]
+        return np.asarray(np.mean(each, axis=0))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class, (n_samples,).
@@ -222,3 +255,12 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if inner is not None:
             tags.input_tags = inner().input_tags
         return tags
+
+
+def _weighted(weights: Array | None) -> dict[str, Array]:
+    return {} if weights is None else {"sample_weight": weights}
+
+
+def _no_score(model: Any, X: Any, y: Any) -> float:
+    """In place of scores that `cross_validate` would compute."""
+    return 0.0
