@@ -21,6 +21,7 @@ _HOMES = {
     "critical_C": "paths",
     "margin_path": "paths",
     "Path": "paths",
+    "StabilitySelection": "selection.stability.selector",
     "PathDisplay": "displays.path",
     "CVDisplay": "displays.cv",
     "ConvergenceDisplay": "displays.convergence",

@@ -1,0 +1,1 @@
+"""Which features are chosen again and again on half of the samples."""

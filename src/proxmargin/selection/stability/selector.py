@@ -1,0 +1,482 @@
+"""Stability selection: features that enter the path on most halves of the samples."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.designs import Design, as_design, moments
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.factors import checked_factors
+from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import check_number, validated, validated_weights
+from proxmargin.paths.grid import default_grid, unfitted
+from proxmargin.paths.strength import strength_of
+from proxmargin.resuming.identity import Identity
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.optional import optional
+from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.threads import quiet_threads
+from proxmargin.selection.stability.clusters import correlated
+from proxmargin.selection.stability.halves import Entry, Task
+from proxmargin.selection.stability.pairs import check_classes, half_of
+from proxmargin.selection.stability.record import Record, seed_in
+from proxmargin.selection.stability.terms import Terms
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["StabilitySelection"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+LARGEST_SEED = 2**31 - 1
+POSSIBLE = (
+    "HuberizedSVC, ElasticNetSVC, SquaredHingeSVC or SparseLogisticRegression with l1_ratio > 0, "
+    "or MulticlassSVC with an l1 or group norm"
+)
+
+
+class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Features that a sparse classifier selects on most halves of the samples.
+
+    Complementary pairs (Shah and Samworth 2013): the samples are halved at random ``n_pairs``
+    times, each class on its own, and the path of the estimator is fitted to both halves. A feature
+    is stable if it enters at least the share ``threshold`` of all paths among the first ``q``.
+    ``pfer`` bounds the expected number of stable features whose probability to be selected by a
+    half-sample is at most ``q / n_features``, which noise features are if the
+    estimator selects them no more often than by chance. Two of the three give the third.
+
+    Parameters
+    ----------
+    estimator : a classifier with an l1 or group norm
+        HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression or MulticlassSVC. Is
+        not changed; its strength (``alpha``, or ``C``) does not matter.
+    n_pairs : int, default 50
+    threshold : float in (0.5, 1], optional
+        Alone, half-samples select all features that enter at any strength, and ``pfer_`` is
+        the bound for their mean number: an estimate, as q has to be fixed beforehand.
+    pfer : float > 0, optional
+        Per-family error rate. Alone with threshold=0.75, as is q. If nothing is given: threshold
+        0.75 and pfer 1.
+    q : int, optional
+        The number of features that a half-sample selects.
+    fdr : float in (0, 1], optional
+        With ``q``: takes the least threshold whose bound is at most this share of the number of
+        stable features. An estimate of the false discovery rate, not a bound on it: the threshold
+        is chosen on the same data. (``pfer=0.05`` does bound that rate by 0.05, as it does the
+        probability of any false selection.)
+    assumption : {'unimodal', 'r-concave', 'none'}
+        Of the bound, on the distribution of the frequency of a feature; 'none' is the bound of
+        Meinshausen and Buehlmann, 'r-concave' the tightest. As in R's stabs.
+    alphas : int or (n_alphas,), default 30
+        Strengths of the penalty (values of ``C`` for MulticlassSVC), or their number: the default
+        grid of `proxmargin.margin_path` for all rows then.
+    eps : float in (0, 1], default 0.01
+        Ratio of the weakest to the strongest penalty of a default grid.
+    cluster : float in (0, 1], optional
+        Absolute correlation from which features are reported together: clusters are those of
+        complete linkage. They take the place of features, also in ``q`` and in the bounds: a
+        cluster enters a path with its first member, and is stable with all its members.
+    checkpoint : path-like, optional
+        A file of finished half-samples (.npz). A run that was killed continues from it, with
+        the result of a run that was not; after a complete run another threshold takes no time.
+    n_jobs : int, optional
+        Threads, over the half-samples; -1 for all cores. The result does not depend on it.
+    random_state : int, RandomState or None
+        Draws the halves.
+    verbose : int, default 0
+        1 shows progress on standard error after two seconds.
+
+    Attributes
+    ----------
+    frequencies_ : (n_features, n_alphas)
+        The share of half-samples in which the feature (with ``cluster`` any of its cluster) has
+        entered the path at this or a stronger penalty, among the first ``q`` to enter. Features
+        with penalty factor 0 do not compete: 1.
+    max_frequencies_ : (n_features,)
+    alphas_ : (n_alphas,)
+        From the strongest penalty.
+    threshold_ : float
+        Infinite where none meets ``fdr``.
+    pfer_ : float
+        The bound for ``threshold_`` and ``q_``: at most ``pfer``.
+    q_ : int or float
+    fdr_ : float
+        ``pfer_`` by the number of stable features (or clusters), at most 1: an estimate.
+    cluster_ : (n_features,) integers
+        The cluster of each feature, numbered by first features.
+    member_frequencies_ : (n_features,)
+        With ``cluster``: the share of half-samples in which the feature itself has entered.
+    classes_ : (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : (n_features,), for data frames
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SparseLogisticRegression, StabilitySelection
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
+    >>> stable = StabilitySelection(lasso, n_pairs=25, threshold=0.75, pfer=1, random_state=0)
+    >>> stable.fit(X, y).q_, stable.frequencies_.shape, stable.transform(X).shape[1] <= 30
+    (5, (30, 30), True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_pairs: int = 50,
+        threshold: float | None = None,
+        pfer: float | None = None,
+        q: int | None = None,
+        fdr: float | None = None,
+        assumption: str = "unimodal",
+        alphas: Any = 30,
+        eps: float = 0.01,
+        cluster: float | None = None,
+        checkpoint: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_pairs = n_pairs
+        self.threshold = threshold
+        self.pfer = pfer
+        self.q = q
+        self.fdr = fdr
+        self.assumption = assumption
+        self.alphas = alphas
+        self.eps = eps
+        self.cluster = cluster
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+        """Fit the paths of all half-samples, and find the stable features.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+        y : (n_samples,) labels of any type
+        sample_weight : (n_samples,), optional
+            Weights in the fits. Halves are drawn from the samples of positive weight, each as
+            likely as any other.
+        offset : (n_samples,), optional
+            As in the estimator.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            The estimator selects no features; the message says which do.
+        ValueError
+            An invalid parameter or invalid data, named in the message; a class of fewer than four
+            samples; a ``pfer`` that is impossible; a checkpoint of another run.
+        KeyboardInterrupt
+            After an interruption; the checkpoint has the half-samples that are finished.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When fits ended before their gap met ``tol``; names the worst gap.
+        UserWarning
+            When features are constant: they do not count in the bounds.
+        """
+        terms = self._checked_terms()
+        template = self._template()
+        X, y = validated(template, X, y)
+        if X.shape[1] < 2:
+            raise ValueError("a selection needs at least 2 features, got 1 (n_features = 1)")
+        weights = validated_weights(sample_weight, X)
+        targets = Targets.encode(y, weights, template.class_weight)
+        shift = template._checked_offset(offset, X, targets.classes)
+        own = np.ones(targets.codes.size) if weights is None else weights
+        names = template.__dict__.pop("feature_names_in_", None)
+        check_classes(targets.classes, targets.codes, own)
+        data = _Data(X, as_design(X), replace(targets, offset=shift), own)
+        units, clusters = self._units(template, data)
+        n_units = int(units.max()) + 1
+        terms = terms.settled(n_units)
+        with interrupts, quiet_threads(0):
+            task = Task(template, self._grid(template, data), units, terms.q)
+            entries = self._entries(task, data, n_units)
+        self._forget()
+        self.n_features_in_ = template.n_features_in_
+        if names is not None:
+            self.feature_names_in_ = names
+        self.classes_, self.alphas_, self.cluster_ = targets.classes, task.grid, clusters
+        self._publish(task, terms, entries, n_units)
+        self._warn_of_unmet(entries, template.tol)
+        return self
+
+    def _checked_terms(self) -> Terms:
+        terms = Terms.checked(self)
+        check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
+        check_number("cluster", self.cluster, low=0.0, low_open=True, high=1.0, optional=True)
+        check_number("n_jobs", self.n_jobs, low=-np.inf, integer=True, optional=True)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")
+        return terms
+
+    def _template(self) -> MarginEstimator:
+        """An unfitted copy of the estimator, of which every parameter is checked.
+
+        Raises
+        ------
+        TypeError
+            It has no path on which features enter.
+        """
+        given = self.estimator
+        name = given.__name__ if isinstance(given, type) else type(given).__name__
+        if not isinstance(given, MarginEstimator):
+            raise TypeError(f"estimator must be a classifier that selects: {POSSIBLE}; got {name}")
+        try:
+            template = unfitted(given)
+        except TypeError as error:
+            raise TypeError(f"{name} selects no features: choose {POSSIBLE}") from error
+        template.set_params(callbacks=(), verbose=0, warm_start=False)
+        template._check_parameters()
+        template._check_model()
+        if template.norm_share == 0:
+            raise TypeError(f"{name} with these parameters selects no features: choose {POSSIBLE}")
+        return template
+
+    def _units(self, template: MarginEstimator, data: _Data) -> tuple[Index, Index]:
+        """What competes: the unit of each feature, -1 if it has none; and its cluster."""
+        p = data.design.n_features
+        shares = data.weights / data.weights.sum()
+        _, scale = moments(data.design, shares, constant=np.inf)
+        constant = ~np.isfinite(scale)
+        self._check_constant(constant, template)
+        factors = checked_factors(getattr(template, "penalty_factor", None), p)
+        competes = ~constant if factors is None else ~constant & (factors > 0)
+        if not competes.any():
+            raise ValueError("penalty_factor is 0 for all features: there is nothing to select")
+        clusters = np.arange(p)
+        if self.cluster is not None:
+            clusters = correlated(data.design, shares, float(self.cluster))
+        units = np.full(p, -1, np.intp)
+        units[competes] = np.unique(clusters[competes], return_inverse=True)[1]
+        return units, clusters
+
+    def _check_constant(self, constant: NDArray[np.bool_], template: MarginEstimator) -> None:
+        """Raise if all features are constant, warn if some are."""
+        if constant.all():
+            raise ValueError("all features are constant: there is nothing to select")
+        if constant.any():
+            first, count = int(np.argmax(constant)), int(constant.sum())
+            warnings.warn(
+                f"{count} feature{'s are' if count > 1 else ' is'} constant, the first one column "
+                f"{first} (counted from 0): never selected, and not counted in the bounds",
+                UserWarning,
+                stacklevel=users_level(),
+            )
+
+    def _grid(self, template: MarginEstimator, data: _Data) -> Array:
+        """The strengths, from the strongest penalty."""
+        strength = strength_of(template)
+        if isinstance(self.alphas, Integral) and not isinstance(self.alphas, bool):
+            check_number("alphas, the number of strengths,", self.alphas, low=1, integer=True)
+            assembly = template._assembled(data.design, data.targets)
+            return default_grid(template, assembly, int(self.alphas), self.eps)
+        grid = strength.checked(self.alphas)
+        return grid[strength.order(grid)]
+
+    # -- half-samples -----------------------------------------------------------------------
+
+    def _entries(self, task: Task, data: _Data, n_units: int) -> list[Entry]:
+        """What entered in each half-sample, in their order.
+
+        Halves are fitted on several threads, each on its own: the result has the same bits for
+        any number of them.
+        """
+        count = 2 * int(self.n_pairs)
+        record = self._record(task, data, n_units)
+        record.open()
+        seed = record.facts["seed"]
+        missing = [number for number in range(count) if number not in record.entries]
+        label = f"{type(self).__name__}: half-samples"
+        progress = Progress(label, count, shown=bool(self.verbose))
+        progress.advance(count - len(missing))
+
+        def one(number: int) -> None:
+            if interrupts.pending:
+                return
+            rows = half_of(data.targets.codes, data.weights, seed, number)
+            entry = task.entry(data.design, data.targets, data.weights, rows)
+            if entry is not None:
+                record.add(number, entry)
+                progress.advance()
+
+        with progress, _no_warnings_of_single_fits():
+            _each(one, missing, min(effective_n_jobs(self.n_jobs), len(missing)))
+        if missing:
+            record.write()
+        if len(record.entries) < count:
+            kept = "" if self.checkpoint is None else f"; {self.checkpoint} has them"
+            raise KeyboardInterrupt(f"after {len(record.entries)} of {count} half-samples{kept}")
+        return [record.entries[number] for number in range(count)]
+
+    def _record(self, task: Task, data: _Data, n_units: int) -> Record:
+        """The file of this run, or none; with the seed of an earlier run if there is no own."""
+        seed = seed_in(self.checkpoint) if self.random_state is None else None
+        if seed is None:
+            seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        facts = {
+            "seed": seed,
+            "n_pairs": int(self.n_pairs),
+            "q": task.limit,
+            "alphas": [float(strength) for strength in task.grid],
+            "units": hashlib.sha256(task.units.astype("<i8").tobytes()).hexdigest(),
+        }
+        identity = None
+        if self.checkpoint is not None:
+            arrays = (*data.targets.arrays, data.weights)
+            identity = Identity.of(task.template, data.X, data.targets.classes, *arrays)
+        return Record(self.checkpoint, facts, identity, n_units, task.grid.size, 2 * self.n_pairs)
+
+    # -- publishing -------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _publish(self, task: Task, terms: Terms, entries: list[Entry], n_units: int) -> None:
+        entered = np.zeros((n_units, task.grid.size), np.intp)
+        for entry in entries:
+            entered[entry.units, entry.strengths] += 1
+        counts = entered.cumsum(axis=1)
+        mean = float(np.mean([entry.units.size for entry in entries]))
+        terms = terms.judged(counts[:, -1], mean, n_units)
+        assert terms.threshold is not None
+        assert terms.pfer is not None
+        self.frequencies_ = _spread(counts / len(entries), task, self._free(task))
+        self.max_frequencies_ = self.frequencies_[:, -1].copy()
+        stable = terms.stable(counts[:, -1])
+        self._support = np.where(task.units >= 0, stable[task.units], self._free(task))
+        self.threshold_, self.pfer_ = terms.threshold, terms.pfer
+        self.q_ = mean if terms.q is None else terms.q
+        self.fdr_ = min(1.0, terms.pfer / max(int(stable.sum()), 1))
+        if not np.isfinite(terms.threshold):
+            warnings.warn(
+                f"no threshold meets fdr={self.fdr:g}: no feature is stable; try a smaller q",
+                UserWarning,
+                stacklevel=users_level(),
+            )
+
+    def _free(self, task: Task) -> NDArray[np.bool_]:
+        """The features without a penalty, which are in every model."""
+        factors = getattr(task.template, "penalty_factor", None)
+        if factors is None:
+            return np.zeros(task.units.size, np.bool_)
+        return np.asarray(factors, float) == 0
+
+    def _warn_of_unmet(self, entries: list[Entry], tol: float) -> None:
+        unmet, fits = (sum(getattr(e, name) for e in entries) for name in ("unmet", "fits"))
+        if unmet:
+            worst = max(entry.worst for entry in entries)
+            warnings.warn(
+                f"{unmet} of {fits} fits of {type(self).__name__} stopped before their tolerance "
+                f"was met; the worst is certified to be within a relative gap of {worst:.2e} of "
+                f"its optimum (tol={tol:g})",
+                ConvergenceWarning,
+                stacklevel=users_level(),
+            )
+
+    # -- results ----------------------------------------------------------------------------
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "max_frequencies_")
+        mask: NDArray[np.bool_] = self._support
+        return mask
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a feature, the most frequent first: feature, frequency, stable and cluster.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        support = self._get_support_mask()
+        pandas = optional("pandas", "a data frame of frequencies")
+        order = np.argsort(-self.max_frequencies_, kind="stable")
+        names = getattr(self, "feature_names_in_", np.arange(order.size))
+        frame: pd.DataFrame = pandas.DataFrame(
+            {
+                "feature": names[order],
+                "frequency": self.max_frequencies_[order],
+                "stable": support[order],
+                "cluster": self.cluster_[order],
+            }
+        )
+        return frame
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """Validated data, with the given weights of the samples."""
+
+    X: Any
+    design: Design
+    targets: Targets
+    weights: Array
+
+
+@contextmanager
+def _no_warnings_of_single_fits() -> Iterator[None]:
+    """One warning sums them up at the end; the filters of warnings are shared by all threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _each(one: Callable[[int], None], numbers: list[int], threads: int) -> None:
+    """Call for each number, on several threads."""
+    if threads <= 1:
+        for number in numbers:
+            one(number)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(one, numbers):
+            pass
+
+
+def _spread(of_units: Array, task: Task, free: NDArray[np.bool_]) -> Array:
+    """The frequencies of all features: those of their units, 1 where there is no penalty."""
+    outside = np.where(free, 1.0, 0.0)[:, None]
+    return np.where(task.units[:, None] >= 0, of_units[task.units], outside)

@@ -1,0 +1,179 @@
+"""Threshold, number of features of a half-sample, and false selections: two give the third."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.selection.stability.bounds import (
+    ASSUMPTIONS,
+    EVEN,
+    false_selections,
+    largest_q,
+    least_threshold,
+    reached,
+)
+
+__all__ = ["Terms"]
+
+THRESHOLD = 0.75  # where neither it nor what it follows from is given
+PFER = 1.0  # the same
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is asked of a selection; None for what is not given.
+
+    Attributes
+    ----------
+    threshold : float or None
+        Least frequency of a stable feature.
+    pfer : float or None
+        Bound on the expected number of false selections.
+    q : int or None
+        Features of a half-sample.
+    fdr : float or None
+        Estimated share of false selections that the threshold is to meet.
+    assumption : str
+    n_pairs : int
+    """
+
+    threshold: float | None
+    pfer: float | None
+    q: int | None
+    fdr: float | None
+    assumption: str
+    n_pairs: int
+
+    @classmethod
+    def checked(cls, settings: Any) -> Terms:
+        """The terms among the parameters of a selector, each in its range.
+
+        Raises
+        ------
+        ValueError
+            A parameter out of its range, or a combination that says too much.
+        """
+        check_choice("assumption", settings.assumption, ASSUMPTIONS)
+        check_number("n_pairs", settings.n_pairs, low=1, integer=True)
+        names = ("threshold", "pfer", "q", "fdr")
+        check_number("threshold", settings.threshold, low=0.5, low_open=True, high=1, optional=True)
+        check_number("pfer", settings.pfer, low=0.0, low_open=True, optional=True)
+        check_number("q", settings.q, low=1, integer=True, optional=True)
+        check_number("fdr", settings.fdr, low=0.0, low_open=True, high=1.0, optional=True)
+        given = {name: getattr(settings, name) for name in names}
+        made = cls(**given, assumption=settings.assumption, n_pairs=int(settings.n_pairs))
+        return made._complete()
+
+    def _complete(self) -> Terms:
+        """With the defaults for what is missing, so that two of three are known at most."""
+        if self.fdr is not None:
+            if self.q is None or self.threshold is not None or self.pfer is not None:
+                raise ValueError(
+                    "fdr needs q, the features of a half-sample, and neither threshold nor pfer: "
+                    "the threshold follows from the frequencies"
+                )
+            return self
+        if None not in (self.threshold, self.pfer, self.q):
+            raise ValueError(
+                "threshold, pfer and q are given: give two of them, and the third follows"
+            )
+        if self.threshold is None and (self.pfer is None or self.q is None):
+            pfer = PFER if self.pfer is None and self.q is None else self.pfer
+            return replace(self, threshold=THRESHOLD, pfer=pfer)
+        return self
+
+    def settled(self, p: int) -> Terms:
+        """With the third of threshold, pfer and q, for p features.
+
+        Raises
+        ------
+        ValueError
+            It is impossible, with the nearest possible value.
+        """
+        if self.q is not None and self.q > p:
+            raise ValueError(f"q={self.q} is more than the {p} features that can be chosen")
+        if self.fdr is not None or (self.q is None and self.pfer is None):
+            return self
+        q = self._largest_q(p) if self.q is None else self.q
+        threshold = self._least_threshold(p) if self.threshold is None else self.threshold
+        return replace(self, q=q, threshold=threshold, pfer=self._bound(threshold, q, p))
+
+    def _largest_q(self, p: int) -> int:
+        assert self.threshold is not None
+        assert self.pfer is not None
+        q = largest_q(self.threshold, p, self.pfer, self.n_pairs, self.assumption)
+        if q == 0:
+            least = false_selections(self.threshold, 1, p, self.n_pairs, self.assumption)
+            raise ValueError(
+                f"pfer={self.pfer:g} is impossible with threshold={self.threshold:g} and {p} "
+                f"features (n_features = {p}): a half-sample selects at least one, for which the "
+                f"bound is {least:.3g}; {self._advice()}"
+            )
+        return q
+
+    def _least_threshold(self, p: int) -> float:
+        assert self.q is not None
+        assert self.pfer is not None
+        found = least_threshold(self.q, p, self.pfer, self.n_pairs, self.assumption)
+        if found is None:
+            least = false_selections(1.0, self.q, p, self.n_pairs, self.assumption)
+            most = largest_q(1.0, p, self.pfer, self.n_pairs, self.assumption)
+            instead = f"give q <= {most}, or a larger pfer" if most else "give a larger pfer"
+            raise ValueError(
+                f"pfer={self.pfer:g} is impossible with q={self.q} of {p} features: the bound is "
+                f"{least:.3g} even with threshold=1; {instead}"
+            )
+        return found
+
+    def _bound(self, threshold: float, q: float, p: int) -> float:
+        bound = false_selections(threshold, q, p, self.n_pairs, self.assumption)
+        if not np.isfinite(bound):
+            raise ValueError(
+                f"threshold={threshold:g} is too low for assumption={self.assumption!r} with "
+                f"{q:g} of {p} features and {self.n_pairs} pairs; {self._advice()}"
+            )
+        return bound
+
+    def _advice(self) -> str:
+        return "give a higher threshold, more n_pairs or a larger pfer"
+
+    def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> Terms:
+        """After the half-samples are fitted: with what depends on them.
+
+        Parameters
+        ----------
+        counts : (p,)
+            Half-samples that selected each unit.
+        mean : float
+            Mean number of units that a half-sample selected.
+        """
+        if self.fdr is not None:
+            return self._estimated(counts, p)
+        if self.q is None and self.threshold is not None:
+            bound = false_selections(self.threshold, mean, p, self.n_pairs, self.assumption)
+            return replace(self, pfer=bound)
+        return self
+
+    def _estimated(self, counts: NDArray[np.intp], p: int) -> Terms:
+        """With the least threshold at which the bound is at most ``fdr`` of the stable units."""
+        assert self.q is not None
+        assert self.fdr is not None
+        for count in range(self.n_pairs + 1, 2 * self.n_pairs + 1):
+            stable = int(np.count_nonzero(counts >= count))
+            threshold = count / (2 * self.n_pairs)
+            bound = false_selections(threshold, self.q, p, self.n_pairs, self.assumption)
+            if stable and bound <= self.fdr * stable + EVEN:
+                return replace(self, threshold=threshold, pfer=bound)
+        return replace(self, threshold=np.inf, pfer=0.0)
+
+    def stable(self, counts: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which units reach the threshold."""
+        assert self.threshold is not None
+        if not np.isfinite(self.threshold):
+            return np.zeros(counts.size, np.bool_)
+        return np.asarray(counts >= reached(self.threshold, self.n_pairs))
