@@ -10,7 +10,13 @@ from typing import Any
 
 from proxmargin.files.models.known import ESTIMATORS, named
 
-__all__ = ["add_model_options", "estimator_of", "name_features", "shown_settings"]
+__all__ = [
+    "add_model_options",
+    "estimator_of",
+    "free_strength",
+    "name_features",
+    "shown_settings",
+]
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,19 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
     }
     settings = {name: value for name, value in common.items() if name in known}
     return kind(**{**settings, **given})
+
+
+def free_strength(estimator: Any, arguments: argparse.Namespace) -> str:
+    """The parameter that a path moves along, which no option sets; ValueError if there is none."""
+    from proxmargin.paths.strength import strength_of
+
+    try:
+        name = strength_of(estimator).name
+    except TypeError as error:
+        raise ValueError(f"{arguments.model} has no alpha and no C, and so no path") from error
+    if getattr(arguments, name) is not None:
+        raise ValueError(f"a path chooses {name} itself: leave out --{name}")
+    return name
 
 
 def shown_settings(model: Any) -> str:

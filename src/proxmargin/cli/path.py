@@ -6,7 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
-from proxmargin.cli.models import add_model_options, estimator_of, name_features
+from proxmargin.cli.models import (
+    add_model_options,
+    estimator_of,
+    free_strength,
+    name_features,
+)
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
@@ -45,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_plot(arguments.plot)
     estimator = estimator_of(arguments)
-    name = _strength(estimator, arguments)
+    name = free_strength(estimator, arguments)
     table = table_of(arguments)
     path = margin_path(
         estimator.set_params(verbose=not arguments.quiet),
@@ -67,19 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
     if path.ended == Ending.INTERRUPTED:
         return failures.interrupted()
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
-
-
-def _strength(estimator: Any, arguments: argparse.Namespace) -> str:
-    """The parameter that the path moves along."""
-    from proxmargin.paths.strength import strength_of
-
-    try:
-        name = strength_of(estimator).name
-    except TypeError as error:
-        raise ValueError(f"{arguments.model} has no alpha and no C, and so no path") from error
-    if getattr(arguments, name) is not None:
-        raise ValueError(f"a path chooses {name} itself: leave out --{name}")
-    return name
 
 
 def _draw(path: Path, table: Table, name: str) -> None:

@@ -22,6 +22,8 @@ _FLAGS: Mapping[str, str] = {
     "encoding": "--encoding",
     "n_alphas": "--n-alphas",
     "n_jobs": "--jobs",
+    "n_pairs": "--pairs",
+    **{name: f"--{name}" for name in ("threshold", "pfer", "q", "fdr", "assumption", "cluster")},
 }
 _ASSIGNMENT = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)})=(?:'([^']*)'|([-+\w.]*\w))?")
 

@@ -13,7 +13,7 @@ from proxmargin.inputs.validation import check_number
 from proxmargin.paths import Path, margin_path
 from proxmargin.selection.base import CrossValidated
 
-__all__ = ["PathDisplay"]
+__all__ = ["LETTERS", "PathDisplay", "name_lines"]
 
 Array = NDArray[np.float64]
 
@@ -121,7 +121,7 @@ class PathDisplay:
         count_features(ax, path.strengths, path.n_nonzero)
         numbered = [f"x{j}" for j in range(values.shape[1])]
         names = getattr(path.template, "feature_names_in_", numbered)
-        _name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in named])
+        name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in named])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -162,7 +162,7 @@ def _path_of(model: CrossValidated) -> Path:
     return path
 
 
-def _name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:
+def name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:
     """Names at the right ends of lines, moved apart."""
     low, high = ax.get_ylim()
     ends = np.array([(line.get_ydata()[-1] - low) / (high - low) for line in lines])
