@@ -84,6 +84,32 @@ cv <- function(l1_ratio, alphas, tol, intercept, newton, folds) {
   timed$spent
 }
 
+# Paths of subsets of the rows, standardised each: the strength at which each feature enters (0:
+# never), and its coefficient per standard deviation there.
+subsets <- function(l1_ratio, alphas, tol, newton, count, size) {
+  y <- doubles("labels", nrow(x))
+  rows <- matrix(integers("rows", count * size), size, count)
+  chosen <- settings(l1_ratio, alphas, tol, 1, newton)
+  chosen$standardize <- TRUE
+  timed <- clocked(function() lapply(seq_len(count), function(k) {
+    own <- rows[, k] + 1
+    do.call(glmnet, c(list(x[own, ], y[own]), chosen))
+  }))
+  target <- file(file.path(folder, "entries"), "wb")
+  for (k in seq_len(count)) {
+    beta <- as.matrix(timed$found[[k]]$beta)
+    if (ncol(beta) < alphas) stop("a path ended after ", ncol(beta))
+    used <- cbind(beta != 0, TRUE)
+    first <- max.col(used, ties.method = "first")
+    own <- x[rows[, k] + 1, ]
+    spread <- sqrt(pmax(colMeans(own^2) - colMeans(own)^2, 0))
+    size_there <- abs(cbind(beta, 0)[cbind(seq_along(first), first)]) * spread
+    writeBin(as.double(c(first %% (alphas + 1), size_there)), target)
+  }
+  close(target)
+  timed$spent
+}
+
 answer <- function(line) {
   words <- strsplit(line, " ", fixed = TRUE)[[1]]
   parts <- strsplit(words[-1], "=", fixed = TRUE)

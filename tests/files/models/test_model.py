@@ -16,7 +16,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
 
 import proxmargin
-from proxmargin import MarginClassifier, load_model, save_model
+from proxmargin import (
+    HuberizedSVC,
+    MarginClassifier,
+    StabilitySelection,
+    load_model,
+    save_model,
+)
 from proxmargin.certificates.certificate import CertificateList
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import archive, known
@@ -238,6 +244,10 @@ class TestWhatCannotBeStored:
     def test_an_unfitted_estimator(self, tmp_path):
         with pytest.raises(ModelFileError, match="not fitted"):
             save_model(MarginClassifier(), tmp_path / "model.pmz")
+
+    def test_a_selector_of_features(self, tmp_path):
+        with pytest.raises(ModelFileError, match=r"StabilitySelection cannot be stored: .* CSV"):
+            save_model(StabilitySelection(HuberizedSVC()), tmp_path / "model.pmz")
 
     @pytest.mark.parametrize(
         "model", [object(), BaseEstimator(), type("MarginClassifier", (MarginClassifier,), {})(), 3]

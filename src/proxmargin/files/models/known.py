@@ -17,8 +17,11 @@ ESTIMATORS: Allowed = {name: ("proxmargin", name) for name in sorted(model_names
 
 # estimators that hold other estimators, of any library: what to do instead
 COMPOSED: Mapping[str, str] = {
-    **{name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving},
-    "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features",
+    name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving
+}
+# selectors, which are no models: what to do instead
+SELECTORS: Mapping[str, str] = {
+    "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features"
 }
 
 # the packages of kernels, losses and penalties, and the table of solvers, which knows them all

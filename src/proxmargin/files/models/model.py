@@ -144,8 +144,9 @@ def _chosen(estimator: Any) -> Any:
 
 def _refuse_unknown(estimator: Any) -> None:
     name = type(estimator).__name__
-    if name in known.COMPOSED:
-        raise ModelFileError(f"A {name} cannot be stored: {known.COMPOSED[name]}.")
+    instead = {**known.COMPOSED, **known.SELECTORS}
+    if name in instead:
+        raise ModelFileError(f"A {name} cannot be stored: {instead[name]}.")
     if not known.is_known(known.ESTIMATORS, estimator):
         raise ModelFileError(
             f"A {type(estimator).__qualname__} cannot be stored; models that can: "
