@@ -204,6 +204,15 @@ class TestCrossValidation:
         assert main(arguments) == OK
         assert " *" in capsys.readouterr().out
 
+    def test_relaxed_fits_have_scores_of_their_own(self, capsys):
+        arguments = ["cv", "breast_cancer", "-q", "--n-strengths", "3", "--folds", "2", "--relaxed"]
+        lasso = [*arguments, "--model", "SparseLogisticRegression", "--eps", "0.5"]
+        assert main([*lasso, "--json"]) == OK
+        scores = json.loads(capsys.readouterr().out)["scores"]
+        assert [row["gamma"] for row in scores] == np.repeat([1, 0.75, 0.5, 0.25, 0], 3).tolist()
+        assert main([*arguments, "--model", "SVC"]) == USAGE
+        assert "SVC has no parameter for --relaxed" in capsys.readouterr().err
+
     def test_complete_folds_are_printed_after_ctrl_c(self, capsys, monkeypatch):
         fitted = CrossValidated.fit
 

@@ -30,7 +30,7 @@ class CVDisplay:
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     errorbars_ : list of matplotlib ErrorbarContainer
-        One for each l1_ratio.
+        One for each l1_ratio (with relaxed fits, each pair of l1_ratio and gamma).
 
     Examples
     --------
@@ -67,15 +67,15 @@ class CVDisplay:
         shown = drawable(grids[0])
         ax = axes_for(ax)
         means, errors = scores.mean(axis=2), standard_errors(scores)
-        ratios = np.atleast_1d(getattr(model, "l1_ratios", 1.0))
+        labels = _labels(model)
         style = {"fmt": "o-", "markersize": 3.5, "linewidth": 1.0, "elinewidth": 0.8, "capsize": 2}
         self.errorbars_ = [
             ax.errorbar(
                 *(part[shown] for part in each),
-                label=f"l1_ratio={ratio:g}" if len(ratios) > 1 else None,
+                label=label or None,
                 **style,
             )
-            for *each, ratio in zip(grids, means, errors, ratios, strict=True)
+            for *each, label in zip(grids, means, errors, labels, strict=True)
         ]
         marks = ("best", best, "--"), ("one standard error", within_one_error, ":")
         for label, choice, line in marks:
@@ -87,8 +87,16 @@ class CVDisplay:
         ax.set_ylabel(f"{what}, mean ± standard error of {scores.shape[2]} folds")
         ax.spines[["top", "right"]].set_visible(False)
         if hasattr(model, "path_"):
-            path, of = model.path_, f", l1_ratio={model.l1_ratio_:g}" if len(ratios) > 1 else ""
+            several = len(np.unique(np.atleast_1d(getattr(model, "l1_ratios", 1.0)))) > 1
+            path, of = model.path_, f", l1_ratio={model.l1_ratio_:g}" if several else ""
             count_features(ax, path.strengths[shown], path.n_nonzero[shown], f"features{of}")
         ax.legend(edgecolor="none", framealpha=0.9)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _labels(model: CrossValidated) -> list[str]:
+    """For each row of scores, what tells it apart from the others."""
+    told = {name: values for name, values in model._of_rows.items() if np.unique(values).size > 1}
+    rows = range(len(model.cv_scores_))
+    return [", ".join(f"{name}={values[row]:g}" for name, values in told.items()) for row in rows]

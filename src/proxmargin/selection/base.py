@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
@@ -63,6 +64,7 @@ from proxmargin.selection.folds import (
     path_models,
 )
 from proxmargin.selection.parameters import constructor
+from proxmargin.selection.relaxed import check_relaxed, mixed_models, shares_of
 from proxmargin.selection.scoring import Asked, judge_of
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int
     callbacks: Any
     class_weight: Any
+    gamma_: float
 
     def __init_subclass__(cls, *, plain: type[MarginEstimator], count: int) -> None:
         super().__init_subclass__()
@@ -120,6 +123,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "n_jobs": None,
             "keep_scores": False,
             "refit": True,
+            **({"relaxed": False} if issubclass(plain, ElasticNetEstimator) else {}),
         }
         cls.__init__ = constructor(own, plain, cls._replaced_parameters)  # type: ignore[method-assign]
 
@@ -176,6 +180,8 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             routed.scorer.score,
             self.__sklearn_tags__().input_tags.pairwise,
         )
+        if self._shares != (1.0,):
+            check_relaxed(template, targets.classes.size)
         folds = self._folds(data, routed.splitter.split)
         with interrupts:
             self._search(template, data, folds)
@@ -200,18 +206,18 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:
                 only = self._chosen(templates[0], names)
                 ahead = partial(compute_path, only, assembly, grids[0], tell=progress.advance)
-            plan = Plan(templates, grids)
+            plan = Plan(templates, grids, self._shares)
             results, path = self._fit_and_score_folds(plan, data, folds, progress.advance, ahead)
-            self._publish_scores(data, grids, results)
+            self._publish_scores(data, np.repeat(grids, len(plan.shares), axis=0), results)
             _stop_if_interrupted(progress)
             if self.keep_scores:
-                self.oof_scores_ = _out_of_fold(data, folds, grids.shape, results)
+                self.oof_scores_ = _out_of_fold(data, folds, plan.shape, results)
             row, column = CHOICES[self.selection](self.cv_scores_)
             self._publish_choice(row, column)
             fits = sum(one.fits for one in results)
             unmet = [certificate for one in results for certificate in one.unmet]
             if self.refit:
-                chosen = self._chosen(templates[row], names)
+                chosen = self._chosen(templates[row // len(plan.shares)], names)
                 best, more, short = self._refitted(chosen, data, assembly, column, progress, path)
                 fits += more
                 unmet += short
@@ -247,7 +253,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def one(fold: Fold) -> Judged:
             rows, fitted = data.held_out(fold), models(plan, data, fold, tell)
-            return fit_and_score(fitted, rows, judge, plan.grids.shape, self.keep_scores)
+            return fit_and_score(fitted, rows, judge, plan.shape, self.keep_scores)
 
         threads = min(effective_n_jobs(self.n_jobs), len(folds) + (ahead is not None))
         with _one_convergence_warning():
@@ -284,6 +290,9 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with _one_convergence_warning():
                 refitted(best, assembly)
             fits, short = fits + 1, short + unmet_of([best.certificate_])
+        if hasattr(self, "gamma_"):
+            own = chosen._reassembled(assembly)
+            self.gamma_ = mixed_models(best, path, own, column, self.gamma_)
         return best, fits, short
 
     # -- what is fitted ---------------------------------------------------------------------
@@ -297,6 +306,7 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.n_jobs == 0:
             raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")
         ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
+        shares_of(getattr(self, "relaxed", False))
         if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
             raise ValueError(f"l1_ratios must be numbers in [0, 1], got {self.l1_ratios!r}")
 
@@ -318,6 +328,11 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             each._check_parameters()
             each._check_model()
         return templates
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        """The gammas of relaxed fits; 1 alone for the penalised model."""
+        return shares_of(getattr(self, "relaxed", False))
 
     @property
     def _is_linear(self) -> bool:
@@ -395,8 +410,19 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         grid = getattr(self, f"{self.strength.name}s_")
         self.best_index_ = row * grid.shape[1] + column
         setattr(self, f"{self.strength.name}_", float(grid[row, column]))
+        chosen = {name: float(values[row]) for name, values in self._of_rows.items()}
+        self.__dict__.update({f"{name}_": value for name, value in chosen.items()})
+
+    @property
+    def _of_rows(self) -> dict[str, Array]:
+        """What tells the rows of ``cv_scores_`` apart: l1_ratio, and gamma of relaxed fits."""
+        shares, told = np.array(self._shares), {}
         if hasattr(self, "l1_ratios"):
-            self.l1_ratio_ = float(np.atleast_1d(self.l1_ratios)[row])
+            ratios = np.atleast_1d(np.asarray(self.l1_ratios, float))
+            told["l1_ratio"] = np.repeat(ratios, shares.size)
+            if shares.size > 1 or shares[0] != 1.0:
+                told["gamma"] = np.tile(shares, ratios.size)
+        return told
 
     def _publish_best(self, best: MarginEstimator, names: Mapping[str, Any]) -> None:
         """Copy all fitted attributes of the plain classifier to this one."""
@@ -428,12 +454,13 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "best_index_"):
             return self
         shown = copy(self)
-        shown.cv_scores_ = self.cv_scores_[:, :, ~np.isnan(self.cv_scores_).any(axis=(0, 1))]
+        penalised = self.cv_scores_[:: len(self._shares)]  # relaxed fits may not exist
+        shown.cv_scores_ = self.cv_scores_[:, :, ~np.isnan(penalised).any(axis=(0, 1))]
         return shown
 
     @property
     def _row(self) -> int:
-        """The row of the grid that belongs to the chosen l1_ratio."""
+        """The row of the grid that belongs to the chosen l1_ratio and gamma."""
         return int(self.best_index_ // self.cv_scores_.shape[1])
 
     @property
@@ -450,12 +477,11 @@ class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pandas = optional("pandas", "cv_results_, a data frame of cv_scores_,")
         name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
         grid = getattr(self, f"{name}s_")
-        ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).repeat(grid.shape[1])
         means = flat.mean(axis=1)
         ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
         frame: pd.DataFrame = pandas.DataFrame(
             {
-                **({"l1_ratio": ratios} if hasattr(self, "l1_ratios") else {}),
+                **{row: values.repeat(grid.shape[1]) for row, values in self._of_rows.items()},
                 name: grid.ravel(),
                 "mean_test_score": means,
                 "std_test_score": flat.std(axis=1),

@@ -20,6 +20,17 @@ _OF_C = """Cs : int or (n_Cs,), default 20
     """
 _RATIOS = """l1_ratios : sequence of float in [0, 1], default (1.0,)
     """
+_RELAXED = """relaxed : bool or sequence of float in [0, 1], default False
+        Mix the coefficients with those of a fit of the same features without a penalty,
+        ``gamma * penalised + (1 - gamma) * unpenalised``, and choose gamma, too: True for 1, 0.75,
+        0.5, 0.25 and 0. Smooth losses, two classes or one class against the rest. Where the
+        features separate the classes, or are linearly dependent, only gamma=1 is tried.
+    """
+_GAMMA = """gamma_ : float
+        With ``relaxed``; `cv_scores_` has a row for each pair of l1_ratio and gamma then.
+        ``certificate_`` is that of the mixed coefficients in the penalised problem: their gap is
+        not small.
+    """
 _PARAMETERS = """
     Parameters
     ----------
@@ -41,14 +52,14 @@ _PARAMETERS = """
         Keep the scores of held-out rows in ``oof_scores_``.
     refit : bool, default True
         Fit all rows with the chosen parameters; without it the model cannot predict.
-    others
+    {relaxed}others
         Those of `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
         fit of a path starts from the previous one.
 
     Attributes
     ----------
     {name}_ : float
-    {ratio}{name}s_ : (n_l1_ratios, n_{name}s)
+    {ratio}{gamma}{name}s_ : (n_l1_ratios, n_{name}s)
         From the strongest penalty.
     cv_scores_ : (n_l1_ratios, n_{name}s, n_folds)
     cv_results_ : pandas.DataFrame
@@ -76,6 +87,8 @@ def documented(cls: Class) -> Class:
         plain=cls.plain.__name__,
         name=name,
         ratio="l1_ratio_ : float\n    " if mixes else "",
+        relaxed=_RELAXED if "relaxed" in cls._get_param_names() else "",
+        gamma=_GAMMA if "relaxed" in cls._get_param_names() else "",
     )
     summary, mark, examples = (cls.__doc__ or "").partition("\n    Examples\n")
     cls.__doc__ = summary.rstrip() + "\n" + text + (mark + examples if mark else "    ")

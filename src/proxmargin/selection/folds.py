@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from proxmargin.paths.path import compute_path, unmet_of
 from proxmargin.paths.sharing import fitted_grid
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.selection.relaxed import mixed_paths
 from proxmargin.selection.scoring import HeldOut, Judge, Models
 
 __all__ = [
@@ -34,8 +35,25 @@ __all__ = [
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Tell = Callable[[int], object]
-Scored = tuple[Models, Array]
-"""Models, and their scores of the held-out rows without offset."""
+
+
+class Scored(NamedTuple):
+    """Models, and their scores of the held-out rows without offset.
+
+    Attributes
+    ----------
+    models : Models
+    decisions : (n_strengths, n_test[, n_classes])
+    exists : (n_strengths,) bool, optional
+        Which of the models are to be judged; all by default.
+    is_fit : bool
+        Whether they count as fits of their own.
+    """
+
+    models: Models
+    decisions: Array
+    exists: NDArray[np.bool_] | None = None
+    is_fit: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +183,18 @@ class Plan:
         One for each l1_ratio, with validated parameters.
     grids : (n_l1_ratios, n_strengths)
         From the strongest penalty.
+    shares : sequence of float
+        The gammas of relaxed fits, each with scores of its own.
     """
 
     templates: Sequence[MarginEstimator]
     grids: Array
+    shares: Sequence[float] = (1.0,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the scores: a row for each pair of l1_ratio and gamma."""
+        return len(self.grids) * len(self.shares), self.grids.shape[1]
 
 
 def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scored]:
@@ -182,7 +208,9 @@ def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scor
     for template, grid in zip(plan.templates, plan.grids, strict=True):
         own = assembly if template is first else template._reassembled(assembly)
         path = compute_path(template, own, grid, tell=tell)
-        yield path, path.scores_of(data.design, fold.test)
+        for share, mixed in zip(plan.shares, mixed_paths(path, own, plan.shares), strict=True):
+            decisions = mixed.path.scores_of(data.design, fold.test)
+            yield Scored(mixed.path, decisions, mixed.exists, share == plan.shares[0])
 
 
 def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scored]:
@@ -203,7 +231,7 @@ def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Sc
             if not interrupts.pending:
                 raise
         scores = [model.decision_function(held_out) for model in models]
-        yield Machines(template, models), np.array(scores)
+        yield Scored(Machines(template, models), np.array(scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,14 +280,16 @@ def fit_and_score(
     """Fit the models of a fold, and score them on its held-out rows."""
     scores, kept, fits = np.full(shape, np.nan), [], 0
     unmet: list[Certificate | CertificateList] = []
-    for index, (each, decisions) in enumerate(models):
+    for index, (each, decisions, exists, is_fit) in enumerate(models):
         if not len(each):
             break
         if rows.targets.offset is not None:
             decisions = decisions + rows.targets.offset
-        scores[index, : len(each)] = judge(each, decisions, rows)
-        fits += len(each)
-        unmet += unmet_of(each.certificates)
+        judged = judge(each, decisions, rows)
+        scores[index, : len(each)] = judged if exists is None else np.where(exists, judged, np.nan)
+        if is_fit:
+            fits += len(each)
+            unmet += unmet_of(each.certificates)
         if keep:
             kept.append(decisions)
     return Judged(scores, kept, fits, unmet)
