@@ -225,7 +225,7 @@ def entered(entries: Floats, strengths: int) -> Floats:
 
 NOTES = """- {pairs} complementary pairs, {halves} half-samples; {strengths} strengths, from the
   critical one to a hundredth of it; l1 norm; features standardised in each half-sample."""
-PLANTED_NOTES = """- Data of Xu et al., section 3.1.1, (n, p, s) = ({planted}); q = {q}, and for each
+PLANTED_NOTES = """- Data of Xu et al., section 3.1.1, (n, p, s) = ({planted}); q = {q}; for each
   assumption the least threshold whose bound on the expected number of mistakes is at most 1.
   Clusters: correlations of at least {level} (features counted; mean threshold and bound)."""
 SECONDS_NOTES = """- q = {q}, at most 1 mistake (unimodal); SRBCT one class against the rest

@@ -6,10 +6,10 @@ import argparse
 
 import numpy as np
 import pytest
+from benchmarks.peers.remote import R
 from sklearn.base import clone
 
 from benchmarks import stability
-from benchmarks.peers.remote import R
 from proxmargin import StabilitySelection
 
 

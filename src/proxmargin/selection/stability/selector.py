@@ -123,8 +123,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         ``pfer_`` by the number of stable features (or clusters), at most 1: an estimate.
     cluster_ : (n_features,) integers
         The cluster of each feature, numbered by first features.
-    member_frequencies_ : (n_features,)
-        With ``cluster``: the share of half-samples in which the feature itself has entered.
     classes_ : (n_classes,)
     n_features_in_ : int
     feature_names_in_ : (n_features,), for data frames
