@@ -41,6 +41,7 @@ def test_the_section_is_written(small, monkeypatch) -> None:
     assert "clusters" in body
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(R().missing("glmnet")), reason="R with glmnet is not installed")
 def test_entries_of_glmnet_are_ours() -> None:
     rng = np.random.default_rng(0)
