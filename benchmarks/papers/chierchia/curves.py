@@ -25,7 +25,7 @@ SHARES = {
     Size.FULL: (1.5, 2, 3, 5, 10, 20, 40, 100, 300, 1000),
 }
 TESTED = {Size.SMALL: 1000, Size.FULL: 5000}
-TOL = 1e-3  # relative gap; at 1e-4 the errors change by less than between two draws
+TOL = 1e-3  # relative gap
 LIMIT = 60.0  # seconds a fit
 SLACK = 0.5  # points: "slightly"
 SIDE = 28  # pixels of an image

@@ -169,7 +169,7 @@ change of the iterate, or SVM-struct's epsilon; L/K of 3, 5, 10, 50 and 100 (sma
 30), of 500 left out. {DRAWS[Size.FULL]} draws (small size: {DRAWS[Size.SMALL]}). SVM-struct is the
 1-slack cutting-plane method of Joachims et al. (2009) in NumPy. Inferred: no offsets, which
 SVM-struct does not have; C of a sum over one over the mean squared norm of the samples.""",
-        (3.0, 120.0),
+        (2.0, 300.0),
         _run,
     ),
 }

@@ -118,9 +118,8 @@ def _seconds(runs: Sequence[Run]) -> float:
 def _claims(runs: Mapping[Case, Mapping[str, Sequence[Run]]], slow: Sequence[str]) -> list[Claim]:
     ratios = [_seconds(found["isvm3"]) / _seconds(found["isvm2"]) for found in runs.values()]
     apart = [
-        max(means) - min(means)
+        float(np.ptp([np.mean([run.accuracy for run in found[name]]) for name in SOLVERS]))
         for found in runs.values()
-        for means in [[np.mean([run.accuracy for run in found[name]]) for name in SOLVERS]]
     ]
     low, high = min(ratios), max(ratios)
     return [
