@@ -26,10 +26,10 @@ SHARES = {
 }
 TESTED = {Size.SMALL: 1000, Size.FULL: 5000}
 TOL = 1e-3  # relative gap
-LIMIT = 60.0  # seconds a fit
+LIMIT = 600.0  # seconds a fit, of which a busy machine gives few
 SLACK = 0.5  # points: "slightly"
 SIDE = 28  # pixels of an image
-STEP = 2  # pixels from a scattering coefficient to the next
+STEP = {Size.SMALL: 4, Size.FULL: 2}  # pixels from a scattering coefficient to the next
 
 Panel = Mapping[str, np.ndarray]
 """By model: % of errors and % of zero coefficients, (draws, strengths, 2); NaN without a fit."""
@@ -44,30 +44,34 @@ class Figure:
     penalty: str
     panels: dict[Size, Sequence[int]]
     draws: dict[Size, int]
-    features: Callable[[Any], Any]
-    groups: Any
+    features: Callable[[Any, Size], Any]
+    groups: Callable[[Size], Any]
     claims: Callable[[Mapping[int, Panel]], list[Claim]]
 
 
-def scattering(images: np.ndarray, step: int = STEP) -> np.ndarray:
+def scattering(images: np.ndarray, size: Size) -> np.ndarray:
     """Images (n, 28 * 28) as their scattering coefficients, map after map: (n, 81 * 14 * 14)."""
-    maps = scattered(images.reshape(-1, SIDE, SIDE), step)
+    maps = scattered(images.reshape(-1, SIDE, SIDE), STEP[size])
     found: np.ndarray = maps.reshape(len(images), -1).astype(float)
     return found
 
 
-def scattering_groups(step: int = STEP) -> np.ndarray:
+def scattering_groups(size: Size) -> np.ndarray:
     """A group for each place of the maps, of 81 coefficients."""
-    places = (SIDE // step) ** 2
+    places = (SIDE // STEP[size]) ** 2
     return np.tile(np.arange(places), 81)
 
 
-def _words(counts: Any) -> Any:
+def _words(counts: Any, size: Size) -> Any:
     return counts
 
 
+def _across_classes(size: Size) -> str:
+    return "features"
+
+
 def _run(figure: Figure, size: Size) -> Outcome:
-    tested = _tested(figure, TESTED[size])
+    tested = _tested(figure, size)
     panels = {each: _panel(figure, each, size, tested) for each in figure.panels[size]}
     shares = SHARES[size]
     head = ["model", *(f"{share:g}" for share in shares)]
@@ -86,19 +90,20 @@ def _cells(found: np.ndarray) -> list[str]:
     return [f"{errors:.1f} ({spread:.1f}) / {zeros:.1f}" for (errors, zeros), spread in pairs]
 
 
-def _tested(figure: Figure, count: int) -> tuple[Any, np.ndarray]:
+def _tested(figure: Figure, size: Size) -> tuple[Any, np.ndarray]:
     """The same samples to test for all draws, as in the paper, and their classes."""
     split = load_split(f"{figure.data}:{figure.classes}")
-    return figure.features(split.X_test[:count]), split.y_test[:count]
+    some = slice(TESTED[size])
+    return figure.features(split.X_test[some], size), split.y_test[some]
 
 
 def _panel(figure: Figure, each: int, size: Size, tested: tuple[Any, np.ndarray]) -> Panel:
     panel: dict[str, list[np.ndarray]] = {name: [] for name in NAMES}
     for draw in range(figure.draws[size]):
         split = load_split(f"{figure.data}:{each * figure.classes}", draw)
-        split = seen(Split(split.name, figure.features(split.X), split.y, *tested))
+        split = seen(Split(split.name, figure.features(split.X, size), split.y, *tested))
         for name, found in panel.items():
-            model = Penalised(name, figure.penalty, figure.groups, TOL, LIMIT)
+            model = Penalised(name, figure.penalty, figure.groups(size), TOL, LIMIT)
             found.append(_swept(model, split, SHARES[size]))
             print(f"{split.name}, draw {draw}, {name}: {found[-1].round(1).tolist()}", flush=True)
     return {name: np.array(found) for name, found in panel.items()}
@@ -182,17 +187,17 @@ DIGITS = Figure(
     {Size.SMALL: (3, 5), Size.FULL: (3, 5, 10)},
     {Size.SMALL: 3, Size.FULL: 25},
     scattering,
-    scattering_groups(),
+    scattering_groups,
     _claims_digits,
 )
 TEXT = Figure(
     "news20",
     20,
     "group_l2",
-    {Size.SMALL: (5, 10), Size.FULL: (5, 10, 50)},
+    {Size.SMALL: (5,), Size.FULL: (5, 10, 50)},
     {Size.SMALL: 3, Size.FULL: 10},
     _words,
-    "features",
+    _across_classes,
     _claims_text,
 )
 COMMON = f"""Fits to a certified relative gap of {TOL:g}. The figures have no numbers: the paper's
@@ -203,17 +208,18 @@ samples to test, the same for all draws, {TESTED[Size.SMALL]} at the small size,
 TABLES = {
     "CF1": PaperTable(
         "Figure 1 of Chierchia et al.: MNIST, l_1,inf norm",
-        f"""Two layers of scattering coefficients, 81 maps of 14 x 14, a group for each place and
-class, L/K of 3, 5 and 10 (small size: 3 and 5), as printed; 25 draws there. {COMMON}""",
-        (3.0, 180.0),
+        f"""Two layers of scattering coefficients, 81 maps of 14 x 14 (small size: every other row
+and column), a group for each place and class, L/K of 3, 5 and 10 (small size: 3 and 5), as printed;
+25 draws there. {COMMON}""",
+        (1.0, 180.0),
         partial(_run, DIGITS),
     ),
     "CF2": PaperTable(
         "Figure 2 of Chierchia et al.: News20, l_1,2 norm",
         f"""Words by tf-idf, a group for each word across the classes (as its reference [38] has
-them), L/K of 5, 10 and 50 (small size: 5 and 10), as printed; 10 draws there. 130,107 words here
+them), L/K of 5, 10 and 50 (small size: 5), as printed; 10 draws there. 130,107 words here
 and 26,214 there, of which those count that the training documents have. {COMMON}""",
-        (3.0, 600.0),
+        (1.5, 600.0),
         partial(_run, TEXT),
     ),
 }

@@ -33,7 +33,6 @@ __all__ = ["COMPARABLE", "TABLES", "judged_seconds"]
 
 CLASSES = 10
 CHANGE = {Size.SMALL: 1e-4, Size.FULL: 1e-5}  # relative, of two iterates; printed: 1e-5
-STEP = {Size.SMALL: 4, Size.FULL: 2}  # pixels from a scattering coefficient to the next
 SHARES = (3.0, 30.0)  # of the least C with coefficients
 PANELS = {Size.SMALL: (3,), Size.FULL: (3, 5, 10)}
 DRAWS = {Size.SMALL: 1, Size.FULL: 3}
@@ -47,7 +46,7 @@ Case = tuple[int, float]
 
 def _methods(split: Split, share: float, size: Size) -> dict[str, Method]:
     """At so many times the least C with coefficients of each loss."""
-    groups, change = scattering_groups(STEP[size]), CHANGE[size]
+    groups, change = scattering_groups(size), CHANGE[size]
     common: dict[str, Any] = {"penalty": "group_linf", "groups": groups}
     strengths = {
         name: share * float(critical_C(MulticlassSVC(loss=loss, **common), split.X, split.y))
@@ -93,7 +92,7 @@ def _run(size: Size) -> Outcome:
     for each in PANELS[size]:
         for draw in range(DRAWS[size]):
             split = load_split(f"mnist:{each * CLASSES}", draw)
-            X = scattering(split.X, STEP[size])
+            X = scattering(split.X, size)
             split = Split(split.name, X, split.y, X, split.y)  # nothing is tested
             for share in SHARES:
                 methods = _methods(split, share, size)
