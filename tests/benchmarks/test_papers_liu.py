@@ -127,16 +127,19 @@ def test_features_are_judged_cell_by_cell() -> None:
 
 
 def test_genes_are_judged_by_zeros() -> None:
-    def found(shift: int) -> dict[str, expressions.Found]:
+    def found(shift: int, machine: float = 0.882) -> dict[str, expressions.Found]:
         size = printed.SHAPES["leukemia"][3]
         seconds = {"isvm2": 0.2, "isvm3": 0.1, "admm": 0.3}
         each = {
             name: [run(row._replace(nnc=row.nnc + shift), size, seconds[name])]
             for name, row in zip(printed.SOLVERS, printed.GENES["leukemia"], strict=True)
         }
-        return {"leukemia": expressions.Found({**each, AUTO: each["admm"]}, [0.824])}
+        return {"leukemia": expressions.Found({**each, AUTO: each["admm"]}, [machine])}
 
     assert expressions.judged_genes(found(0)).verdict is Verdict.REPRODUCED
     outcome = expressions.judged_genes(found(1))
     assert outcome.verdict is Verdict.IN_SHAPE
     assert "leukemia, isvm2: zeros" in outcome.body
+    standard = expressions.judged_genes(found(0, 0.824))
+    assert standard.verdict is Verdict.IN_SHAPE
+    assert standard.why.endswith("but not: the accuracy of the standard SVM")

@@ -137,7 +137,7 @@ def judged_quadratic(
             f" {ratios[many][0]:.2g} at {many}",
         ),
     ]
-    head = ["L/K", "C |x|^2", *next(iter(found.values()))[0]]
+    head = ["L/K", "C ‖x‖²", *next(iter(found.values()))[0]]
     draws = len(next(iter(found.values())))
     said = f"""CPU seconds (iterations), means of {draws} draws
 
