@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 __all__ = ["bars", "courses", "drawn"]
 
 PANEL = (4.0, 3.0)  # inches
+LEGEND = 7.0  # inches that three of its columns take
 GROUP = 0.8  # width of the bars of a group, of the distance of two groups
 
 
@@ -64,7 +65,7 @@ def courses(panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]) -
 
 
 def _grid(rows: int, columns: int) -> tuple[Figure, Any]:
-    size = (PANEL[0] * columns, PANEL[1] * rows + 0.5)
+    size = (max(PANEL[0] * columns, LEGEND), PANEL[1] * rows + 0.5)
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
