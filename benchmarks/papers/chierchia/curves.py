@@ -211,7 +211,7 @@ TABLES = {
         f"""Two layers of scattering coefficients, 81 maps of 14 x 14 (small size: every other row
 and column), a group for each place and class, L/K of 3, 5 and 10 (small size: 3 and 5), as printed;
 25 draws there. {COMMON}""",
-        (1.0, 180.0),
+        (2.0, 180.0),
         partial(_run, DIGITS),
     ),
     "CF2": PaperTable(
