@@ -13,16 +13,16 @@ Times are compared at equal certified gap.
     python -m benchmarks cells               single fits of everyday models, at equal gap
     python -m benchmarks accuracy            cross-validated accuracy, Table 11 (Ito)
     python -m benchmarks kernels             kernel machines on 50,000 samples
-    python -m benchmarks multiclass          tables of Chierchia et al. (2015) and of Xu et al. 3.2
+    python -m benchmarks multiclass          models of all classes together, tables of Xu et al. 3.2
     python -m benchmarks hinge               exact hinges against primal-dual steps and solvers
-    python -m benchmarks drsvm               the doubly regularised SVM, tables of Liu et al. (2013)
+    python -m benchmarks drsvm               solvers of the doubly regularised SVM, at equal gap
     python -m benchmarks rules               what `auto` chose against every named solver
     python -m benchmarks kernel-grid         kernel SVMs against LIBSVM and scikit-learn-intelex
     python -m benchmarks ridges              strengths of ridge models, more features than samples
     python -m benchmarks sharing             folds, classes and grids on the same data
     python -m benchmarks limits              limits of time and memory
     python -m benchmarks startup             the first fit of a process
-    python -m benchmarks paper X3            tables of the papers, into PAPERS.md
+    python -m benchmarks paper X3 L4         tables and figures of the papers, into PAPERS.md
     python -m benchmarks check               the certificate used here against reference optima
 
 The data sets are read from `$PROXMARGIN_DATA/data` (default: `shared` beside the checkout).

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.multiclass import seen
-from benchmarks.multiclass_data import Split, load_split
+from benchmarks.multiclass_data import Split, load_split, seen
 from benchmarks.report import RESULTS, seconds, table, write_section
 
 GOALS = (1e-3, 1e-6)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks multiclass`: models of all classes together, tables of two papers."""
+"""`python -m benchmarks multiclass`: models of all classes together, tables of Xu et al. 3.2."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
 
 from benchmarks.multiclass_data import Split, four_classes, load_split
 from benchmarks.report import RESULTS, seconds, table, write_section
 
-PARTS = ("leukemia", "synthetic", "benchmark", "microarray")
-PENALTIES = ("l2", "l1", "group_l2", "group_linf")
-LOSSES = ("hinge", "squared_hinge", "logistic", "one-vs-all")
-BLOCK = 5  # genes in a group, Chierchia et al. 5.1
-SHARES = (1.5, 2, 3, 5, 10, 30, 100)  # of the least C with coefficients
+PARTS = ("synthetic", "benchmark", "microarray")
 BENCHMARK = ("dna", "glass", "letter", "poker", "usps", "wine")
 
 
@@ -49,7 +44,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     makers: dict[str, Callable[[argparse.Namespace], str]] = {
-        "leukemia": _leukemia,
         "synthetic": _synthetic,
         "benchmark": _benchmark,
         "microarray": _microarray,
@@ -58,7 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
     for part in arguments.parts:
         done.append(makers[part](arguments))
         body = "\n\n".join([_notes(arguments), *done])
-        title = "Multiclass models (Chierchia et al. 5.1; Xu et al. 3.2)"
+        title = "Multiclass models (Xu et al. 3.2)"
         write_section(arguments.section, title, body, arguments.results)
     return 0
 
@@ -71,20 +65,7 @@ def _notes(arguments: argparse.Namespace) -> str:
     )
 
 
-# ---- Chierchia et al. ---------------------------------------------------------------------------
-
-
-def _model(loss: str, penalty: str, C: float, groups: Any, arguments: argparse.Namespace) -> Any:
-    from proxmargin import MulticlassSVC
-
-    needed = groups if penalty.startswith("group") else None
-    common = {"tol": arguments.tol, "time_limit": arguments.limit, "groups": needed}
-    if loss == "one-vs-all":
-        # (21): a problem a class; with two classes the pairwise form has w = x_1 - x_2
-        return OneVsRestClassifier(
-            MulticlassSVC(loss="squared_hinge", penalty=penalty, C=C, **common)
-        )
-    return MulticlassSVC(loss=loss, penalty=penalty, C=C, **common)
+# ---- fits --------------------------------------------------------------------------------------
 
 
 def _fit(model: Any, split: Split, strength: float, clock: Callable[[], float]) -> Fit:
@@ -103,56 +84,6 @@ def _fit(model: Any, split: Split, strength: float, clock: Callable[[], float]) 
 
 def _clock(arguments: argparse.Namespace) -> Callable[[], float]:
     return time.process_time if arguments.clock == "cpu" else time.perf_counter
-
-
-def _least(loss: str, penalty: str, split: Split, groups: Any, arguments: Any) -> float:
-    """The least C that leaves a coefficient; with a squared norm the scale of the data."""
-    if penalty == "l2":
-        return 1.0 / (float(np.mean((split.X**2).sum(axis=1))) * 10)
-    from proxmargin import critical_C
-
-    inner = "squared_hinge" if loss == "one-vs-all" else loss
-    return float(critical_C(_model(inner, penalty, 1.0, groups, arguments), split.X, split.y))
-
-
-def _sweep(loss: str, penalty: str, split: Split, groups: Any, arguments: Any) -> list[Fit]:
-    least = _least(loss, penalty, split, groups, arguments)
-    found = []
-    for share in SHARES:
-        model = _model(loss, penalty, share * least, groups, arguments)
-        found.append(_fit(model, split, share, _clock(arguments)))
-        print(f"{split.name}; {loss}, {penalty}, {share:g}: {found[-1]}", flush=True)
-    return found
-
-
-def _leukemia(arguments: argparse.Namespace) -> str:
-    split = load_split("leukemia3")
-    groups = np.arange(split.X.shape[1]) // BLOCK
-    rows = []
-    for penalty in PENALTIES:
-        cells = [penalty]
-        for loss in LOSSES:
-            fits = _sweep(loss, penalty, split, groups, arguments)
-            best = min(fits, key=lambda fit: (fit.errors, sum(fit.nonzeros)))
-            mark = "" if best.certified else "*"
-            split_up = " + ".join(str(count) for count in best.nonzeros)
-            cells.append(f"{best.errors}/{split.y_test.size}{mark}; {split_up}")
-        rows.append(cells)
-    return (
-        "### Leukemia, three classes (Table 1 of Chierchia et al.): errors; non-zeros of each"
-        " class\n\n"
-        f"{split.in_words}, groups of {BLOCK} genes; the C with the fewest test errors, then the"
-        f" fewest non-zeros, of {_listed(SHARES)} times the least that leaves a coefficient.\n\n"
-        + table(["penalty", *LOSSES], rows)
-    )
-
-
-def seen(split: Split) -> Split:
-    """Without the words that no training document has; images stay as they are."""
-    if isinstance(split.X, np.ndarray):
-        return split
-    used = np.flatnonzero(np.diff(split.X.tocsc().indptr))
-    return Split(split.name, split.X[:, used], split.y, split.X_test[:, used], split.y_test)
 
 
 # ---- Xu et al. ----------------------------------------------------------------------------------
@@ -335,7 +266,3 @@ def _accuracy(fits: Sequence[Fit], name: str) -> str:
 
 def _marked(name: str, fits: Sequence[Fit]) -> str:
     return name if all(fit.certified for fit in fits) else f"{name} *"
-
-
-def _listed(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values)

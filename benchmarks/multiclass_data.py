@@ -54,6 +54,14 @@ def load_split(name: str, seed: int = 0) -> Split:
     raise ValueError(f"no multiclass data are called {name!r}")
 
 
+def seen(split: Split) -> Split:
+    """Without the words that no training document has; images stay as they are."""
+    if isinstance(split.X, np.ndarray):
+        return split
+    used = np.flatnonzero(np.diff(split.X.tocsc().indptr))
+    return Split(split.name, split.X[:, used], split.y, split.X_test[:, used], split.y_test)
+
+
 def four_classes(n: int, rho: float, rng: np.random.Generator, p: int = 500, s: int = 30) -> Split:
     """The example of Xu et al. 3.2.1: n samples to train and to test, as many of each class.
 
@@ -71,11 +79,15 @@ def four_classes(n: int, rho: float, rng: np.random.Generator, p: int = 500, s: 
     return Split(f"four classes, rho {rho:g}", design, labels, design, labels)
 
 
+def genes(name: str) -> tuple[Floats, NDArray[Any], NDArray[np.bool_]]:
+    """Expressions as stored, their classes, and which samples are to train, of the source."""
+    design, labels, train = _stored("leukemia" if name == "leukemia3" else name)
+    return design, _three_classes() if name == "leukemia3" else labels, train
+
+
 def _microarray(name: str) -> Split:
     """Training and test part standardised on their own, as in the papers."""
-    design, labels, train = _stored("leukemia" if name == "leukemia3" else name)
-    if name == "leukemia3":
-        labels = _three_classes()
+    design, labels, train = genes(name)
     return Split(
         name, standardized(design[train]), labels[train], standardized(design[~train]),
         labels[~train],

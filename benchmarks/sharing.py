@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.multiclass import seen
-from benchmarks.multiclass_data import load_split
+from benchmarks.multiclass_data import load_split, seen
 from benchmarks.report import RESULTS, seconds, table, write_section
 
 TOL = 1e-6

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Outcome", "PaperTable", "Size", "Verdict"]
 
@@ -33,11 +37,13 @@ class Outcome:
     body : Markdown, with their figures beside ours
     verdict : Verdict
     why : a clause for the overview
+    picture : matplotlib.figure.Figure, optional
     """
 
     body: str
     verdict: Verdict
     why: str
+    picture: Figure | None = None
 
 
 @dataclass(frozen=True)

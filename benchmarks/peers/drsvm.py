@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,17 @@ from benchmarks.peers.base import DECADES, UNLIMITED, Fitted, row_major
 from benchmarks.peers.clarabel_peers import ClarabelPeer as ClarabelDrsvmPeer
 from benchmarks.peers.own import told
 
-__all__ = ["OURS", "ClarabelDrsvmPeer", "OwnDrsvmPeer", "reference", "relative_gap"]
+if TYPE_CHECKING:
+    from proxmargin.problem import Problem as Stated
+
+__all__ = [
+    "OURS",
+    "ClarabelDrsvmPeer",
+    "OwnDrsvmPeer",
+    "mean_hinge",
+    "reference",
+    "relative_gap",
+]
 
 OURS = ("auto", "isvm1", "isvm2", "isvm3", "admm")
 
@@ -62,17 +73,25 @@ def relative_gap(problem: Problem, solved: Fitted, duals: Sequence[Floats]) -> f
 
 def reference(problem: Problem) -> Floats:
     """A dual point of our own at a tight tolerance: any dual point proves a bound."""
-    from proxmargin.designs import as_design
     from proxmargin.loop.stopping import Stop
+    from proxmargin.solvers.auto import choose, solve
+
+    parts = problem.design, problem.labels, problem.l1, problem.l2
+    stated = mean_hinge(*parts, fit_intercept=problem.fit_intercept)
+    found = solve(stated, choose(stated), stop=Stop(tol=1e-11, time_limit=120.0))
+    return -problem.labels.size * problem.labels * found.gap.dual_point[:, 0]
+
+
+def mean_hinge(
+    design: Design, labels: Floats, l1: float, l2: float, *, fit_intercept: bool = True
+) -> Stated:
+    """The problem for solvers of the library: mean hinge + l1 |w|_1 + l2/2 |w|^2."""
+    from proxmargin.designs import as_design
     from proxmargin.losses import Hinge, MarginSum
     from proxmargin.penalties import ElasticNet, Pinned, Ridge
     from proxmargin.problem import Problem as Stated
-    from proxmargin.solvers.auto import choose, solve
 
-    rows = problem.labels.size
-    loss = MarginSum(Hinge(), problem.labels[:, None], np.full((rows, 1), 1.0 / rows), float(rows))
-    intercept = Ridge() if problem.fit_intercept else Pinned()
-    net = ElasticNet(problem.l1, problem.l2)
-    stated = Stated(loss, net, as_design(problem.design), intercept)
-    found = solve(stated, choose(stated), stop=Stop(tol=1e-11, time_limit=120.0))
-    return -rows * problem.labels * found.gap.dual_point[:, 0]
+    rows = labels.size
+    loss = MarginSum(Hinge(), labels[:, None], np.full((rows, 1), 1.0 / rows), float(rows))
+    intercept = Ridge() if fit_intercept else Pinned()
+    return Stated(loss, ElasticNet(l1, l2), as_design(design), intercept)

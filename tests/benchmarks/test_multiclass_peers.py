@@ -11,7 +11,7 @@ from benchmarks.peers.proximal_gradient import LOGIT, SQUARE, Smooth, proximal_g
 from sklearn.datasets import load_iris
 
 from proxmargin import MulticlassSVC
-from proxmargin.penalties import ElasticNet
+from proxmargin.penalties import ElasticNet, GroupLinf, Groups
 
 X, y = load_iris(return_X_y=True)
 X, y = (X[::6] - X.mean(axis=0)) / X.std(axis=0), y[::6]
@@ -56,3 +56,22 @@ def test_proximal_gradient_finds_the_optimum(loss: Smooth, name: str, accelerate
         X, y, loss, ElasticNet(0.0, 1.0), 0.1, 1e-7, 3000, norm, accelerated=accelerated
     )
     np.testing.assert_allclose(found.coef.T, best.coef_, rtol=1e-3, atol=1e-4)
+
+
+def test_linear_constraints_solve_the_problem_of_algorithm_2() -> None:
+    groups = np.array([0, 0, 1, 1])
+    penalty, eta = GroupLinf(Groups.within_classes(groups)), 5.0
+    best = MulticlassSVC(penalty="group_linf", groups=groups, C=None, eta=eta, tol=1e-5).fit(X, y)
+    ones = np.column_stack([X, np.ones(y.size)])
+    norm = np.sqrt(3.0) * float(np.linalg.norm(ones, 2))
+    found = linear_constraints(X, y, penalty, eta, tol=1e-7, max_iter=5000, norm=norm)
+    assert penalty.value(found.coef) == pytest.approx(best.certificate_.primal, rel=3e-3)
+
+
+@pytest.mark.parametrize("C", [0.1, 2.0])
+def test_cutting_planes_solve_the_problem_without_offsets(C: float) -> None:
+    best = MulticlassSVC(penalty="l2", C=C, fit_intercept=False, tol=1e-8).fit(X, y)
+    found = cutting_planes(X, y, C * y.size, tol=1e-6)
+    least = best.certificate_.primal
+    assert found.dual <= least * (1 + 1e-8)
+    assert least * (1 - 1e-8) <= found.primal <= least + 1.2e-6 * C * y.size

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.papers import curves, recovery, statistics, xu2015
+from benchmarks.papers import recovery, statistics, xu2015
 from benchmarks.papers.claims import Claim, judged
-from benchmarks.papers.table import Size, Verdict
+from benchmarks.papers.table import Outcome, PaperTable, Size, Verdict
+from matplotlib.figure import Figure
 
 from benchmarks import paper
 
@@ -114,27 +115,34 @@ def test_recovery_is_judged_by_accuracy_and_order(
     assert "| 15 | 20.0 (0.0) |" in outcome.body
 
 
-def panel(**errors_and_zeros: tuple[float, float]) -> curves.Panel:
-    """A draw with the same numbers at each of three strengths but worse ones at the first."""
-    found = {}
-    for name, pair in errors_and_zeros.items():
-        found[name] = np.array([[(pair[0] + 9.0, pair[1]), pair, (np.nan, np.nan)]])
-    return found
-
-
-def test_curves_are_judged_by_the_best_strength_of_each_model() -> None:
-    others = {"logit": (12.0, 94.0), curves.ONE_VS_ALL: (20.0, 94.0)}
-    figure = curves.DIGITS.claims
-    good = {3: panel(hinge=(12.3, 95.0), square=(12.0, 95.4), **others)}
-    assert [claim.holds for claim in figure(good)] == [True, True]
-    bad = {3: panel(hinge=(12.6, 94.8), square=(12.0, 95.4), **others)}
-    assert [claim.holds for claim in figure({**good, 10: bad[3]})] == [False, False]
-    assert "12.6 against 12.0, 12.0, 20.0" in figure(bad)[0].numbers
-
-
 def test_a_claim_that_fails_decides() -> None:
     claims = [Claim("a holds", True, "1"), Claim("b holds", False, "2")]
     outcome = judged("numbers", claims)
     assert (outcome.verdict, outcome.why) == (Verdict.NOT, "not so here: b holds")
     assert "| b holds | no | 2 |" in outcome.body
     assert judged("numbers", claims[:1]).verdict is Verdict.IN_SHAPE
+
+
+def test_printed_numbers_that_agree_reproduce_what_is_in_shape() -> None:
+    holds, fails = Claim("a", True, ""), Claim("b", False, "")
+    assert judged("", [holds], [holds]).verdict is Verdict.REPRODUCED
+    assert judged("", [fails], [holds]).verdict is Verdict.NOT
+    partly = judged("", [holds], [holds, fails])
+    assert partly.verdict is Verdict.IN_SHAPE
+    assert partly.why.endswith("but not: b")
+
+
+def test_pictures_lie_beside_the_file_and_do_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(size: Size) -> Outcome:
+        figure = Figure()
+        figure.subplots().plot([1, 2])
+        return Outcome("", Verdict.IN_SHAPE, "for a test", figure)
+
+    monkeypatch.setitem(paper.TABLES, "X6", PaperTable("Of a test", "None.", (0, 0), drawn))
+    text = run(tmp_path / "PAPERS.md", "X6")
+    assert "![X6](pictures/X6.svg)" in text
+    first = (tmp_path / "pictures" / "X6.svg").read_bytes()
+    run(tmp_path / "PAPERS.md", "X6")
+    assert (tmp_path / "pictures" / "X6.svg").read_bytes() == first

@@ -1,0 +1,144 @@
+"""Tables and figures of Chierchia et al. (2015): protocols on little data, verdicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.multiclass_data import Split
+from benchmarks.papers.chierchia import curves, leukemia, printed, quadratic, times, timing
+from benchmarks.papers.chierchia.models import NAMES, ONE_VS_ALL, Fit, Penalised
+from benchmarks.papers.chierchia.pictures import drawn
+from benchmarks.papers.chierchia.timing import End, Timed, course, losses
+from benchmarks.papers.table import Verdict
+from sklearn.datasets import load_iris
+
+from proxmargin import MulticlassSVC
+
+X, y = load_iris(return_X_y=True)
+X, y = (X[::6] - X.mean(axis=0)) / X.std(axis=0), y[::6]
+IRIS = Split("iris", X, y, X, y)
+
+
+def panel(**errors_and_zeros: tuple[float, float]) -> curves.Panel:
+    """A draw with the same numbers at each of three strengths but worse ones at the first."""
+    found = {}
+    for name, pair in errors_and_zeros.items():
+        found[name] = np.array([[(pair[0] + 9.0, pair[1]), pair, (np.nan, np.nan)]])
+    return found
+
+
+def test_curves_are_judged_by_the_best_strength_of_each_model() -> None:
+    others = {"logit": (12.0, 94.0), ONE_VS_ALL: (20.0, 94.0)}
+    figure = curves.DIGITS.claims
+    good = {3: panel(hinge=(12.3, 95.0), square=(12.0, 95.4), **others)}
+    assert [claim.holds for claim in figure(good)] == [True, True]
+    bad = {3: panel(hinge=(12.6, 94.8), square=(12.0, 95.4), **others)}
+    assert [claim.holds for claim in figure({**good, 10: bad[3]})] == [False, False]
+    assert "12.6, +0.6 ± nan (square)" in figure(bad)[0].numbers
+
+
+def test_a_curve_has_a_circle_at_its_fewest_errors() -> None:
+    found = panel(hinge=(12.0, 95.0), square=(13.0, 94.0))
+    left, right = drawn({3: found}, (1.0, 2.0, 3.0)).axes
+    circles = [line.get_xydata()[0] for line in left.lines if line.get_marker() == "o"]
+    np.testing.assert_array_equal(circles, [[2.0, 12.0], [2.0, 13.0]])
+    assert left.get_title() == "L/K = 3"
+    assert right.get_ylabel() == "% of zeros"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_coefficients_begin_at_the_least_strength(name: str) -> None:
+    model = Penalised(name, "l1", None, 1e-6, 10.0)
+    least = model.least(IRIS)
+    assert not any(model.fitted(IRIS, 0.99 * least).nonzeros)
+    assert any(model.fitted(IRIS, 1.1 * least).nonzeros)
+
+
+def test_samples_are_scaled_one_by_one() -> None:
+    scaled = leukemia.per_sample(X)
+    np.testing.assert_allclose(scaled.mean(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(axis=1), 1.0)
+    np.testing.assert_allclose(leukemia.per_sample(X[:1]), scaled[:1])
+
+
+def fits(shift: dict[str, int]) -> leukemia.Fits:
+    """As printed, with so many more errors of a model."""
+
+    def fit(name: str, cell: printed.Cell) -> Fit:
+        coef = np.arange(printed.GENES) < np.array(cell.nonzeros)[:, None]
+        return Fit(cell.errors + shift.get(name, 0), coef.astype(float), True)
+
+    return {
+        penalty: {name: fit(name, cell) for name, cell in row.items()}
+        for penalty, row in printed.LEUKEMIA.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict"),
+    [
+        ({}, Verdict.REPRODUCED),
+        ({"logit": 2}, Verdict.IN_SHAPE),
+        ({"logit": 3}, Verdict.NOT),  # too far from the printed
+        ({"hinge": 2}, Verdict.NOT),  # less accurate than square
+    ],
+)
+def test_leukemia_is_judged_by_the_nearest_variant(shift: dict[str, int], verdict: Verdict) -> None:
+    far = fits(dict.fromkeys(NAMES, 9))
+    outcome = leukemia.judged_variants({"far": far, "near": fits(shift)})
+    assert outcome.verdict is verdict
+    assert "Judged by: near" in outcome.body
+
+
+def timed(seconds: float) -> Timed:
+    return Timed(seconds, End(np.zeros(1), 5, seconds < 50))
+
+
+def test_seconds_are_judged_by_their_sums() -> None:
+    names = ("Algorithm 1", "Algorithm 2", times.LINEAR, "square, FISTA", times.LOGISTIC)
+    draws = [dict(zip(names, map(timed, taken), strict=True)) for taken in
+             [(2.0, 1.0, 3.0, 1.0, 60.0), (4.0, 3.0, 9.0, 3.0, 20.0)]]  # fmt: skip
+    assert times.judged_seconds({(3, 3.0): draws}).verdict is Verdict.IN_SHAPE
+    assert "> 40.0 (5)" in times.judged_seconds({(3, 3.0): draws}).body
+    slow = [{**draws[0], "Algorithm 2": timed(40.0)}]
+    outcome = times.judged_seconds({(3, 3.0): slow})
+    assert outcome.verdict is Verdict.NOT
+    assert "Algorithm 2 is faster than Algorithm 1" in outcome.why
+
+
+def test_a_quadratic_penalty_is_judged_by_the_gain_of_cutting_planes() -> None:
+    names = ("Algorithm 1", "Algorithm 2", quadratic.STRUCT)
+    few, many = (dict(zip(names, map(timed, taken), strict=True)) for taken in
+                 [(1.0, 2.0, 1.0), (10.0, 20.0, 5.0)])  # fmt: skip
+    over = [dict.fromkeys(names, 0.01)]
+    excess = {(3, 1.0): over, (50, 1.0): over}
+    outcome = quadratic.judged_quadratic({(3, 1.0): [few], (50, 1.0): [many]}, excess)
+    assert outcome.verdict is Verdict.IN_SHAPE
+    assert outcome.picture is not None
+    swapped = quadratic.judged_quadratic({(3, 1.0): [many], (50, 1.0): [few]}, excess)
+    assert swapped.verdict is Verdict.NOT
+
+
+def test_all_methods_solve_the_problem_without_offsets() -> None:
+    problem = quadratic.stated(IRIS, 10.0)
+    certificate = problem.best.certificate_
+    assert problem.value(problem.best.coef_) == pytest.approx(certificate.primal, rel=1e-9)
+    for name, method in quadratic.methods(problem, 1e-6).items():
+        excess = problem.excess(timing.timed(method, 3000).end)
+        assert -1e-4 <= excess <= 0.02, name
+
+
+def test_a_course_comes_nearer_to_its_end() -> None:
+    def halving(most: int) -> End:
+        steps = min(most, 256)
+        return End(np.array([1.0 - 2.0**-steps]), steps, most > 256)
+
+    distances = [far for _, far in course(halving, timed(1.0)._replace(end=halving(1000)))]
+    assert len(distances) == 7
+    assert all(np.diff(distances) <= 0)
+
+
+def test_losses_are_those_of_the_model() -> None:
+    model = MulticlassSVC(penalty="l2", C=0.1, tol=1e-8).fit(X, y)
+    value = 0.5 * np.square(model.coef_).sum() + 0.1 * losses(model.decision_function(X), y)
+    assert value == pytest.approx(model.certificate_.primal, rel=1e-8)

@@ -1,0 +1,145 @@
+"""Tables of Liu et al. (2013): protocols on little data, verdicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.papers.liu import expressions, printed, runs, simulated
+from benchmarks.papers.liu.runs import AUTO, Agreement, Run, fitted, strength
+from benchmarks.papers.table import Verdict
+
+SPLIT = simulated._split((60, 0.5), 0)
+
+
+def test_simulated_data_have_the_printed_moments() -> None:
+    labels, design = SPLIT.test.labels, SPLIT.test.design
+    assert design.shape == (500, 60)
+    means = (labels[:, None] * design).mean(axis=0)
+    np.testing.assert_allclose(means[:10], 1.0, atol=0.2)
+    np.testing.assert_allclose(means[10:], 0.0, atol=0.2)
+    correlation = np.corrcoef((design[:, :10] - labels[:, None]).T)[np.triu_indices(10, 1)]
+    assert correlation.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_printed_rules_end_near_the_optimum() -> None:
+    l1 = strength(SPLIT.train)
+    best = fitted(AUTO, SPLIT, l1, 10.0)
+    assert best.gap <= 1e-6
+    for name in printed.SOLVERS:
+        run = fitted(name, SPLIT, l1, 10.0)
+        assert 0 < run.gap < 0.1
+        assert np.linalg.norm(run.coef - best.coef) < 0.05 * np.linalg.norm(best.coef)
+        assert run.accuracy == pytest.approx(best.accuracy, abs=0.02)
+        assert run.zeros > 0
+
+
+def test_isvm2_is_the_printed_algorithm() -> None:
+    """Against Algorithm 2 in NumPy, with an inner problem of CVXPY."""
+    cp = pytest.importorskip("cvxpy")
+    X, y = SPLIT.train.design[::5, :12], SPLIT.train.labels[::5]
+    l1, l2, rho = 0.5, 1.0, 50.0
+    u, mu = np.zeros(12), np.zeros(12)
+    for steps in range(1, 200):  # noqa: B007  (the number is compared)
+        w, b = cp.Variable(12), cp.Variable()
+        hinges = cp.sum(cp.pos(1 - cp.multiply(y, X @ w + b)))
+        near = 0.5 * rho * cp.sum_squares(w - u) + mu @ w
+        cp.Problem(cp.Minimize(hinges + 0.5 * l2 * cp.sum_squares(w) + near)).solve(cp.CLARABEL)
+        turned = rho * w.value + mu
+        u = np.sign(turned) * np.maximum(np.abs(turned) - l1, 0.0) / rho
+        mu = mu + rho * (w.value - u)
+        if np.linalg.norm(w.value - u) <= runs.TAU:
+            break
+    data = runs.DataSet("few", X, y)
+    run = fitted("isvm2", runs.Split(data, data), l1, l2)
+    assert run.iterations == steps
+    np.testing.assert_allclose(run.coef, u, atol=1e-5)
+
+
+def test_genes_are_standardised_after_their_samples() -> None:
+    rng = np.random.default_rng(0)
+    positive = np.exp(rng.standard_normal((12, 5)))
+    found = expressions.prepared(positive)
+    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.std(axis=0), 1.0)
+    # a factor of a sample is a constant of its logarithms
+    np.testing.assert_allclose(expressions.prepared(positive * 7.0), found)
+
+
+@pytest.mark.parametrize(
+    ("values", "printed_mean", "deviation", "holds"),
+    [
+        ([0.82353], 0.824, None, True),  # to the digit
+        ([0.82353], 0.825, None, False),
+        ([0.80, 0.84], 0.85, None, True),
+        ([0.80, 0.84], 0.90, None, False),
+        ([0.82, 0.82], 0.85, 0.02, True),
+    ],
+)
+def test_agreement_counts_standard_errors(
+    values: list[float], printed_mean: float, deviation: float | None, holds: bool
+) -> None:
+    assert Agreement(values, printed_mean, 1e-3, deviation).holds is holds
+
+
+def run(row: printed.Row | printed.GeneRow, size: int, seconds: float = 0.1) -> Run:
+    zeros = getattr(row, "nnc", 0)
+    coef = (np.arange(size) >= zeros).astype(float)
+    return Run(row.accuracy, seconds, row.iterations, coef, 0.01)
+
+
+def simulations() -> dict[simulated.Case, dict[str, list[Run]]]:
+    found = {}
+    for case, rows in printed.SIMULATED.items():
+        seconds = {"isvm2": 0.1, "isvm3": 0.11, "admm": 0.3}
+        found[case] = {
+            name: [run(row._replace(accuracy=rows[0].accuracy), 20, seconds[name])] * 2
+            for name, row in zip(printed.SOLVERS, rows, strict=True)
+        }
+        found[case][AUTO] = found[case]["admm"]
+    return found
+
+
+def test_solvers_are_judged_by_accuracies_iterations_and_seconds() -> None:
+    found = simulations()
+    case = (5000, 0.1)
+    assert "isvm2: iterations" in simulated.judged_solvers(found).body  # 43 are a misprint
+    row = printed.SIMULATED[case][0]
+    found[case]["isvm2"] = [run(row._replace(iterations=23), 20)] * 2
+    wrong = simulated.judged_solvers(found)
+    assert wrong.verdict is Verdict.IN_SHAPE  # two accuracies of printed ISVM2 and ISVM3 differ
+    slow = {**found[case], "admm": [run(row, 20, 0.01)] * 2}
+    assert simulated.judged_solvers({**found, case: slow}).verdict is Verdict.NOT
+
+
+def test_features_are_judged_cell_by_cell() -> None:
+    found = {
+        case: [[round(10 * mean)] * 10 for mean in row] for case, row in printed.SELECTED.items()
+    }
+    tenths = {
+        case: [[value / 10 for value in column] for column in columns]
+        for case, columns in found.items()
+    }
+    assert simulated.judged_features(tenths).verdict is Verdict.REPRODUCED
+    tenths[500, 0.1][0] = [7.0] * 10
+    assert simulated.judged_features(tenths).verdict is Verdict.IN_SHAPE
+    tenths[500, 0.1][-1] = [5.0] * 10
+    assert simulated.judged_features(tenths).verdict is Verdict.NOT
+
+
+def test_genes_are_judged_by_zeros() -> None:
+    def found(shift: int, machine: float = 0.882) -> dict[str, expressions.Found]:
+        size = printed.SHAPES["leukemia"][3]
+        seconds = {"isvm2": 0.2, "isvm3": 0.1, "admm": 0.3}
+        each = {
+            name: [run(row._replace(nnc=row.nnc + shift), size, seconds[name])]
+            for name, row in zip(printed.SOLVERS, printed.GENES["leukemia"], strict=True)
+        }
+        return {"leukemia": expressions.Found({**each, AUTO: each["admm"]}, [machine])}
+
+    assert expressions.judged_genes(found(0)).verdict is Verdict.REPRODUCED
+    outcome = expressions.judged_genes(found(1))
+    assert outcome.verdict is Verdict.IN_SHAPE
+    assert "leukemia, isvm2: zeros" in outcome.body
+    standard = expressions.judged_genes(found(0, 0.824))
+    assert standard.verdict is Verdict.IN_SHAPE
+    assert standard.why.endswith("but not: the accuracy of the standard SVM")
