@@ -30,8 +30,6 @@ from benchmarks import (
     sharing,
     startup,
     strategies,
-    table1,
-    table2,
     unified,
 )
 from benchmarks.peers import other_environment
@@ -41,8 +39,6 @@ COMMANDS = {
     "paths": paths,
     "cv": cv,
     "environment": other_environment,
-    "table1": table1,
-    "table2": table2,
     "projections": projections,
     "strategies": strategies,
     "unified": unified,

@@ -6,14 +6,13 @@ import argparse
 import re
 from pathlib import Path
 
-from benchmarks.papers import curves, recovery, statistics, times
+from benchmarks.papers import curves, times, xu
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table, write_section
 
 PAPERS = Path(__file__).resolve().parent / "PAPERS.md"
 TABLES: dict[str, PaperTable] = {
-    **recovery.TABLES,
-    **statistics.TABLES,
+    **xu.TABLES,
     **curves.TABLES,
     **times.TABLES,
 }
@@ -25,9 +24,7 @@ the printed deviations, "in shape" the same order and conclusions.
 """
 # tables that have a command of their own, with a section in RESULTS.md
 ELSEWHERE = {
-    "X1": "table1",
-    "X2": "table2",
-    "X10, X12, X14; C1": "multiclass",
+    "C1": "multiclass",
     "I2": "projections",
     "I4, I8, I10": "unified",
     "I11": "accuracy",

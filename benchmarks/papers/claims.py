@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.papers.table import Outcome, Verdict
 from benchmarks.report import table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Claim", "judged"]
 
@@ -19,11 +22,24 @@ class Claim(NamedTuple):
     numbers: str
 
 
-def judged(body: str, claims: Sequence[Claim]) -> Outcome:
-    """In shape if every claim holds."""
-    rows = [[one.sentence, "yes" if one.holds else "no", one.numbers] for one in claims]
+def judged(
+    body: str,
+    claims: Sequence[Claim],
+    printed: Sequence[Claim] = (),
+    picture: Figure | None = None,
+) -> Outcome:
+    """In shape if every claim holds; reproduced if every one about a printed number does too."""
+    every = [*claims, *printed]
+    rows = [[one.sentence, "yes" if one.holds else "no", one.numbers] for one in every]
     said = table(["the paper says", "here", "our numbers"], rows)
     against = [one.sentence for one in claims if not one.holds]
-    verdict = Verdict.NOT if against else Verdict.IN_SHAPE
-    why = f"not so here: {'; '.join(against)}" if against else "what the paper concludes holds here"
-    return Outcome(f"{said}\n\n{body}", verdict, why)
+    differing = [one.sentence for one in printed if not one.holds]
+    if against:
+        verdict, why = Verdict.NOT, f"not so here: {'; '.join(against)}"
+    elif printed and not differing:
+        verdict, why = Verdict.REPRODUCED, "its numbers and conclusions"
+    else:
+        verdict, why = Verdict.IN_SHAPE, "what the paper concludes holds here"
+        if differing:
+            why = f"{why}, but not: {'; '.join(differing)}"
+    return Outcome(f"{said}\n\n{body}", verdict, why, picture)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Outcome", "PaperTable", "Size", "Verdict"]
 
@@ -22,6 +26,7 @@ class Verdict(Enum):
     REPRODUCED = "reproduced"  # to the printed digits, or within their standard errors
     IN_SHAPE = "in shape"  # the same order and the same conclusions
     NOT = "not"
+    OUT_OF_REACH = "out of reach"  # on data that are not public here
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,13 @@ class Outcome:
     body : Markdown, with their figures beside ours
     verdict : Verdict
     why : a clause for the overview
+    picture : matplotlib.figure.Figure, optional
     """
 
     body: str
     verdict: Verdict
     why: str
+    picture: Figure | None = None
 
 
 @dataclass(frozen=True)
