@@ -95,7 +95,7 @@ def test_seconds_are_compared_as_the_text_does() -> None:
 
 
 def test_every_method_of_table_2_is_timed() -> None:
-    row = times._row((40, 30, 5), 0.0, [*times.METHODS], [(0.1, 1.0)], 1, 5.0)
+    row = times._row((40, 30, 5), 0.0, [*times.METHODS], [(0.1, 1.0)], 1, 1000)
     assert all(cell.mean >= 0.0 for cell in row.values())
     assert row["B-PGH"].gaps[0] < 1e-4
     cells = times._cells(((500, 50, 5), 0.0), row)
