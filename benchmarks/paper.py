@@ -11,6 +11,7 @@ from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table, write_section
 
 PAPERS = Path(__file__).resolve().parent / "PAPERS.md"
+PICTURES = "pictures"  # a folder beside it
 TABLES: dict[str, PaperTable] = {
     **xu.TABLES,
     **curves.TABLES,
@@ -46,7 +47,9 @@ def main(arguments: argparse.Namespace) -> int:
     for name in TABLES if "all" in arguments.tables else arguments.tables:
         outcome = TABLES[name].run(Size(arguments.size))
         title = f"{name}: {TABLES[name].title}"
-        write_section(name, title, _body(TABLES[name], outcome), arguments.results, head=HEAD)
+        picture = _saved(name, outcome, arguments.results)
+        body = _body(TABLES[name], outcome) + picture
+        write_section(name, title, body, arguments.results, head=HEAD)
         _put_overview(arguments.results)
         print(f"{name}: {outcome.verdict.value}; {outcome.why}", flush=True)
     return 0
@@ -71,6 +74,20 @@ def _body(found: PaperTable, outcome: Outcome) -> str:
 - Minutes on one core, about: {small:g} at `--size small`, {full:g} at `--size full`.
 
 {outcome.body}"""
+
+
+def _saved(name: str, outcome: Outcome, path: Path) -> str:
+    """Write the picture beside the file; the line that shows it, or nothing."""
+    if outcome.picture is None:
+        return ""
+    import matplotlib
+
+    folder = path.parent / PICTURES
+    folder.mkdir(exist_ok=True)
+    # the same numbers give the same file
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        outcome.picture.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    return f"\n\n![{name}]({PICTURES}/{name}.svg)"
 
 
 def _put_overview(path: Path) -> None:

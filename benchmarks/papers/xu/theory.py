@@ -13,6 +13,7 @@ from benchmarks.datasets import DataSet, Floats, synthetic
 from benchmarks.multiclass_data import four_classes
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
+from benchmarks.papers.xu.pictures import Course, courses, majorant
 from benchmarks.papers.xu.settings import huberized
 from benchmarks.report import table
 
@@ -23,7 +24,7 @@ EXACT = 1e-13  # relative gap of u*
 NEAREST = 1e-7  # relative distance to u* down to which rates are measured
 ROUNDING = 1e-12  # relative to F, of the inequalities
 LINEAR = 0.9  # squared correlation of log distance and k
-STRAIGHT = 10  # iterates, the fewest that a rate is measured on
+DRAWN = 3  # panels of the picture, the last data
 
 
 class Step(NamedTuple):
@@ -94,6 +95,7 @@ class Rates(NamedTuple):
     below: bool  # (19) with the constants of the proof
     decreasing: bool  # F
     descends: bool  # (27)
+    distances: Floats  # over the first
 
 
 def _rates(data: Any, l2: float, most: int) -> Rates:
@@ -123,6 +125,7 @@ def _rates(data: Any, l2: float, most: int) -> Rates:
         below=bool(np.all(distance <= bound + NEAREST * distance[0])),
         decreasing=bool(np.all(drops >= -slack)),
         descends=bool(np.all(_slack_of_descent(steps, moved, drops, l2) >= -slack)),
+        distances=kept / distance[0],
     )
 
 
@@ -153,11 +156,14 @@ def _cases(size: Size) -> list[Any]:
 
 def _theorem(size: Size) -> Outcome:
     rows, found = [], []
+    panels: dict[str, dict[str, Course]] = {}
     for data in _cases(size):
         for l2 in (1.0, 0.1, 0.01):
             rates = _rates(data, l2, MOST[size])
             found.append(rates)
-            print(f"{data.name}, {l2:g}: {rates}", flush=True)
+            course = Course(rates.distances, rates.proved)
+            panels.setdefault(data.name, {})[f"lambda2 = {l2:g}"] = course
+            print(f"{data.name}, {l2:g}: {rates.measured:.3g}", flush=True)
             condition = rates.lipschitz / l2
             rows.append(
                 [
@@ -182,7 +188,8 @@ def _theorem(size: Size) -> Outcome:
             f"at least {min(one.straightness for one in found):.3f}",
         ),
     ]
-    return judged(f"{table(HEAD_RATES, rows)}\n\n{WHY_RATES}", claims)
+    drawn = {name: panels[name] for name in list(panels)[-DRAWN:]}
+    return judged(f"{table(HEAD_RATES, rows)}\n\n{WHY_RATES}", claims, picture=courses(drawn))
 
 
 MOST = {Size.SMALL: 1500, Size.FULL: 20_000}  # iterations
@@ -337,12 +344,12 @@ def _figure(size: Size) -> Outcome:
     before, now, omega = -1.0, -0.4, 0.8
     z = now + omega * (now - before)
     quadratic = 0.5 * lipschitz * (grid - z) ** 2
-    majorant = _loss(x, z) + _slope(x, z) * (grid - z) + quadratic + _net(grid)
-    gaps = majorant - (_loss(x, grid) + _net(grid))
+    majorant_of_z = _loss(x, z) + _slope(x, z) * (grid - z) + quadratic + _net(grid)
+    gaps = majorant_of_z - (_loss(x, grid) + _net(grid))
     forward = z - _slope(x, z) / lipschitz
     new = np.sign(forward) * max(abs(forward) - 0.1 / lipschitz, 0.0) / (1.0 + 0.1 / lipschitz)
     values = [float(_loss(x, np.array(point)) + _net(np.array(point))) for point in (now, new)]
-    nearest = grid[int(np.argmin(majorant))]
+    nearest = grid[int(np.argmin(majorant_of_z))]
     claims = [
         Claim(
             "Q lies above xi", bool(gaps.min() >= -ROUNDING), f"least difference {gaps.min():.1e}"
@@ -358,7 +365,13 @@ def _figure(size: Size) -> Outcome:
             f"u* = {new:.3f}, xi {values[0]:.3f} to {values[1]:.3f}",
         ),
     ]
-    return judged("The figure is a sketch without numbers.", claims)
+    curves = {"xi": _loss(x, grid) + _net(grid), "Q": majorant_of_z}
+    marks = {
+        "z": (z, float(_loss(x, np.array(z)) + _net(z))),
+        "u*": (new, float(np.interp(new, grid, majorant_of_z))),
+    }
+    picture = majorant(grid, curves, marks)
+    return judged("The figure is a sketch without numbers.", claims, picture=picture)
 
 
 def _loss(x: Floats, u: Any) -> Any:
