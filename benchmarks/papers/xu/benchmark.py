@@ -91,8 +91,7 @@ WHY = """On letter the huberized hinge of all classes depends on how the feature
 is least accurate with [-1, 1], the scaling of the LIBSVM site, at any lambda. With sum-to-zero
 scores each sample pushes 25 classes down by a loss of their own, so that linear scores
 approximate the 26 classes badly; one-vs-all and DDAG do not share this. DDAG on dna: the printed
-33.7 % is less than the share of the largest class, and what too wide or too narrow a kernel
-gives."""
+33.7 % is less than naming the largest class gives, about a half."""
 
 
 def _accuracies(name: str, draws: int) -> Accuracies:

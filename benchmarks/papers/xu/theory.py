@@ -183,7 +183,7 @@ def _theorem(size: Size) -> Outcome:
             f"the rate is at least {slowest.measured / slowest.proved:.2g} times the proved one",
         ),
         Claim(
-            f"log |u^k - u*| falls along a line (squared correlation above {LINEAR:g})",
+            f"the log distance to u* falls along a line (squared correlation above {LINEAR:g})",
             all(one.straightness > LINEAR for one in found),
             f"at least {min(one.straightness for one in found):.3f}",
         ),
@@ -323,7 +323,7 @@ def _lemma(size: Size) -> Outcome:
 
 PLAIN_MOST = 20_000  # iterations
 HEAD_SUPPORT = (
-    *("data", "lambda2 = lambda3", "|E|, |I|", "omega/nu", "iterations that fail", "bound"),
+    *("data", "lambda2 = lambda3", "sizes of E, I", "omega/nu", "iterations that fail", "bound"),
     *("final from", "stage one ends at", "contains supp(w*)", "iterations in all"),
 )
 WHY_SUPPORT = """h with step 1/(L_f + lambda2) does not expand distances, and an iteration that
