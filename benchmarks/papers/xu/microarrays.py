@@ -32,6 +32,8 @@ STORED = {"srbct": "srbct", "leukemia": "leukemia3"}
 LABELS = {"BL": 1, "EWS": 2, "NB": 3, "RMS": 4, "B-ALL": "ALL-B", "T-ALL": "ALL-T", "AML": "AML"}
 GENES = 3571  # of leukemia, the most significant ones
 PAIRS = [(l1, l2) for l1 in (0.3, 0.2, 0.15, 0.1, 0.08, 0.05, 0.02) for l2 in (1.0, 0.1)]
+WIDTHS = (1e-3, 0.01, 0.1, 1.0)  # gamma of DDAG, the least by the printed accuracies
+LESS = (1e-5, 1e-4)  # gamma of kernels wide enough for thousands of genes
 DRAWS = {Size.SMALL: 12, Size.FULL: 100}
 DEVIATIONS = 1.0  # printed ones, of a mean accuracy
 COUNTS_WITHIN = 0.3  # relative, of NZ and NR
@@ -98,13 +100,19 @@ def _table_14(size: Size) -> Outcome:
         draws = [_redrawn(split, draw) for draw in range(DRAWS[size])]
         found = {name: [fitted(model, draw) for draw in draws] for name, model in chosen.items()}
         print(f"{data}: {chosen}", flush=True)
-        text.append(f"{data}\n\n{table(HEAD, _rows(data, found))}")
+        wide = by_cross_validation(ddag(LESS), split)
+        accuracy = mean([fitted(wide, draw) for draw in draws]).accuracy
+        note = f"DDAG with gamma of {LESS[0]:g} or {LESS[1]:g} instead: {accuracy:.1f} %."
+        text.append(f"{data}\n\n{table(HEAD, _rows(data, found))}\n\n{note}")
         claims += _claims_srbct(found) if data == "srbct" else _claims_leukemia(found)
         off += _off(data, found)
     return judged("\n\n".join([*text, WHY]), claims, numbers(off))
 
 
-WHY = """The printed rows of [42] and [50] on leukemia agree to the last digit, and must: with
+WHY = """DDAG is bad for its grid: the printed accuracies are those of kernels that are too narrow
+for thousands of genes, not of too few samples.
+
+The printed rows of [42] and [50] on leukemia agree to the last digit, and must: with
 three classes the coefficients of a gene have zero sum, so that their l1 norm is twice their sup
 norm, and both are one model. On four classes they differ."""
 
@@ -115,7 +123,7 @@ def _chosen(split: Split) -> dict[str, Any]:
         "[42]": strengths(l1_hinge, split),
         "[50]": strengths(sup_hinge, split),
         "OVA": [one_vs_all()],
-        "DDAG": ddag(),
+        "DDAG": ddag(WIDTHS),
     }
     return {name: by_cross_validation(grid, split) for name, grid in grids.items()}
 
@@ -139,7 +147,6 @@ def _claims_srbct(found: Found) -> list[Claim]:
             zeros["[50]"] > max(zeros["(3)"], zeros["[42]"]),
             ", ".join(f"{name} {value:.0f}" for name, value in zeros.items()),
         ),
-        _faster(found, "srbct"),
         _bad(by, "srbct"),
     ]
 
@@ -159,16 +166,8 @@ def _claims_leukemia(found: Found) -> list[Claim]:
             zeros["(3)"] > max(zeros["[42]"], zeros["[50]"]),
             ", ".join(f"{name} {value:.0f}" for name, value in zeros.items()),
         ),
-        _faster(found, "leukemia"),
         _bad(by, "leukemia"),
     ]
-
-
-def _faster(found: Found, data: str) -> Claim:
-    ours, *others = (mean(found[name]).seconds for name in ("(3)", "[42]", "[50]"))
-    listed = ", ".join(seconds(value) for value in others)
-    sentence = f"{data}: M-PGH is faster than Sedumi on [42] and [50] (here our own solvers)"
-    return Claim(sentence, ours < min(others), f"{seconds(ours)} against {listed} s")
 
 
 def _bad(accuracies: Mapping[str, float], data: str) -> Claim:
@@ -235,7 +234,8 @@ part, then both parts together split by chance into the same sizes, 100 draws th
 sums of squares between and within the classes of the training part, as printed (but for the
 squares, which the print lacks); lambda3 = 1, delta = 1. Inferred: {len(PAIRS)} pairs (lambda1,
 lambda2), C of [42] and [50] as 2 to 10 times the least with coefficients, the sparsest of equal
-scores; OVA and DDAG as in Table 12. M-PGH by rule (20), the others to a gap of 1e-4. Bounds:
+scores; gamma of DDAG from {WIDTHS[0]:g} on. M-PGH by rule (20), the others to a gap of 1e-4:
+seconds of [42] and [50] are those of our solvers, not of Sedumi, and are not judged. Bounds:
 {DEVIATIONS:g} printed deviation of an accuracy (OVA and DDAG: that of (3)), {COUNTS_WITHIN:.0%}
 of a count."""
 TABLES = {

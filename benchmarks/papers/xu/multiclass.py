@@ -74,12 +74,12 @@ def one_vs_all() -> Any:
     return LinearSVC(fit_intercept=False, max_iter=20_000)
 
 
-def ddag() -> list[Any]:
+def ddag(widths: Sequence[float] = WIDTHS) -> list[Any]:
     """Gaussian kernels over the grid of C and gamma."""
     return [
         DDAGClassifier(SVC(kernel="rbf", C=cost, gamma=width, tol=TOL, time_limit=LIMIT))
         for cost in COSTS
-        for width in WIDTHS
+        for width in widths
     ]
 
 
