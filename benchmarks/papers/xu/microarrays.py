@@ -245,5 +245,5 @@ TABLES = {
         (0.1, 0.1),
         _table_13,
     ),
-    "X14": PaperTable("Table 14 of Xu et al.: microarrays", PROTOCOL, (2.0, 12.0), _table_14),
+    "X14": PaperTable("Table 14 of Xu et al.: microarrays", PROTOCOL, (0.9, 6.0), _table_14),
 }

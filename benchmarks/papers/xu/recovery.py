@@ -210,4 +210,4 @@ cross-validation": for each draw the best of {len(COARSE)} pairs, of equal ones 
 largest lambda1. Rows "by the counts", by which the table is judged: one pair for all draws, of
 {len(FINE)} the one whose mean counts on {max(PILOTS)} other draws are nearest the printed;
 accuracies and deviations then test it. lambda3 = lambda2; a relative gap of {TOL:g}."""
-TABLES = {"X3": PaperTable("Table 3 of Xu et al.: support recovery", PROTOCOL, (2.0, 25.0), _run)}
+TABLES = {"X3": PaperTable("Table 3 of Xu et al.: support recovery", PROTOCOL, (1.3, 15.0), _run)}

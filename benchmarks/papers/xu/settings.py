@@ -145,7 +145,7 @@ TABLES = {
     "X1": PaperTable(
         "Table 1 of Xu et al.: settings of the proximal gradient method",
         PROTOCOL,
-        (1.5, 12.0),
+        (1.0, 9.0),
         _run,
     )
 }

@@ -401,7 +401,7 @@ TABLES = {
 lambda2; u* to a certified relative gap of {EXACT:g}; the rate is the slope of log |u^k - u*| down
 to {NEAREST:g} of the first distance, at most {MOST[Size.SMALL]} iterations ({MOST[Size.FULL]} at
 full size).""",
-        (0.5, 5.0),
+        (0.2, 3.0),
         _theorem,
     ),
     "XL1": PaperTable(
@@ -409,7 +409,7 @@ full size).""",
         f"""Plain steps with L_k = L_f and omega_k = 0 from zero on data of 3.1.1, lambda1 = {L1:g},
 lambda3 = lambda2, delta = 1; the number of iterations that fail is held against that of the proof
 that the paper refers to ([17], Lemma 5.2), worked out for (2).""",
-        (1.0, 8.0),
+        (0.4, 5.0),
         _lemma,
     ),
 }
