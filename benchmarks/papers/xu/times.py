@@ -262,7 +262,7 @@ than seconds. CPU seconds include our certificates; methods in turns on each pro
 groups of news20 against the others (11,314 x 130,107, sparse, {TESTED} documents to test), b = 0,
 delta = 1, rule (20) at {TOL:g}, as printed there; lambda1 = lambda2 given instead of
 cross-validated.""",
-        (1.5, 10.0),
+        (0.5, 5.0),
         _table_8,
     ),
 }
