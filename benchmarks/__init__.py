@@ -6,14 +6,11 @@ Times are compared at equal certified gap.
     python -m benchmarks paths               paths of 100 strengths, certified one by one
     python -m benchmarks cv                  cross-validated paths, all models certified
     python -m benchmarks environment         what adelie and glum need to take part in these two
-    python -m benchmarks table1              settings of B-PGH, the shape of Table 1 of the paper
-    python -m benchmarks table2              B-PGH, B-PGH-2, GCD (and ADMM), the shape of Table 2
     python -m benchmarks strategies          FAPG's strategies, the shape of Figures 6, 8, 10 (Ito)
     python -m benchmarks unified             seven models against peers, Tables 4, 8, 10 (Ito)
     python -m benchmarks cells               single fits of everyday models, at equal gap
     python -m benchmarks accuracy            cross-validated accuracy, Table 11 (Ito)
     python -m benchmarks kernels             kernel machines on 50,000 samples
-    python -m benchmarks multiclass          models of all classes together, tables of Xu et al. 3.2
     python -m benchmarks hinge               exact hinges against primal-dual steps and solvers
     python -m benchmarks drsvm               solvers of the doubly regularised SVM, at equal gap
     python -m benchmarks rules               what `auto` chose against every named solver

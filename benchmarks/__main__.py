@@ -20,7 +20,6 @@ from benchmarks import (
     kernel_grid,
     kernels,
     limits,
-    multiclass,
     paper,
     paths,
     permutations,
@@ -31,8 +30,6 @@ from benchmarks import (
     stability,
     startup,
     strategies,
-    table1,
-    table2,
     unified,
 )
 from benchmarks.peers import other_environment
@@ -42,8 +39,6 @@ COMMANDS = {
     "paths": paths,
     "cv": cv,
     "environment": other_environment,
-    "table1": table1,
-    "table2": table2,
     "projections": projections,
     "strategies": strategies,
     "unified": unified,
@@ -51,7 +46,6 @@ COMMANDS = {
     "accuracy": accuracy,
     "kernels": kernels,
     "kernel-grid": kernel_grid,
-    "multiclass": multiclass,
     "hinge": hinge,
     "drsvm": drsvm,
     "rules": rules,

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Floats, _stored, standardized
 
 SEED = 2015
-# of the training samples a class and of the test samples, where the source has a split
 LARGEST_TEST = 5000
-SIZES = {"dna": (500, 1186), "glass": (164, 50), "poker": (352, 5000), "wine": (50, 128)}
-EACH = {"letter": (50, 500), "usps": (5, 500)}
+DRAWN = {"dna": 500, "glass": 164, "wine": 50}  # training samples; the rest is the test part
+# training samples of each class (all, where there are fewer), and test samples at most
+EACH = {"letter": (50, 500), "poker": (50, 100_000), "usps": (5, 500)}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def load_split(name: str, seed: int = 0) -> Split:
         return _microarray(bare)
     if bare in ("mnist", "news20"):
         return _drawn(name, bare, int(size), rng)
-    if bare in SIZES or bare in EACH:
+    if bare in DRAWN or bare in EACH:
         return _benchmark(bare, rng)
     raise ValueError(f"no multiclass data are called {name!r}")
 
@@ -121,15 +121,14 @@ def _benchmark(name: str, rng: np.random.Generator) -> Split:
     low, high = design.min(axis=0), design.max(axis=0)
     scaled: Floats = 2.0 * (design - low) / np.where(high > low, high - low, 1.0) - 1.0
     pool = np.flatnonzero(train)
-    classes = np.unique(labels).size
-    if name in EACH:
-        index = _as_many_of_each(labels, pool, EACH[name][0] * classes, rng)
-        count = EACH[name][1]
+    if name in DRAWN:
+        index = rng.permutation(pool)[: DRAWN[name]]
+        test = rng.permutation(np.setdiff1d(pool, index))
     else:
-        index = rng.permutation(pool)[: SIZES[name][0]]
-        count = SIZES[name][1]
-    rest = np.flatnonzero(~train) if not train.all() else np.setdiff1d(pool, index)
-    test = rng.permutation(rest)[:count]
+        each, count = EACH[name]
+        index = _as_many_of_each(labels, pool, each * np.unique(labels).size, rng)
+        rest = np.setdiff1d(pool, index) if train.all() else np.flatnonzero(~train)
+        test = rng.permutation(rest)[:count]
     return Split(name, scaled[index], labels[index], scaled[test], labels[test])
 
 

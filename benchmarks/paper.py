@@ -6,15 +6,14 @@ import argparse
 import re
 from pathlib import Path
 
-from benchmarks.papers import chierchia, liu, recovery, statistics
+from benchmarks.papers import chierchia, liu, xu
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table, write_section
 
 PAPERS = Path(__file__).resolve().parent / "PAPERS.md"
 PICTURES = "pictures"  # a folder beside it
 TABLES: dict[str, PaperTable] = {
-    **recovery.TABLES,
-    **statistics.TABLES,
+    **xu.TABLES,
     **chierchia.TABLES,
     **liu.TABLES,
 }
@@ -26,9 +25,6 @@ the printed deviations, "in shape" the same order and conclusions.
 """
 # tables that have a command of their own, with a section in RESULTS.md
 ELSEWHERE = {
-    "X1": "table1",
-    "X2": "table2",
-    "X10, X12, X14": "multiclass",
     "I2": "projections",
     "I4, I8, I10": "unified",
     "I11": "accuracy",

@@ -26,6 +26,7 @@ class Verdict(Enum):
     REPRODUCED = "reproduced"  # to the printed digits, or within their standard errors
     IN_SHAPE = "in shape"  # the same order and the same conclusions
     NOT = "not"
+    OUT_OF_REACH = "out of reach"  # on data that are not public here
 
 
 @dataclass(frozen=True)

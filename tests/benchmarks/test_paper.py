@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.papers import recovery, statistics, xu2015
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size, Verdict
+from benchmarks.papers.xu import statistics, xu2015
 from matplotlib.figure import Figure
 
 from benchmarks import paper
@@ -33,16 +33,7 @@ def test_sections_are_replaced_and_listed_once(tmp_path: Path) -> None:
         assert text.count(f"<!-- begin {name} -->") == 1
     assert "but for B-PGH-2, ADMM, a misprint" in overview
     assert "but for the ranks of gisette, a misprint" in overview
-    assert "`python -m benchmarks table2`" in overview
-
-
-def test_planted_data_have_the_printed_moments() -> None:
-    X, y = recovery.draw(np.random.default_rng(0), 20_000, 0.8)
-    X = X * y[:, None]  # both classes have the mean of the first
-    assert np.abs(X[:, : recovery.RELEVANT].mean(axis=0) - 1).max() < 0.05
-    assert np.abs(X[:, recovery.RELEVANT :].mean(axis=0)).max() < 0.05
-    correlation = np.corrcoef(X[:, :3].T)[np.triu_indices(3, 1)]
-    np.testing.assert_allclose(correlation, 0.8, atol=0.02)
+    assert "`python -m benchmarks unified`" in overview
 
 
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
@@ -92,27 +83,6 @@ def test_ranks_of_gisette_that_differ_otherwise_are_no_known_misprint(
     assert (outcome.verdict, outcome.why) == (Verdict.NOT, "differs in the ranks of row 4")
 
 
-@pytest.mark.parametrize(
-    ("accuracies", "verdict"),
-    [
-        ({0.0: (100.0, 99.9), 0.8: (86.0, 85.0)}, Verdict.IN_SHAPE),
-        ({0.0: (100.0, 99.9), 0.8: (85.5, 86.0)}, Verdict.NOT),  # the other order
-        ({0.0: (100.0, 98.0), 0.8: (86.0, 85.0)}, Verdict.NOT),  # 2 points off
-    ],
-)
-def test_recovery_is_judged_by_accuracy_and_order(
-    accuracies: dict[float, tuple[float, float]],
-    verdict: Verdict,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def recovered(model: object, ratios: object, rho: float, draws: int) -> np.ndarray:
-        accuracy = accuracies[rho][model is recovery.HINGE.model]
-        return np.tile([20.0, 1.0, accuracy], (draws, 1))
-
-    monkeypatch.setattr(recovery, "_recovered", recovered)
-    outcome = recovery.TABLES["X3"].run(Size.SMALL)
-    assert outcome.verdict is verdict
-    assert "| 15 | 20.0 (0.0) |" in outcome.body
 
 
 def test_a_claim_that_fails_decides() -> None:

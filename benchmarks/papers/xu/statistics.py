@@ -8,9 +8,9 @@ from decimal import Decimal
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.papers import xu2015
 from benchmarks.papers.table import Outcome, PaperTable, Size, Verdict
-from benchmarks.papers.xu2015 import RankTest
+from benchmarks.papers.xu import xu2015
+from benchmarks.papers.xu.xu2015 import RankTest
 from benchmarks.report import table
 from proxmargin.stats import (
     ControlComparison,

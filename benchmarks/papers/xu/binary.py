@@ -1,0 +1,358 @@
+"""Tables 4, 5 and 9 of Xu et al. (2015): binary data sets, and the smoothing parameter."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.svm import LinearSVC
+
+from benchmarks.datasets import Floats, _stored, standardized
+from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.table import Outcome, PaperTable, Size
+from benchmarks.papers.xu import xu2015
+from benchmarks.papers.xu.bounds import numbers
+from benchmarks.papers.xu.settings import huberized
+from benchmarks.report import seconds, table
+from proxmargin import ElasticNetSVC
+
+__all__ = ["METHODS", "TABLES", "doubly_regularized"]
+
+L2 = 1.0  # lambda2 = lambda3, as printed
+STRENGTHS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # of lambda1
+FOLDS = 10
+TOL = 1e-6  # of rule (20)
+TOL_ADMM = 1e-5
+MOST = 5000  # iterations of a fit
+DRAWS = {Size.SMALL: 5, Size.FULL: 50}  # of training samples, where the paper draws them
+SUPPORT_WITHIN = 0.1  # relative
+SHARE_OF_DRAWS = 2.0  # standard deviations over the draws, of an accuracy after one of them
+DIGIT = 0.05  # half a unit of the last printed digit of an accuracy
+SMALL_DELTAS = (0.1, 0.01)
+STEADY = 5.0  # ratio of seconds up to which a method is seldom affected
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that is public here; ``drawn`` training samples, or None for the source's."""
+
+    stored: str
+    drawn: int | None
+    prepared: Callable[[Floats], Floats]
+
+
+def of_libsvm(design: Floats) -> Floats:
+    """Samples, then features, of mean 0 and variance 1, as its site has the microarrays."""
+    rows = design - design.mean(axis=1, keepdims=True)
+    return standardized(rows / rows.std(axis=1, keepdims=True))
+
+
+SOURCES = {
+    "australian": Source("australian", 200, np.asarray),
+    "colon": Source("colon", 30, of_libsvm),
+    "leuk": Source("leukemia", None, of_libsvm),
+}
+
+
+class Part(NamedTuple):
+    """Training or test samples with labels -1, +1."""
+
+    X: Floats
+    y: Floats
+
+
+class Found(NamedTuple):
+    """Of a fit: accuracy in per cent, features, CPU seconds."""
+
+    accuracy: float
+    support: float
+    seconds: float
+
+
+Method = Callable[[float, float], Any]
+"""A model from lambda1 and delta."""
+
+
+def doubly_regularized(l1: float, l2: float, **others: Any) -> ElasticNetSVC:
+    """The model (1)."""
+    return ElasticNetSVC(alpha=l1 + l2, l1_ratio=l1 / (l1 + l2), **others)
+
+
+def _by_rule(solver: str, options: Mapping[str, Any]) -> Method:
+    stop = {"stopping": "relative-change", "tol": TOL, "max_iter": MOST}
+
+    def model(l1: float, delta: float) -> Any:
+        return huberized(l1, L2, delta=delta, solver=solver, solver_options=options, **stop)
+
+    return model
+
+
+def _admm(l1: float, delta: float) -> Any:
+    stop = {"stopping": "relative-change", "tol": TOL_ADMM, "max_iter": MOST}
+    return doubly_regularized(l1, L2, solver="admm", solver_options={"setting": "xu"}, **stop)
+
+
+METHODS: dict[str, Method] = {
+    "B-PGH": _by_rule("b-pgh", {}),
+    "B-PGH-2": _by_rule("b-pgh-2", {"repair": False}),
+    "GCD": _by_rule("gcd", {"plain": True}),
+    "ADMM": _admm,
+}
+
+
+# ---- Table 4 ------------------------------------------------------------------------------------
+
+
+def _table_4(size: Size) -> Outcome:
+    rows, off = [], []
+    for name, printed in xu2015.BINARY_SIZES.items():
+        ours = _sizes(name) if name in SOURCES else None
+        if ours is not None and ours != printed:
+            off.append(name)
+        rows.append([name, str(printed), str(ours) if ours else "not public here"])
+    body = table(["data", "training, test, features, printed", "here"], rows)
+    missing = ", ".join(name for name in xu2015.BINARY_SIZES if name not in SOURCES)
+    claim = Claim(f"sizes of {', '.join(SOURCES)}", not off, "see below")
+    outcome = judged(body, [claim], numbers(off))
+    return Outcome(outcome.body, outcome.verdict, f"{outcome.why}; out of reach: {missing}")
+
+
+def _sizes(name: str) -> tuple[int, int, int]:
+    train, test = _parts(name, 0)
+    return len(train.y), len(test.y), train.X.shape[1]
+
+
+def _parts(name: str, draw: int) -> tuple[Part, Part]:
+    source = SOURCES[name]
+    design, labels, train = _stored(source.stored)
+    if source.drawn is not None:
+        order = np.random.default_rng(draw).permutation(labels.size)
+        train = np.isin(np.arange(labels.size), order[: source.drawn])
+    X, y = source.prepared(design), np.where(labels == np.unique(labels)[-1], 1.0, -1.0)
+    return Part(X[train], y[train]), Part(X[~train], y[~train])
+
+
+# ---- Table 5 ------------------------------------------------------------------------------------
+
+
+def _table_5(size: Size) -> Outcome:
+    rows, matched = [], {}
+    for name in SOURCES:
+        l1 = _matched(name)
+        matched[name] = _on(name, lambda method, part, l1=l1: l1, 1.0, size)
+        rows += _rows(name, f"{l1:g}, by the printed support", matched[name], 1.0)
+        chosen = _on(name, _cross_validated, 1.0, size)
+        rows += _rows(name, f"{FOLDS}-fold cross-validated", chosen, 1.0)
+    claims = [_best_accuracy(matched), _fastest(matched)]
+    missing = ", ".join(name for name in xu2015.BINARY_SIZES if name not in SOURCES)
+    outcome = judged(f"{table(HEAD, rows)}\n\n{WHY_5}", claims, numbers(_off(matched, 1.0)))
+    return Outcome(outcome.body, outcome.verdict, f"{outcome.why}; out of reach: {missing}")
+
+
+WHY_5 = """GCD minimises the same function as B-PGH and has the same solution here. The paper's,
+which differs on leuk by 9 points and by 130 features, is not the minimiser."""
+HEAD = (
+    *("data", "lambda1", "method", "draws", "accuracy %, printed", "accuracy %"),
+    *("features, printed", "features", "seconds, printed", "CPU seconds"),
+)
+
+
+def _matched(name: str) -> float:
+    """The lambda1 of the first draw whose support has nearest the printed size."""
+    train = _parts(name, 0)[0]
+    printed = xu2015.REAL[1.0][name]["B-PGH"].support
+    sizes = [
+        np.count_nonzero(huberized(l1, L2, tol=TOL).fit(train.X, train.y).coef_) for l1 in STRENGTHS
+    ]
+    return STRENGTHS[int(np.argmin(np.abs(np.array(sizes) - printed)))]
+
+
+def _cross_validated(method: str, train: Part) -> float:
+    """The largest lambda1 of the best score."""
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    model = doubly_regularized if method == "ADMM" else huberized
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class with fewer samples than folds
+        scores = [
+            cross_val_score(model(l1, L2, tol=1e-4), train.X, train.y, cv=folds).mean()
+            for l1 in STRENGTHS
+        ]
+    return STRENGTHS[int(np.argmax(np.round(scores, 10)))]
+
+
+Results = dict[str, list[Found]]
+"""By method, a result for each draw."""
+
+
+def _on(
+    name: str, strength: Callable[..., float], delta: float, size: Size, methods: Any = METHODS
+) -> Results:
+    draws = 1 if SOURCES[name].drawn is None else DRAWS[size]
+    found: Results = {method: [] for method in [*methods, "LIBLINEAR"]}
+    for draw in range(draws):
+        train, test = _parts(name, draw)
+        chosen = {kind: strength(kind, train) for kind in ("B-PGH", "ADMM")}
+        for method, model in methods.items():
+            l1 = chosen["ADMM" if method == "ADMM" else "B-PGH"]
+            found[method].append(_fitted(model(l1, delta), train, test))
+        linear = LinearSVC(penalty="l1", dual=False, max_iter=10_000)  # squared hinge, C = 1
+        found["LIBLINEAR"].append(_fitted(linear, train, test))
+        print(f"{name}, delta {delta:g}, draw {draw}: {chosen}", flush=True)
+    return found
+
+
+def _fitted(model: Any, train: Part, test: Part) -> Found:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.process_time()
+        model.fit(train.X, train.y)
+        taken = time.process_time() - start
+    return Found(100 * model.score(test.X, test.y), np.count_nonzero(model.coef_), taken)
+
+
+def _rows(name: str, chosen: str, found: Results, delta: float) -> list[list[str]]:
+    rows = []
+    for method, results in found.items():
+        mean = Found(*np.mean(results, axis=0))
+        printed = xu2015.REAL[delta][name].get(method)
+        theirs = [f"{xu2015.LIBLINEAR[name]:g}", "-", "-"]
+        if printed is not None:
+            theirs = [f"{printed.accuracy:g}", str(printed.support), f"{printed.seconds:g}"]
+        accuracy = f"{mean.accuracy:.1f} ({_deviation(results):.1f})"
+        rows.append(
+            [
+                *(name, chosen, method, str(len(results)), theirs[0], accuracy),
+                *(theirs[1], f"{mean.support:.0f}", theirs[2], seconds(mean.seconds)),
+            ]
+        )
+    return rows
+
+
+def _deviation(results: list[Found]) -> float:
+    return float(np.std([one.accuracy for one in results]))
+
+
+def _off(results: Mapping[str, Results], delta: float) -> list[str]:
+    """Accuracies and supports that are not within their bounds."""
+    off = []
+    for name, found in results.items():
+        for method, printed in xu2015.REAL[delta][name].items():
+            mean = Found(*np.mean(found[method], axis=0))
+            bound = SHARE_OF_DRAWS * _deviation(found[method]) + DIGIT
+            if abs(mean.accuracy - printed.accuracy) > bound:
+                off.append(f"accuracy of {method} on {name}")
+            if abs(mean.support / printed.support - 1) > SUPPORT_WITHIN:
+                off.append(f"support of {method} on {name}")
+    return off
+
+
+def _best_accuracy(results: Mapping[str, Results]) -> Claim:
+    told, holds = [], True
+    for name, found in results.items():
+        means = {method: np.mean([one.accuracy for one in each]) for method, each in found.items()}
+        ours = means.pop("B-PGH")
+        holds = holds and ours >= max(means.values()) - DIGIT
+        told.append(f"{name}: {ours:.1f} against {max(means.values()):.1f}")
+    return Claim("B-PGH gives the best accuracy", holds, "; ".join(told))
+
+
+def _fastest(results: Mapping[str, Results]) -> Claim:
+    told, holds = [], True
+    for name, found in results.items():
+        ours, *others = (_seconds(found[method]) for method in ("B-PGH", "GCD", "ADMM"))
+        holds = holds and ours < min(others)
+        listed = " and ".join(seconds(value) for value in others)
+        told.append(f"{name}: {seconds(ours)} against {listed}")
+    return Claim("B-PGH is faster than GCD and ADMM", holds, "; ".join(told))
+
+
+def _seconds(results: list[Found]) -> float:
+    return float(np.mean([one.seconds for one in results]))
+
+
+# ---- Table 9 ------------------------------------------------------------------------------------
+
+
+def _table_9(size: Size) -> Outcome:
+    rows, off = [], []
+    deltas = (1.0, *SMALL_DELTAS)
+    methods = {name: METHODS[name] for name in ("B-PGH", "GCD")}
+    found: dict[float, dict[str, Results]] = {delta: {} for delta in deltas}
+    for name in SOURCES:
+        l1 = _matched(name)
+        for delta in deltas:
+            results = _on(name, lambda method, part, l1=l1: l1, delta, size, methods)
+            found[delta][name] = results
+            if delta in SMALL_DELTAS:
+                rows += [
+                    [f"{delta:g}", *row]
+                    for row in _rows(name, f"{l1:g}, as in Table 5", results, delta)
+                    if row[2] in methods
+                ]
+    for delta in SMALL_DELTAS:
+        off += [f"{one}, delta {delta:g}" for one in _off(found[delta], delta)]
+    body = table(["delta", *HEAD], rows)
+    claims = [_denser(found), _affected(found, "B-PGH", False), _affected(found, "GCD", True)]
+    missing = ", ".join(name for name in xu2015.BINARY_SIZES if name not in SOURCES)
+    outcome = judged(body, claims, numbers(off))
+    return Outcome(outcome.body, outcome.verdict, f"{outcome.why}; out of reach: {missing}")
+
+
+def _denser(found: Mapping[float, Mapping[str, Results]]) -> Claim:
+    told, holds = [], True
+    for name in SOURCES:
+        sizes = [np.mean([one.support for one in by[name]["B-PGH"]]) for by in found.values()]
+        holds = holds and sizes[0] <= min(sizes[1:])
+        told.append(f"{name}: {', '.join(f'{size:.0f}' for size in sizes)}")
+    return Claim("more features are selected with small delta", bool(holds), "; ".join(told))
+
+
+def _affected(found: Mapping[float, Mapping[str, Results]], method: str, expected: bool) -> Claim:
+    told, ratios = [], []
+    for name in SOURCES:
+        times = [_seconds(by[name][method]) for by in found.values()]
+        ratios.append(max(times[1:]) / times[0])
+        told.append(f"{name}: {ratios[-1]:.2g} times")
+    affected = float(np.median(ratios)) > STEADY
+    words = "becomes much slower" if expected else "is seldom slower"
+    sentence = f"{method} {words} with small delta (more than {STEADY:g} times, median)"
+    return Claim(sentence, affected == expected, "; ".join(told))
+
+
+COMMON = f"""lambda2 = lambda3 = {L2:g}, rule (20) at {TOL:g} (ADMM {TOL_ADMM:g}, mu1 = 100/n, mu2
+= 50), as printed; B-PGH-2 without our repair and GCD over all features, also as printed;
+at most {MOST} iterations or sweeps.
+Inferred: the scaling, that of the LIBSVM site (microarrays: each sample, then each feature, to
+mean 0 and variance 1); training samples by chance where the paper draws them, means and
+deviations over the draws, {DRAWS[Size.SMALL]} at the small size; CPU seconds include our
+certificates. Bounds: {SHARE_OF_DRAWS:g} deviations over the draws for an accuracy, which on the
+fixed split of leuk is the printed digit; {SUPPORT_WITHIN:.0%} for a support."""
+TABLES = {
+    "X4": PaperTable(
+        "Table 4 of Xu et al.: sizes of the binary data sets",
+        "The sets of the LIBSVM site that are public here, split as the paper says.",
+        (0.1, 0.1),
+        _table_4,
+    ),
+    "X5": PaperTable(
+        "Table 5 of Xu et al.: binary data sets",
+        f"""delta = 1. lambda1 by {FOLDS}-fold cross-validation, as printed, of
+{", ".join(f"{value:g}" for value in STRENGTHS)}, the largest of equal scores; and, as the grid
+is not printed, the one of these whose support has nearest the printed size on the first draw, by
+which the table is judged. LIBLINEAR with C = 1. {COMMON}""",
+        (1.7, 12.0),
+        _table_5,
+    ),
+    "X9": PaperTable(
+        "Table 9 of Xu et al.: the smoothing parameter",
+        f"""delta = 0.1 and 0.01, all else as in Table 5, lambda1 by the printed support there.
+{COMMON}""",
+        (1.5, 12.0),
+        _table_9,
+    ),
+}

@@ -1,0 +1,334 @@
+"""Tables of Xu et al.: their data, their verdicts, and what is measured, on little data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.datasets import data_root, synthetic
+from benchmarks.multiclass_data import Split, load_split
+from benchmarks.papers.table import Outcome, Size, Verdict
+from benchmarks.papers.xu import (
+    TABLES,
+    benchmark,
+    binary,
+    bounds,
+    four_classes,
+    microarrays,
+    multiclass,
+    recovery,
+    settings,
+    theory,
+    times,
+    xu2015,
+)
+from sklearn.feature_selection import f_classif
+
+has_data = pytest.mark.skipif(
+    not (data_root() / "data" / "glass.npz").exists(), reason="the data sets are not there"
+)
+
+
+def small(name: str) -> Outcome:
+    return TABLES[name].run(Size.SMALL)
+
+
+def test_every_table_has_a_command() -> None:
+    assert [*TABLES] == [*(f"X{number}" for number in range(1, 17)), "XF1", "XT1", "XL1"]
+
+
+def test_numbers_beyond_their_bounds_are_named() -> None:
+    assert bounds.numbers([])[0].holds
+    (claim,) = bounds.numbers(["a", "b", "c", "d", "e"])
+    assert not claim.holds
+    assert "a, b, c, d and 1 more beyond" in claim.sentence
+
+
+# ---- Table 1 ------------------------------------------------------------------------------------
+
+
+def test_table_1_is_reproduced_by_the_printed_numbers_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measured(size: tuple[int, int, int], draws: int, pairs: Any = ()) -> list[settings.Run]:
+        printed = next(row for row in xu2015.SETTINGS if row.size == size)
+        counts = [factor * count for count in printed.iterations]
+        return [settings.Run(n, 1.0, printed.objective, 0.0) for n in counts]
+
+    monkeypatch.setattr(settings, "_measured", measured)
+    factor = 1.1
+    assert small("X1").verdict is Verdict.REPRODUCED
+    factor = 1.3
+    assert small("X1").verdict is Verdict.IN_SHAPE
+    assert "iterations of [34] at (3000, 300, 30)" in small("X1").why
+    factor = -1.0
+    assert small("X1").verdict is Verdict.NOT
+
+
+def test_settings_count_iterations_of_the_rule() -> None:
+    data = synthetic(100, 20, 5, 0.0, np.random.default_rng(0))
+    runs = [
+        settings._fit(settings.huberized(0.08, 1.0, **settings._by_rule(each)), data)
+        for each in settings.SETTINGS.values()
+    ]
+    assert [run.iterations for run in runs] == sorted(run.iterations for run in runs)
+    np.testing.assert_allclose([run.objective for run in runs], runs[0].objective, rtol=1e-5)
+
+
+# ---- Tables 2 and 8 -----------------------------------------------------------------------------
+
+
+def rows_of_seconds(gcd: float, admm: float, two_stage: float) -> dict[Any, times.Row]:
+    values = {"B-PGH": 1.0, "B-PGH-2": two_stage, "GCD": gcd, "ADMM": admm, "auto": 1.0}
+    row = {name: times.Cell([value], [1.0], [0.0]) for name, value in values.items()}
+    return dict.fromkeys(xu2015.SECONDS, row)
+
+
+def test_seconds_are_compared_as_the_text_does() -> None:
+    def holds(*values: float) -> list[bool]:
+        return [claim.holds for claim in times._claims(rows_of_seconds(*values))]
+
+    assert holds(2.0, 60.0, 0.5) == [True, True, True]
+    assert holds(0.9, 40.0, 1.1) == [False, False, False]
+
+
+def test_every_method_of_table_2_is_timed() -> None:
+    row = times._row((40, 30, 5), 0.0, [*times.METHODS], [(0.1, 1.0)], 1, 1000)
+    assert all(cell.mean >= 0.0 for cell in row.values())
+    assert row["B-PGH"].gaps[0] < 1e-4
+    cells = times._cells(((500, 50, 5), 0.0), row)
+    assert len(cells[0]) == len(times.HEAD_TIMES)
+    assert len(cells[1]) == len(cells[2]) == len(times.HEAD_COUNTS)
+
+
+# ---- Table 3 ------------------------------------------------------------------------------------
+
+
+def test_planted_data_have_the_printed_moments() -> None:
+    X, y = recovery.draw(np.random.default_rng(0), 20_000, 0.8)
+    X = X * y[:, None]  # both classes have the mean of the first
+    assert np.abs(X[:, : recovery.RELEVANT].mean(axis=0) - 1).max() < 0.05
+    assert np.abs(X[:, recovery.RELEVANT :].mean(axis=0)).max() < 0.05
+    correlation = np.corrcoef(X[:, :3].T)[np.triu_indices(3, 1)]
+    np.testing.assert_allclose(correlation, 0.8, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "verdict"),
+    [
+        ({0.0: (100.0, 100.0), 0.8: (86.6, 85.7)}, Verdict.REPRODUCED),
+        ({0.0: (100.0, 99.0), 0.8: (86.0, 85.0)}, Verdict.IN_SHAPE),
+        ({0.0: (100.0, 100.0), 0.8: (85.5, 86.0)}, Verdict.NOT),  # the other order
+        ({0.0: (100.0, 98.0), 0.8: (86.0, 85.0)}, Verdict.NOT),  # 2 points off
+    ],
+)
+def test_recovery_is_judged_by_counts_accuracy_and_order(
+    accuracies: dict[float, tuple[float, float]],
+    verdict: Verdict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def recovered(method: recovery.Method, rho: float, pairs: Any, first: int = 0) -> np.ndarray:
+        relevant, noise, _ = xu2015.RECOVERY[rho][method.printed]
+        accuracy = accuracies[rho][recovery.METHODS.index(method)]
+        return np.tile([relevant, noise, accuracy], (len(pairs), 1))
+
+    monkeypatch.setattr(recovery, "_recovered", recovered)
+    monkeypatch.setattr(recovery, "_best_pair", lambda method, data: (0.1, 1.0))
+    outcome = small("X3")
+    assert outcome.verdict is verdict
+    assert "| 60 | 20 (0.1) | 20.0 (0.0) |" in outcome.body
+
+
+def test_a_pair_is_found_by_its_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "FINE", [(0.3, 1.0), (0.02, 1.0)])
+    monkeypatch.setattr(recovery, "PILOTS", (1, 2))
+    method = recovery.METHODS[0]
+    assert recovery._by_counts(method, 0.0, (16.0, 0.0, 100.0)) == (0.3, 1.0)
+    assert recovery._by_counts(method, 0.0, (20.0, 60.0, 100.0)) == (0.02, 1.0)
+
+
+# ---- Tables 4, 5 and 9 --------------------------------------------------------------------------
+
+
+@has_data
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("X4", Verdict.REPRODUCED), ("X11", Verdict.IN_SHAPE), ("X13", Verdict.REPRODUCED)],
+)
+def test_sizes_of_the_data_are_the_printed_ones(name: str, verdict: Verdict) -> None:
+    outcome = small(name)
+    assert outcome.verdict is verdict
+    if name != "X13":
+        assert "out of reach: " in outcome.why
+
+
+def test_microarrays_are_scaled_by_samples_then_features() -> None:
+    scaled = binary.of_libsvm(np.random.default_rng(0).uniform(1.0, 9.0, (6, 40)))
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(axis=0), 1.0)
+
+
+def results(accuracy: float, support: int, seconds: float = 1.0) -> list[binary.Found]:
+    return [binary.Found(accuracy, support, seconds)]
+
+
+def test_accuracies_and_supports_are_held_against_the_printed() -> None:
+    printed = xu2015.REAL[1.0]["leuk"]
+    same = {name: results(one.accuracy, one.support) for name, one in printed.items()}
+    assert binary._off({"leuk": same}, 1.0) == []
+    other = {**same, "GCD": results(91.2, 847)}
+    assert binary._off({"leuk": other}, 1.0) == [
+        "accuracy of GCD on leuk",
+        "support of GCD on leuk",
+    ]
+
+
+def test_binary_methods_solve_their_models() -> None:
+    data = synthetic(60, 15, 5, 0.0, np.random.default_rng(0))
+    part = binary.Part(data.design, data.labels)
+    supports = {
+        name: binary._fitted(make(0.1, 1.0), part, part) for name, make in binary.METHODS.items()
+    }
+    assert supports["B-PGH"].support == supports["GCD"].support
+    assert all(found.accuracy > 95 for found in supports.values())
+
+
+# ---- Tables 10 to 14 ----------------------------------------------------------------------------
+
+
+def test_incorrect_zeros_are_counted_in_the_features_of_each_class() -> None:
+    coef = np.ones((4, 9))
+    coef[0, :5] = coef[3, :3] = 0.0  # of class 1 the first 4 matter, of class 4 those from 2 on
+    assert four_classes.incorrect_zeros(coef, s=4) == 4 + 1
+
+
+def fits(
+    accuracy: float, seconds: float, nonzeros: Any, rows: float = 10.0
+) -> list[multiclass.Fit]:
+    return [multiclass.Fit(accuracy, seconds, rows, np.asarray(nonzeros, float))]
+
+
+def test_four_classes_are_judged_by_accuracies_and_counts() -> None:
+    printed = xu2015.FOUR_CLASSES[0.0]
+    found = {name: fits(one.accuracy, one.seconds, one.nonzeros) for name, one in printed.items()}
+    zeros = {name: one.incorrect_zeros for name, one in printed.items()}
+    assert four_classes._off(0.0, found, zeros) == []
+    assert all(claim.holds for claim in four_classes._claims(0.0, found))
+    found["[42]"] = fits(97.0, 0.001, printed["[42]"].nonzeros)
+    assert four_classes._off(0.0, found, zeros) == ["accuracy of [42] at rho 0"]
+    assert not any(claim.holds for claim in four_classes._claims(0.0, found))
+
+
+@has_data
+@pytest.mark.parametrize("name", [name for name in benchmark.HERE if name != "poker"])
+def test_splits_have_the_sizes_of_table_11(name: str) -> None:
+    split = load_split(name, 1)
+    printed = xu2015.MULTICLASS_SIZES[name]
+    assert (split.y.size, split.y_test.size, split.X.shape[1]) == printed[:3]
+    assert np.abs(split.X).max() <= 1.0
+    standard = benchmark.standardised(split)
+    np.testing.assert_allclose(standard.X.mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_benchmarks_are_judged_by_the_nearer_scaling() -> None:
+    found = {
+        name: dict(zip(benchmark.METHODS, map(np.atleast_1d, (0.0, *printed)), strict=True))
+        for name, printed in xu2015.BENCHMARK.items()
+        if name in benchmark.HERE
+    }
+    assert benchmark._off(found) == []
+    assert all(claim.holds for claim in benchmark._claims(found))
+    found["letter"][benchmark.SCALED] = np.array([20.0])
+    assert benchmark._off(found) == ["M-PGH on letter"]
+
+
+def test_genes_are_ranked_as_by_an_analysis_of_variance() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 20)), np.repeat([0, 1, 2], (5, 10, 15))
+    X[:, :6] += y[:, None] * rng.uniform(0.3, 1.0, 6)
+    expected = np.sort(np.argsort(-f_classif(X, y)[0])[:8])
+    np.testing.assert_array_equal(microarrays.most_relevant(X, y, 8), expected)
+
+
+@pytest.mark.parametrize("make", [multiclass.l1_hinge, multiclass.sup_hinge])
+def test_strengths_begin_with_the_sparsest(make: Callable[[float], Any]) -> None:
+    split = microarray_like()
+    counts = [
+        multiclass.fitted(model, split).nonzeros.sum()
+        for model in multiclass.strengths(make, split)
+    ]
+    assert 0 < counts[0] <= counts[-1]
+
+
+def microarray_like() -> Split:
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    X = rng.standard_normal((30, 12))
+    X[:, :3] += 2.0 * np.eye(3)[y]
+    return Split("three", X, y, X, y)
+
+
+def test_with_three_classes_the_l1_norm_is_twice_the_sup_norm() -> None:
+    split, C = microarray_like(), 0.3
+    one = multiclass.l1_hinge(C).set_params(tol=1e-9).fit(split.X, split.y)
+    two = multiclass.sup_hinge(C / 2.0).set_params(tol=1e-9).fit(split.X, split.y)
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-5)
+    assert np.count_nonzero(one.coef_) > 0
+
+
+def test_a_model_without_coefficients_has_only_its_accuracy() -> None:
+    split = microarray_like()
+    fit = multiclass.fitted(multiclass.ddag()[3], split)
+    assert fit.accuracy > 80
+    assert np.isnan(fit.rows)
+    assert np.isnan(multiclass.mean([fit, fit]).nonzeros).all()
+
+
+def test_cross_validation_takes_the_first_of_equal_scores() -> None:
+    split = microarray_like()
+    models = [multiclass.joint(1.0, 1.0), multiclass.joint(0.3, 0.1), multiclass.joint(0.29, 0.1)]
+    assert multiclass.by_cross_validation(models, split) is models[1]
+
+
+def test_microarrays_are_judged_by_the_printed_numbers() -> None:
+    for data, printed in xu2015.GENES.items():
+        found = {
+            name: fits(one.accuracy, 1.0, [one.nonzeros], one.rows) for name, one in printed.items()
+        }
+        assert microarrays._off(data, found) == []
+        found["DDAG"] = fits(99.0, 1.0, [np.nan], np.nan)
+        assert microarrays._off(data, found) == [f"accuracy of DDAG on {data}"]
+        assert not microarrays._bad({"(3)": 100.0, "DDAG": 99.0}, data).holds
+
+
+# ---- Theorem 1, Lemma 1, Figure 1 ---------------------------------------------------------------
+
+
+def test_the_proved_rate_is_that_of_the_best_free_constant() -> None:
+    L, mu = 5.0, 1.0
+    rates = []
+    for free in np.linspace(0.001, 0.499, 400) * (np.sqrt(L + mu) - np.sqrt(L)):
+        left = np.sqrt(L + mu) - np.sqrt(L) - 2 * free
+        c1, c2 = 2 * L / (free * np.sqrt(mu) * left), (np.sqrt(L) + 2 * free) / left
+        c3 = c1 * 2 * L / np.sqrt(mu) + c2
+        rates.append(1 - np.sqrt(c3 / (1 + c3)))
+    assert theory.proved_rate(L, mu) == pytest.approx(max(rates), rel=1e-3)
+
+
+def test_iterates_obey_theorem_1_and_lemma_1() -> None:
+    data = synthetic(60, 12, 4, 0.0, np.random.default_rng(0))
+    rates = theory._rates(data, 1.0, 200)
+    assert rates.below
+    assert rates.decreasing
+    assert rates.descends
+    assert rates.measured > rates.proved > 0.0
+    support = theory._support(data, 1.0, 2000)
+    assert support.contained
+    assert support.inside + support.outside == 12
+    assert support.failing <= min(support.bound, support.settled)
+
+
+def test_figure_1_is_a_majorant() -> None:
+    assert small("XF1").verdict is Verdict.IN_SHAPE
