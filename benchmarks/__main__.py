@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_limits
 
 import benchmarks
 from benchmarks import (
-    accuracy,
     calibration,
     cells,
     check,
@@ -24,12 +23,10 @@ from benchmarks import (
     paper,
     paths,
     permutations,
-    projections,
     ridges,
     rules,
     sharing,
     startup,
-    strategies,
     table1,
     table2,
     unified,
@@ -43,11 +40,8 @@ COMMANDS = {
     "environment": other_environment,
     "table1": table1,
     "table2": table2,
-    "projections": projections,
-    "strategies": strategies,
     "unified": unified,
     "cells": cells,
-    "accuracy": accuracy,
     "kernels": kernels,
     "kernel-grid": kernel_grid,
     "multiclass": multiclass,

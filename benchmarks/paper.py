@@ -1,4 +1,4 @@
-"""`python -m benchmarks paper`: tables of the papers, one by one, into PAPERS.md."""
+"""`python -m benchmarks paper`: tables and figures of the papers, one by one, into PAPERS.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from benchmarks.papers import curves, recovery, statistics, times
+from benchmarks.papers.ito import tables as ito
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table, write_section
 
@@ -16,7 +17,10 @@ TABLES: dict[str, PaperTable] = {
     **statistics.TABLES,
     **curves.TABLES,
     **times.TABLES,
+    **ito.TABLES,
 }
+PICTURES = "pictures"  # the folder of the figures
+DOTS = 80  # an inch of a picture
 HEAD = """# Tables and figures of the four papers
 
 [X] Xu et al. (2015), [I] Ito et al. (2017), [C] Chierchia et al. (2015), [L] Liu et al. (2013).
@@ -28,10 +32,6 @@ ELSEWHERE = {
     "X1": "table1",
     "X2": "table2",
     "X10, X12, X14; C1": "multiclass",
-    "I2": "projections",
-    "I4, I8, I10": "unified",
-    "I11": "accuracy",
-    "I Fig. 6, 8, 10": "strategies",
     "L1, L2, L4": "drsvm",
 }
 SECTION = re.compile(r"^## (\w+): (.+)$\n(?:.*\n)*?- \*\*(.+)\*\*: (.+)\.$", re.MULTILINE)
@@ -49,7 +49,8 @@ def main(arguments: argparse.Namespace) -> int:
     for name in TABLES if "all" in arguments.tables else arguments.tables:
         outcome = TABLES[name].run(Size(arguments.size))
         title = f"{name}: {TABLES[name].title}"
-        write_section(name, title, _body(TABLES[name], outcome), arguments.results, head=HEAD)
+        body = _body(TABLES[name], outcome) + _picture(name, outcome, arguments.results)
+        write_section(name, title, body, arguments.results, head=HEAD)
         _put_overview(arguments.results)
         print(f"{name}: {outcome.verdict.value}; {outcome.why}", flush=True)
     return 0
@@ -74,6 +75,16 @@ def _body(found: PaperTable, outcome: Outcome) -> str:
 - Minutes on one core, about: {small:g} at `--size small`, {full:g} at `--size full`.
 
 {outcome.body}"""
+
+
+def _picture(name: str, outcome: Outcome, path: Path) -> str:
+    """A link to the figure, drawn into the folder `PICTURES` beside the file."""
+    if outcome.picture is None:
+        return ""
+    folder = path.resolve().parent / PICTURES
+    folder.mkdir(exist_ok=True)
+    outcome.picture().savefig(folder / f"{name}.png", dpi=DOTS)
+    return f"\n\n![{TABLES[name].title}]({PICTURES}/{name}.png)"
 
 
 def _put_overview(path: Path) -> None:

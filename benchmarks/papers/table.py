@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 __all__ = ["Outcome", "PaperTable", "Size", "Verdict"]
 
@@ -33,11 +34,14 @@ class Outcome:
     body : Markdown, with their figures beside ours
     verdict : Verdict
     why : a clause for the overview
+    picture : callable, optional
+        Draws the figure: a matplotlib figure, which is written beside the sections.
     """
 
     body: str
     verdict: Verdict
     why: str
+    picture: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)
