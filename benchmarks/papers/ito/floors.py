@@ -67,7 +67,9 @@ def _claims(ours: dict[str, list[float]]) -> list[Claim]:
     worse = {name: one[0] - max(one[1:4]) for name, one in ours.items()}
     behind = {name: one[4] - min(one[1:4]) for name, one in ours.items()}
     off = {
-        n: max(abs(a - b) for a, b in zip(ours[n][:4], FLOORS[n][:4], strict=True)) for n in ours
+        name: float(np.abs(np.subtract(one, FLOORS[name])[:4]).max())
+        for name, one in ours.items()
+        if is_same(name)
     }
     return [
         Claim(
