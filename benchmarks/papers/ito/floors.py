@@ -9,6 +9,7 @@ from benchmarks.datasets import DataSet
 from benchmarks.family_data import load_scaled
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito import fapg
+from benchmarks.papers.ito.agreement import is_same
 from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.printed import FLOORS
 from benchmarks.papers.table import Outcome, PaperTable, Size
