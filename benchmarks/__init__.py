@@ -6,10 +6,8 @@ Times are compared at equal certified gap.
     python -m benchmarks paths               paths of 100 strengths, certified one by one
     python -m benchmarks cv                  cross-validated paths, all models certified
     python -m benchmarks environment         what adelie and glum need to take part in these two
-    python -m benchmarks strategies          FAPG's strategies, the shape of Figures 6, 8, 10 (Ito)
-    python -m benchmarks unified             seven models against peers, Tables 4, 8, 10 (Ito)
+    python -m benchmarks unified             the seven models of Ito et al. against peers
     python -m benchmarks cells               single fits of everyday models, at equal gap
-    python -m benchmarks accuracy            cross-validated accuracy, Table 11 (Ito)
     python -m benchmarks kernels             kernel machines on 50,000 samples
     python -m benchmarks hinge               exact hinges against primal-dual steps and solvers
     python -m benchmarks drsvm               solvers of the doubly regularised SVM, at equal gap
@@ -19,7 +17,7 @@ Times are compared at equal certified gap.
     python -m benchmarks sharing             folds, classes and grids on the same data
     python -m benchmarks limits              limits of time and memory
     python -m benchmarks startup             the first fit of a process
-    python -m benchmarks paper X3 L4         tables and figures of the papers, into PAPERS.md
+    python -m benchmarks paper X3 I4 IF6     tables, figures of the papers, into PAPERS.md
     python -m benchmarks check               the certificate used here against reference optima
 
 The data sets are read from `$PROXMARGIN_DATA/data` (default: `shared` beside the checkout).

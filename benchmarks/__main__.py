@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_limits
 
 import benchmarks
 from benchmarks import (
-    accuracy,
     calibration,
     cells,
     check,
@@ -23,13 +22,11 @@ from benchmarks import (
     paper,
     paths,
     permutations,
-    projections,
     ridges,
     rules,
     sharing,
     stability,
     startup,
-    strategies,
     unified,
 )
 from benchmarks.peers import other_environment
@@ -39,11 +36,8 @@ COMMANDS = {
     "paths": paths,
     "cv": cv,
     "environment": other_environment,
-    "projections": projections,
-    "strategies": strategies,
     "unified": unified,
     "cells": cells,
-    "accuracy": accuracy,
     "kernels": kernels,
     "kernel-grid": kernel_grid,
     "hinge": hinge,

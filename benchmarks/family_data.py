@@ -1,7 +1,7 @@
 """The data of Ito, Takeda, Toh (2017), section 5, as far as the data folder has or resembles it.
 
-The paper takes what LIBSVM publishes in scaled form as it is and scales everything else to
-[0, 1]; its artificial data are scaled to [-1, 1].
+The paper takes what LIBSVM publishes in scaled form as it is, here with the same steps, and scales
+everything else to [0, 1]; its artificial data are scaled to [-1, 1].
 
     australian                     a set by its name
     covtype@5000                   5000 of its samples, by chance, in the proportions of the classes
@@ -17,14 +17,24 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import SEED, DataSet, Floats, _signs, _stored, load, subsample
-
-AS_STORED = (
-    *("a9a", "australian", "covtype", "fourclass", "german", "heart", "ionosphere", "liver"),
-    *("mushrooms", "splice"),
+from benchmarks.datasets import (
+    SEED,
+    DataSet,
+    Floats,
+    _signs,
+    _stored,
+    load,
+    standardized,
+    subsample,
 )
-TO_SIGNED = ("diabetes", "sonar")  # [-1, 1], like the copies that LIBSVM publishes
+
+AS_STORED = (*("a9a", "australian", "covtype", "heart", "liver", "mushrooms", "splice"),)
+# [-1, 1], like the copies that LIBSVM publishes: then the L_f of Table 5 agree
+TO_SIGNED = ("diabetes", "fourclass", "german", "ionosphere", "sonar")
 TO_UNIT = ("colon", "leukemia", "skin", "svmguide1")  # [0, 1], by the paper's own rule
+# LIBSVM publishes microarrays with every sample of mean 0 and variance 1, colon's of logarithms:
+# so scaled, the L_f of Table 5 agree, that of colon within 2%
+EACH_SAMPLE = {"colon": np.log, "leukemia": np.positive}
 TRAINING_ONLY = ("a9a", "leukemia", "svmguide1")
 NAMES = tuple(sorted((*AS_STORED, *TO_SIGNED, *TO_UNIT)))
 POSITIVE = {"covtype": 2}  # elsewhere the largest of the labels
@@ -68,6 +78,8 @@ def _real(name: str) -> DataSet:
     design, labels, train = _stored(name)
     if name in TRAINING_ONLY:
         design, labels = design[train], labels[train]
+    if name in EACH_SAMPLE:
+        design = standardized(EACH_SAMPLE[name](design).T).T
     if name not in AS_STORED:
         design = ranged(design, -1.0 if name in TO_SIGNED else 0.0)
     return DataSet(name, design, _signs(_is_positive(name, labels)))

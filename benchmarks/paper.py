@@ -1,4 +1,4 @@
-"""`python -m benchmarks paper`: tables of the papers, one by one, into PAPERS.md."""
+"""`python -m benchmarks paper`: tables and figures of the papers, one by one, into PAPERS.md."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from benchmarks.papers import chierchia, liu, xu
+from benchmarks.papers.ito import tables as ito
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table, write_section
 
@@ -14,6 +15,7 @@ PAPERS = Path(__file__).resolve().parent / "PAPERS.md"
 PICTURES = "pictures"  # a folder beside it
 TABLES: dict[str, PaperTable] = {
     **xu.TABLES,
+    **ito.TABLES,
     **chierchia.TABLES,
     **liu.TABLES,
 }
@@ -23,13 +25,6 @@ HEAD = """# Tables and figures of the four papers
 Each section is written by the command named in it. "Reproduced" is to the printed digits or within
 the printed deviations, "in shape" the same order and conclusions.
 """
-# tables that have a command of their own, with a section in RESULTS.md
-ELSEWHERE = {
-    "I2": "projections",
-    "I4, I8, I10": "unified",
-    "I11": "accuracy",
-    "I Fig. 6, 8, 10": "strategies",
-}
 SECTION = re.compile(r"^## (\w+): (.+)$\n(?:.*\n)*?- \*\*(.+)\*\*: (.+)\.$", re.MULTILINE)
 OVERVIEW = re.compile(r"<!-- begin overview -->\n.*?<!-- end overview -->\n+", re.DOTALL)
 
@@ -89,14 +84,10 @@ def _saved(name: str, outcome: Outcome, path: Path) -> str:
 
 
 def _put_overview(path: Path) -> None:
-    """A line for each section of the file, and for tables elsewhere, after its head."""
+    """A line for each section of the file, after its head."""
     text = OVERVIEW.sub("", path.read_text())
     here = [[match[1], match[3], match[4]] for match in SECTION.finditer(text)]
-    there = [
-        [name, "see RESULTS.md", f"`python -m benchmarks {command}`"]
-        for name, command in ELSEWHERE.items()
-    ]
-    lines = table(["table", "", "why"], [*here, *there])
+    lines = table(["table", "", "why"], here)
     rest = text.removeprefix(HEAD).lstrip("\n")
     begin, end = "<!-- begin overview -->", "<!-- end overview -->"
     path.write_text(f"{HEAD}\n{begin}\n## Overview\n\n{lines}\n{end}\n\n{rest}")

@@ -1,4 +1,4 @@
-"""`python -m benchmarks unified`: one family of models, Tables 4, 8, 10 of Ito et al. (2017)."""
+"""`python -m benchmarks unified`: the family of models of Ito et al. (2017), against peers."""
 
 from __future__ import annotations
 

@@ -90,22 +90,18 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 class Course(History):
     """The history of a fit with what Figures 6, 8 and 10 of the paper show besides the gap.
 
-    A row has `violation`, ``L |T_L(u) - u|`` at the current point, `lipschitz`, `restarts`, and
-    `own_passes`, those of the method without those of certificates.
+    A row has `violation`, ``L |T_L(u) - u|`` at the current point, and `own_passes`, those of the
+    method without those of certificates.
     """
 
     watch: Watch | None = None
 
     def __call__(self, report: Report) -> None:
         super().__call__(report)
-        state, watch = report.state, self.watch
-        row = self.rows[-1]
+        watch, row = self.watch, self.rows[-1]
         row["own_passes"] = report.n_passes - (watch.certificate_passes if watch else 0.0)
-        row["lipschitz"] = state.lipschitz
-        # patience starts at 2 and doubles with every restart, and may be a very long integer
-        row["restarts"] = int(state.patience).bit_length() - 2
         side = watch.side if watch else None
-        row["violation"] = float("nan") if side is None else _violation(side, state)
+        row["violation"] = float("nan") if side is None else _violation(side, report.state)
 
 
 def _violation(side: DualSide, state: Any) -> float:

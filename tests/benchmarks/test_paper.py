@@ -83,8 +83,6 @@ def test_ranks_of_gisette_that_differ_otherwise_are_no_known_misprint(
     assert (outcome.verdict, outcome.why) == (Verdict.NOT, "differs in the ranks of row 4")
 
 
-
-
 def test_a_claim_that_fails_decides() -> None:
     claims = [Claim("a holds", True, "1"), Claim("b holds", False, "2")]
     outcome = judged("numbers", claims)

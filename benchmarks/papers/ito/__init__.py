@@ -1,0 +1,1 @@
+"""Tables and figures of Ito, Takeda, Toh (2017); `tables` has them all."""

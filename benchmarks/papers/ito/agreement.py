@@ -1,0 +1,70 @@
+"""How our numbers are held against the printed ones of Ito et al. (2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.papers.claims import Claim
+from benchmarks.papers.ito.data import OUT_OF_REACH, REACH
+
+__all__ = [
+    "NAMES_OUT_OF_REACH",
+    "but",
+    "digits_agree",
+    "is_same",
+    "starred",
+    "to_digits",
+    "within_factor",
+]
+
+FACTOR = 2.0  # of two numbers of iterations, or two L_k, that agree
+DIGITS = 3  # significant ones, printed
+UNITS = 1.0  # of the last printed digit: data scaled twice may differ in it
+NAMES_OUT_OF_REACH = f"Out of reach: {', '.join(OUT_OF_REACH)}."
+
+
+def is_same(name: str) -> bool:
+    """Whether a set of the paper is here as it is there, so that its numbers are judged."""
+    return name in REACH and not REACH[name].differs
+
+
+def starred(name: str) -> str:
+    """The name, with a star if the data differ from the paper's."""
+    return name if is_same(name) else f"{name} *"
+
+
+def to_digits(value: float, printed: float) -> bool:
+    """Whether a number agrees with three printed digits."""
+    unit = 10.0 ** (np.floor(np.log10(abs(printed))) - DIGITS + 1)
+    return bool(abs(value - printed) <= UNITS * unit)
+
+
+def but(names: Sequence[str]) -> str:
+    """The exceptions, if there are any."""
+    return f", not {', '.join(names)}" if names else ""
+
+
+def within_factor(what: str, triples: Sequence[tuple[str, float, float]]) -> Claim:
+    """Sets of the paper, ours and the printed number: within `FACTOR` of it in most of them."""
+    ratios = np.array(
+        [
+            ours / printed
+            for name, ours, printed in triples
+            if is_same(name) and np.isfinite(printed)
+        ]
+    )
+    near = int(np.sum((ratios >= 1 / FACTOR) & (ratios <= FACTOR)))
+    middle = f"{np.median(ratios):.2g}" if ratios.size else "-"
+    told = f"{near} of {ratios.size}; median of ours over the printed {middle}"
+    sentence = f"{what}, within a factor of {FACTOR:g} on most sets"
+    return Claim(sentence, 2 * near > ratios.size, told)
+
+
+def digits_agree(what: str, triples: Sequence[tuple[str, float, float]]) -> Claim:
+    """The same to the printed digits."""
+    same = [(n, one, other) for n, one, other in triples if is_same(n) and np.isfinite(other)]
+    off = [name for name, ours, printed in same if not to_digits(ours, printed)]
+    told = f"{len(same) - len(off)} of {len(same)}{but(off)}"
+    return Claim(f"{what} to the printed digits on most sets", 2 * len(off) < len(same), told)
