@@ -33,7 +33,6 @@ def test_sections_are_replaced_and_listed_once(tmp_path: Path) -> None:
         assert text.count(f"<!-- begin {name} -->") == 1
     assert "but for B-PGH-2, ADMM, a misprint" in overview
     assert "but for the ranks of gisette, a misprint" in overview
-    assert "`python -m benchmarks unified`" in overview
 
 
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
