@@ -48,10 +48,16 @@ MAX_DENSE_PIECES = 2000
 MAX_SPARSE_PIECES = 20_000
 MAX_ROUND_PIECES = 500  # for the l2 norms of groups
 # Dinkelbach's iteration
-STRENGTH_DECREASE = 0.5  # first strength over its upper bound, and factor while zero is optimal
+STRENGTH_DECREASE = 0.5  # factor while zero is optimal
+# first strength over its upper bound, and the factor as long as fits are loose: zero is certified in
+# a fraction of the time of a fit far below the critical strength
+FIRST_DECREASE = 0.75
 RATIO_CHANGE = 1e-6  # relative change of the ratio at convergence
-RATIO_GAP = 1e-8  # relative gap of each fit
-MAX_RATIOS = 50  # largest number of fits
+FIRST_GAP = 1e-2  # relative gap of the first fits: any point has a ratio, a lower bound
+COARSE_STRENGTH = 0.1  # over its upper bound, above which a loose fit tells zero from others
+GAP_DECREASE = 0.03  # factor on that gap where it lets no larger ratio be found
+RATIO_GAP = 1e-8  # relative gap of the last fit
+MAX_RATIOS = 100  # largest number of fits
 
 
 def critical_strength(problem: Problem) -> float:
@@ -196,27 +202,36 @@ def _by_ratios(problem: Problem) -> float:
     """The largest of ``(L(0) - L(W)) / norm(W)``, by Dinkelbach's iteration.
 
     The solution at a strength equal to the last ratio gives the next, larger ratio, until zero is
-    optimal. The loss is piecewise linear, so that this takes few steps.
+    optimal. The loss is piecewise linear, so that this takes few steps. Each point has a ratio, of
+    which the strength is the largest: fits are as accurate as it takes to find a larger one.
     """
     at_null = _loss_of(problem, problem.null_point())
     norm = _unit_norm(problem.penalty)
     bound = problem.critical_strength()
     if _is_flat(problem):
         return 0.0
-    strength, largest, point = STRENGTH_DECREASE * bound, 0.0, None
+    strength, largest, point, gap = FIRST_DECREASE * bound, 0.0, None, FIRST_GAP
     for _ in range(MAX_RATIOS):
         if strength <= LEAST_STRENGTH * bound:
             return 0.0
         one = replace(problem, penalty=norm.times(strength))
-        point = solve(one, choose(one), stop=Stop(tol=RATIO_GAP), start=point).point
+        point = solve(one, choose(one), stop=Stop(tol=gap), start=point).point
         size = norm.value(point.coef)
         ratio = (at_null - _loss_of(problem, point)) / size if size > 0.0 else 0.0
-        if ratio <= largest * (1.0 + RATIO_CHANGE):
-            if largest > 0.0:
-                return largest
-            strength *= STRENGTH_DECREASE  # zero is optimal here: a smaller one
+        if ratio > largest * (1.0 + max(RATIO_CHANGE, gap)):
+            # a loose fit may be no better than zero: its ratio is below the strength
+            strength, largest = max(ratio, FIRST_DECREASE * strength), ratio
             continue
-        strength = largest = ratio
+        if gap <= RATIO_GAP and 0.0 < strength <= largest:
+            return max(largest, ratio)
+        if largest == 0.0:
+            loose = strength > COARSE_STRENGTH * bound  # zero is optimal here: a smaller one
+            strength *= FIRST_DECREASE if loose else STRENGTH_DECREASE
+            if loose:
+                continue
+        else:
+            strength = largest = max(largest, ratio)
+        gap = max(GAP_DECREASE * gap, RATIO_GAP)
     return largest
 
 
