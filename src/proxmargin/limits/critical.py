@@ -49,13 +49,13 @@ MAX_SPARSE_PIECES = 20_000
 MAX_ROUND_PIECES = 500  # for the l2 norms of groups
 # Dinkelbach's iteration
 STRENGTH_DECREASE = 0.5  # factor while zero is optimal
-# first strength over its upper bound, and the factor as long as fits are loose: zero is certified in
-# a fraction of the time of a fit far below the critical strength
+# first strength over its upper bound, and the factor as long as fits are loose: zero is certified
+# in less time than a fit far below the critical strength takes
 FIRST_DECREASE = 0.75
 RATIO_CHANGE = 1e-6  # relative change of the ratio at convergence
 FIRST_GAP = 1e-2  # relative gap of the first fits: any point has a ratio, a lower bound
 COARSE_STRENGTH = 0.1  # over its upper bound, above which a loose fit tells zero from others
-GAP_DECREASE = 0.03  # factor on that gap where it lets no larger ratio be found
+GAP_DECREASE = 1e-3  # factor on that gap where it lets no larger ratio be found
 RATIO_GAP = 1e-8  # relative gap of the last fit
 MAX_RATIOS = 100  # largest number of fits
 
