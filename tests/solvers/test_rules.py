@@ -86,7 +86,8 @@ def penalties(p: int, joint: bool) -> Iterator[Penalty]:
 @cache
 def designs() -> tuple[Design, ...]:
     rng = np.random.default_rng(0)
-    dense = [DenseDesign(rng.normal(size=s)) for s in ((200, 30), (50, 80), (10, 600), (800, 9))]
+    shapes = ((200, 30), (50, 80), (10, 600), (800, 9), (700, 6))
+    dense = [DenseDesign(rng.normal(size=s)) for s in shapes]
     wide = sp.random(4000, 6000, 2e-4, format="csr", random_state=0)
     centred = SparseDesign(wide)
     return *dense, centred, StandardizedDesign(centred, *moments(centred, np.full(4000, 1 / 4000)))

@@ -44,6 +44,7 @@ from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
+from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
 from proxmargin.solvers.succession import Table, solve
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
@@ -133,6 +134,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fbpd": PrimalDual,
     "cutting-planes": _cutting_planes,
     "ridge-newton": RidgeNewton,
+    "sampled-newton": SampledNewton,
     "dual-newton": DualNewton,
     "ball-newton": BallNewton,
     "active-set": ActiveSet,

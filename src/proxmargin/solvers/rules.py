@@ -231,6 +231,12 @@ RULES: tuple[Rule, ...] = (
         "a box on the dual and a ridge, fewer samples than features: the face of the box that "
         "holds the optimum, in inner products of the samples",
     ),
+    Rule(
+        _always,
+        "sampled-newton",
+        "a loss of continuous curvature and a ridge, many samples of few features: Newton steps "
+        "with the Hessian of a subsample, corrected by differences of gradients",
+    ),
     Rule(_always, "ridge-newton", "a smooth loss and a ridge: few Newton steps"),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.tall and facts.even,

@@ -145,16 +145,24 @@ def line_squares(lines, weights, centre, of_lines, by_rows, out):
                 out[j] += weight * off * off
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def line_largest(lines, of_lines, out):
     """Largest absolute entry of each line of a dense matrix, or of each place in the lines."""
-    for i in range(lines.shape[0]):
+    if of_lines:
+        for i in range(lines.shape[0]):
+            out[i] = _largest_of(lines[i])
+        return
+    whole = lines.shape[0] - lines.shape[0] % 4
+    for i in range(0, whole, 4):  # four lines share the updates of the maxima
+        a, b, c, d = lines[i], lines[i + 1], lines[i + 2], lines[i + 3]
+        for j in range(lines.shape[1]):
+            one = max(abs(np.float64(a[j])), abs(np.float64(b[j])))
+            two = max(abs(np.float64(c[j])), abs(np.float64(d[j])))
+            out[j] = max(out[j], max(one, two))
+    for i in range(whole, lines.shape[0]):
         line = lines[i]
-        if of_lines:
-            out[i] = _largest_of(line)
-        else:
-            for j in range(line.size):
-                out[j] = max(out[j], abs(np.float64(line[j])))
+        for j in range(line.size):
+            out[j] = max(out[j], abs(np.float64(line[j])))
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
