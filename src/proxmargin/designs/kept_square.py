@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from proxmargin.compiled.products.products import placed_twice
 from proxmargin.designs.base import Index
 from proxmargin.designs.memory import on_small_pages
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptSquare"]
 
 PIECE_ENTRIES = 1 << 19  # kernel values computed at a time: 2 or 4 MB
-STRIPE_ROWS = 256  # rows computed at a time of a square that is all new, from the diagonal on
+STRIPE_ROWS = 128  # rows computed at a time of a square that is all new, from the diagonal on
 
 
 class KeptSquare:
@@ -104,11 +105,10 @@ class KeptSquare:
 
     def _fill_by_halves(self, order: Index) -> None:
         """Compute all, half of it by symmetry."""
+        compute = self._compute
         for start in range(0, order.size, STRIPE_ROWS):
-            stop = min(start + STRIPE_ROWS, order.size)
-            values = self._compute(order[start:stop], order[start:])
-            self.store[start:stop, start : order.size] = values
-            self.store[stop : order.size, start:stop] = values[:, stop - start :].T
+            values = compute(order[start : start + STRIPE_ROWS], order[start:])
+            placed_twice(values, self.store, start)
 
     @property
     def _compute(self) -> Callable[[Index, Index], NDArray[Any]]:

@@ -21,9 +21,14 @@ __all__ = [
     "largest_entries",
     "line_largest",
     "line_squares",
+    "placed_twice",
     "scaled_lines",
     "scatter",
 ]
+
+# what is transposed at a time: whole lines of the cache on either side, that its first level holds
+PATCH_ROWS = 64
+PATCH_COLUMNS = 16
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -34,6 +39,30 @@ def along(lines, right, out):
         for j in range(lines.shape[1]):
             total += np.float64(lines[i, j]) * right[j]
         out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def placed_twice(tile, store, start):
+    """Write ``tile`` into the rows of a symmetric ``store`` from its diagonal on, and across.
+
+    Parameters
+    ----------
+    tile : (m, n)
+        ``K[start : start + m, start : start + n]``
+    store : (n_store, n_store), n_store >= start + n
+    start : int
+    """
+    for i in range(tile.shape[0]):
+        to = store[start + i]
+        for j in range(tile.shape[1]):
+            to[start + j] = tile[i, j]
+    for top in range(0, tile.shape[0], PATCH_ROWS):
+        last = min(top + PATCH_ROWS, tile.shape[0])
+        for left in range(0, tile.shape[1], PATCH_COLUMNS):
+            for j in range(left, min(left + PATCH_COLUMNS, tile.shape[1])):
+                to = store[start + j]
+                for i in range(top, last):
+                    to[start + i] = tile[i, j]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
