@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
 
-from proxmargin import DWD, L2SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
+from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
 from proxmargin.estimators import kernel_rounds
 from proxmargin.loop.report import Report
 
@@ -194,3 +195,26 @@ def test_a_rank_or_a_solver_that_is_asked_for_stays() -> None:
             warnings.simplefilter("ignore")
             model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0, **asked).fit(X, y)
         assert model.certificate_.solver == "ridge-newton"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kernel_of_low_rank_is_certified_by_the_weights_of_its_pivots(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = 20.0 * rng.standard_normal((150, 1))
+    y = np.where(X[:, 0] + 4.0 * rng.standard_normal(150) > 0, 1.0, -1.0)
+    settings = {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 1.0, "C": 0.1}
+    model = SVC(**settings).fit(X, y)
+    found = model.certificate_
+    assert found.relative_gap <= 1e-6
+    features = np.column_stack([X[:, 0] ** 2, np.sqrt(2.0) * X[:, 0], np.ones(150)])
+    w = features[model.support_].T @ model.dual_coef_[0]
+    hinges = np.maximum(1.0 - y * (features @ w + model.intercept_[0]), 0.0)
+    primal = 0.5 * w @ w + 0.1 * hinges.sum()
+    assert found.primal == pytest.approx(primal, rel=1e-6)
+    # the objective of any model is no less than the certified lower bound
+    theirs = LinearSVC(loss="hinge", C=0.1, max_iter=20_000, fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        coef = theirs.fit(features, y).coef_[0]
+    others = 0.5 * coef @ coef + 0.1 * np.maximum(1.0 - y * (features @ coef), 0.0).sum()
+    assert found.primal - found.gap <= others * (1.0 + 1e-12)

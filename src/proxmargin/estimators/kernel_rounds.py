@@ -204,13 +204,42 @@ class Rounds:
         self, factor: LowRankFactor, solutions: Sequence[Solution]
     ) -> list[Representer]:
         """The solutions as weights of the pivots, which need no other columns of the kernel."""
-        models = []
-        for problem, solution in zip(self.problems, solutions, strict=True):
-            weights = factor.at_pivots(solution.point.coef[: factor.rank, 0])
-            dual = solution.gap.dual_point
-            square = factor.square(dual[:, 0])
-            models.append(represented_by_few(problem, self.matrix, weights, dual, square))
-        return models
+        return [
+            self._model_of_pivots(problem, factor, solution)
+            for problem, solution in zip(self.problems, solutions, strict=True)
+        ]
+
+    def _model_of_pivots(
+        self, problem: Problem, factor: LowRankFactor, solution: Solution
+    ) -> Representer:
+        weights = factor.at_pivots(solution.point.coef[: factor.rank, 0])
+        dual = solution.gap.dual_point
+        square = factor.square(dual[:, 0])
+        return represented_by_few(problem, self.matrix, weights, dual, square)
+
+    def _or_of_pivots(
+        self,
+        factor: LowRankFactor,
+        todo: Sequence[int],
+        solutions: Sequence[Solution],
+        models: Sequence[Representer],
+    ) -> list[Representer]:
+        """The models, or, where the gap is too large and theirs is smaller, those of the pivots.
+
+        Of a kernel of low numerical rank the weights of a dual point largely cancel: its
+        coefficients are further from the optimum than those that the solver found on the factor.
+        """
+        tol, chosen = self.stop.tol, list(models)
+        if not factor.is_complete or factor.pivots.size < factor.rank:
+            return chosen
+        for place, (k, solution) in enumerate(zip(todo, solutions, strict=True)):
+            before = models[place].gap
+            if before.relative_gap <= tol or clock() >= self.stop.deadline:
+                continue
+            few = self._model_of_pivots(self.problems[k], factor, solution)
+            if few.gap.gap < before.gap:
+                chosen[place] = few
+        return chosen
 
     def _max_rank(self, operations: float) -> int:
         """The largest rank with n r^2 <= ``operations`` that fits in memory and the time left."""
@@ -238,6 +267,7 @@ class Rounds:
         found = list(known)
         meter = Meter(self.matrix)
         models = self._models([self.problems[k] for k in todo], solutions)
+        models = self._or_of_pivots(factor, todo, solutions, models)
         work = meter.read(len(todo))
         for k, solution, model in zip(todo, solutions, models, strict=True):
             certified = self._with_kernel_certificate(self.problems[k], solution, model)
