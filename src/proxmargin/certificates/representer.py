@@ -11,8 +11,8 @@ error is part of this gap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -137,12 +137,12 @@ def represented(
     if product is None:
         parts = _merge_cancelling(kernel, dual)
         terms = int(np.count_nonzero(parts))
-        known = Product(dual, parts, kernel.matvec(-parts), gamma(terms), kernel.lost)
+        known = Product(kernel, dual, parts, kernel.matvec(-parts), gamma(terms), kernel.lost)
     else:
         off = _mass(kernel, dual - given)
         terms = int(np.count_nonzero(dual))
-        known = Product(dual, dual, product, gamma(terms), kernel.lost, off)
-    return _of_product(problem, kernel, known, tol)
+        known = Product(kernel, dual, dual, product, gamma(terms), kernel.lost, off)
+    return _of_product(problem, known, tol)
 
 
 def represented_together(
@@ -163,12 +163,10 @@ def represented_together(
     parts = [_merge_cancelling(kernel, dual) for dual in balanced]
     products, relative = kernel.matvec(-np.hstack(parts)), gamma(kernel.n_samples)
     known = [
-        Product(dual, part, products[:, k : k + 1].copy(), relative, kernel.lost)
+        Product(kernel, dual, part, products[:, k : k + 1].copy(), relative, kernel.lost)
         for k, (dual, part) in enumerate(zip(balanced, parts, strict=True))
     ]
-    return [
-        _of_product(problem, kernel, one, tol) for problem, one in zip(problems, known, strict=True)
-    ]
+    return [_of_product(problem, one, tol) for problem, one in zip(problems, known, strict=True)]
 
 
 def represented_by_few(
@@ -197,9 +195,9 @@ def represented_by_few(
         scores, intercept = multiple * scores, multiple * intercept
     size = np.array([[np.sqrt(square)]])
     terms = int(np.count_nonzero(weights))
-    product = Product(dual, weights[:, None], scores, gamma(terms), kernel.lost)
-    rounding = _rounding(kernel, product, dual)
-    error = _enclosed(kernel, product, weights[:, None], scores, intercept).error
+    product = Product(kernel, dual, weights[:, None], scores, gamma(terms), kernel.lost)
+    rounding = _rounding(product, dual)
+    error = _enclosed(product, 1.0, scores, intercept).error
     rounding += loss.growth(scores, gradient, dual, error)
     shares = TRIAL_MULTIPLES[:1] if loss.is_homogeneous else TRIAL_MULTIPLES
     gaps = [
@@ -234,6 +232,8 @@ def _gap_between(
 
 def without_small_entries(dual: Array, cut: float) -> Array:
     """The dual point with entries below this share of the largest set to zero."""
+    if cut == 0.0:
+        return dual
     return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
@@ -247,11 +247,13 @@ def _merge_cancelling(kernel: KernelMatrix, dual: Array) -> Array:
     return together if cancels else dual
 
 
-class Product(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Product:
     """The product ``v = -sum_i parts_i phi(x_i)`` of a dual point, with its error bounds.
 
     Attributes
     ----------
+    kernel : KernelMatrix
     dual : (n_samples, 1)
     parts : (n_samples, 1)
         The dual point, perhaps with equal samples merged.
@@ -265,6 +267,7 @@ class Product(NamedTuple):
         `_mass` of the change of the dual point since the product was computed.
     """
 
+    kernel: KernelMatrix
     dual: Array
     parts: Array
     values: Array
@@ -272,48 +275,57 @@ class Product(NamedTuple):
     lost: Lost
     off: float = 0.0
 
-    @property
+    @cached_property
     def square(self) -> float:
         """``|v|^2``"""
         return max(-float(np.vdot(self.parts, self.values)), 0.0)
 
+    @cached_property
+    def mass(self) -> float:
+        """`_mass` of the parts."""
+        return _mass(self.kernel, self.parts)
 
-def _of_product(
-    problem: Problem, kernel: KernelMatrix, product: Product, tol: float | None
-) -> Representer:
+    @cached_property
+    def errors(self) -> Array:
+        """A bound on the errors of ``K parts`` by kernel values, (n_samples,)."""
+        return self.lost.of(self.parts[:, 0])
+
+    @cached_property
+    def rounding(self) -> float:
+        """A bound on the error of ``2 parts'K parts``."""
+        return _rounding(self, self.parts)
+
+
+def _of_product(problem: Problem, product: Product, tol: float | None) -> Representer:
     """The model of a dual point with this product, refined if rounding dominates its gap."""
-    found = _best_multiple(problem, kernel, product)
+    found = _best_multiple(problem, product)
     if tol is None or found.gap.relative_gap <= tol:
         return found
     # samples a little within their margins cost their caps: a longer w may cost less
-    longer = _best_multiple(problem, kernel, product, safely=True)
+    longer = _best_multiple(problem, product, safely=True)
     found = min(found, longer, key=lambda model: model.gap.gap)
     gap = found.gap
     if gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
-    values, lost = kernel.precise_matvec(-product.parts)
-    precise = product._replace(values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)
-    refined = _best_multiple(problem, kernel, precise, safely=True)
+    values, lost = product.kernel.precise_matvec(-product.parts)
+    precise = replace(product, values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)
+    refined = _best_multiple(problem, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
 
-def _best_multiple(
-    problem: Problem, kernel: KernelMatrix, product: Product, *, safely: bool = False
-) -> Representer:
+def _best_multiple(problem: Problem, product: Product, *, safely: bool = False) -> Representer:
     """The model with the least gap whose w is a multiple of v."""
     square = product.square
     length = float(problem.penalty.conjugate_gradient(np.array([[np.sqrt(square)]]))[0, 0])
-    found = _multiple(problem, kernel, product, length, safely)
-    if 0.0 < square <= _rounding(kernel, product, product.parts):
+    found = _multiple(problem, product, length, safely)
+    if 0.0 < square <= product.rounding:
         # if |v| is rounding, so is the direction of w: try w = 0 as well
-        nothing = _multiple(problem, kernel, product, 0.0, safely)
+        nothing = _multiple(problem, product, 0.0, safely)
         return min(found, nothing, key=lambda model: model.gap.gap)
     return found
 
 
-def _multiple(
-    problem: Problem, kernel: KernelMatrix, product: Product, length: float, safely: bool
-) -> Representer:
+def _multiple(problem: Problem, product: Product, length: float, safely: bool) -> Representer:
     """The model with w in the direction of v and of norm ``length``, kept within the domain.
 
     As |v| may exceed its computed value by rounding, w is shortened by that bound, so that it lies
@@ -322,7 +334,7 @@ def _multiple(
     loss, penalty, dual = problem.loss, problem.penalty, product.dual
     size = np.array([[np.sqrt(product.square)]])
     factor = length / float(size[0, 0]) if size[0, 0] > 0 else 0.0
-    longest = np.sqrt(size**2 + _rounding(kernel, product, product.parts))
+    longest = np.sqrt(size**2 + product.rounding)
     if factor > 0:
         factor *= float((penalty.into_domain(factor * longest) / (factor * longest))[0, 0])
     scores = factor * product.values
@@ -334,19 +346,19 @@ def _multiple(
         factor, value = multiple * factor, multiple * value
         scores, intercept = multiple * scores, multiple * intercept
     elif safely:
-        enclosed = _enclosed(kernel, product, -factor * product.parts, scores, intercept)
+        enclosed = _enclosed(product, factor, scores, intercept)
         multiple, _ = safe_multiple(problem, Point(factor * longest, intercept), enclosed)
         factor, scores, intercept = multiple * factor, multiple * scores, multiple * intercept
         value = loss.value(scores)
     w, weights = factor * size, -factor * product.parts
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
-    error = _enclosed(kernel, product, weights, scores, intercept).error
-    rounding = _rounding(kernel, product, weights) + loss.growth(scores, gradient, dual, error)
+    error = _enclosed(product, factor, scores, intercept).error
+    rounding = factor * product.rounding + loss.growth(scores, gradient, dual, error)
     # |v|^2 belongs to the dual point before its repair: relevant if w is not made of v
     apart = float(penalty.fenchel_young(w, size).sum())
-    repaired = _repaired(kernel, product)
+    repaired = _repaired(product)
     if repaired > 0:
-        largest = np.sqrt(size**2 + 2.0 * repaired * _mass(kernel, dual))
+        largest = np.sqrt(size**2 + 2.0 * repaired * _mass(product.kernel, dual))
         apart = max(apart, float(penalty.fenchel_young(w, largest).sum()))
     gap = (
         loss.fenchel_young(scores, dual)
@@ -369,40 +381,34 @@ def _multiple(
     return Representer(weights[:, 0], scores, found, factor)
 
 
-def _repaired(kernel: KernelMatrix, product: Product) -> float:
+def _repaired(product: Product) -> float:
     """The part of ``off`` that is more than the kernel's rounding, which is slow to estimate and is
     an ulp at least."""
-    allowed = REPAIR_FACTOR * _mass(kernel, product.dual)
+    allowed = REPAIR_FACTOR * _mass(product.kernel, product.dual)
     if product.off <= UNIT * allowed:
         return 0.0
-    return max(product.off - kernel.rounding * allowed, 0.0)
+    return max(product.off - product.kernel.rounding * allowed, 0.0)
 
 
-def _enclosed(
-    kernel: KernelMatrix, product: Product, weights: Array, scores: Array, intercept: Array
-) -> Enclosed:
-    """The scores ``K weights + intercept`` with a bound on the rounding of values and sums."""
-    mass, size = _mass(kernel, weights), _mass(kernel, product.parts)
-    repaired = product.off * mass / size if size > 0 else 0.0  # in units of the weights
-    roots, shift = _roots(kernel)[:, None], np.abs(intercept)
-    error = product.lost.of(weights[:, 0])[:, None] + roots * (product.relative * mass + repaired)
-    sizes = roots * mass + shift
+def _enclosed(product: Product, factor: float, scores: Array, intercept: Array) -> Enclosed:
+    """The scores ``factor K parts + intercept`` with a bound on the rounding of values and sums.
+
+    The factor is >= 0; its sign does not matter to the bound.
+    """
+    roots, shift = product.kernel.roots[:, None], np.abs(intercept)
+    off = product.off if product.mass > 0 else 0.0
+    error = factor * (product.errors[:, None] + roots * (product.relative * product.mass + off))
+    sizes = roots * (factor * product.mass) + shift
     return Enclosed(scores, error + COMPENSATED_ROUNDING * shift, sizes)
 
 
-def _rounding(kernel: KernelMatrix, product: Product, weights: Array) -> float:
+def _rounding(product: Product, weights: Array) -> float:
     """A bound on the error of ``2 weights'K parts``, by kernel values and by sums."""
-    values = float(np.abs(weights[:, 0]) @ product.lost.of(product.parts[:, 0]))
-    moved = product.relative * _mass(kernel, product.parts) + product.off
-    return 2.0 * (values + moved * _mass(kernel, weights))
+    values = float(np.abs(weights[:, 0]) @ product.errors)
+    moved = product.relative * product.mass + product.off
+    return 2.0 * (values + moved * _mass(product.kernel, weights))
 
 
 def _mass(kernel: KernelMatrix, weights: Array) -> float:
     """``sum_i |weights_i| sqrt(K_ii)``, a bound of the norm of ``sum_i weights_i phi(x_i)``."""
-    return float(_roots(kernel) @ np.abs(weights[:, 0]))
-
-
-def _roots(kernel: KernelMatrix) -> Array:
-    """``sqrt(K_ii)``: by Cauchy and Schwarz ``|K_ij|`` is at most the product of two of them."""
-    roots: Array = np.sqrt(np.maximum(kernel.diagonal(), 0.0))
-    return roots
+    return float(kernel.roots @ np.abs(weights[:, 0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -34,7 +35,8 @@ class KeptSquare:
     """
 
     def __init__(self, matrix: KernelMatrix, dtype: DTypeLike) -> None:
-        self.matrix = matrix
+        # the matrix keeps the square: were it kept in turn, only the collector would free both
+        self.matrix: KernelMatrix = proxy(matrix)
         self.order: Index = np.empty(0, dtype=np.intp)
         self.store: NDArray[Any] = np.empty((0, 0), dtype)
 

@@ -121,6 +121,12 @@ class KernelMatrix(ABC):
         """
         return weights
 
+    @cached_property
+    def roots(self) -> Array:
+        """``sqrt(K_ii)``: by Cauchy and Schwarz ``|K_ij|`` is at most the product of two of them."""
+        roots: Array = np.sqrt(np.maximum(self.diagonal(), 0.0))
+        return roots
+
     @property
     def rounding(self) -> float:
         """Mean relative error of an entry, over the largest one; stored entries are exact."""
@@ -238,6 +244,8 @@ class ComputedKernel(KernelMatrix):
 
     def matvec(self, right: Array) -> Array:
         live = live_rows(right)
+        if not live.size:
+            return np.zeros(right.shape)
         self.ledger.charge(live.size / max(self.n_samples, 1))
         if live.size > max(GATHERED_SHARE * self.n_samples, SYMMETRIC_ROWS * self.capacity):
             return self._product_by_halves(right)

@@ -97,7 +97,7 @@ class Others:
         n, p = self.shape
         if is_sparse(self.matrix) or 8 * n * (p + 2) > LIFTED_BYTES:
             return None
-        return _lifted(self.matrix, self.point)
+        return _lifted(self.matrix, self.point, self.squares)
 
     def taken(self, X: Any, index: NDArray[np.intp]) -> Others | None:
         """Those of some dense samples, if they are `lifted`; ``X`` are the samples as given."""
@@ -121,7 +121,11 @@ class Others:
         None where there is no room for `lifted`."""
         if self.lifted is None:
             return None
-        return _lowered(self.matrix, self.point).astype(np.float32), self.lifted.astype(np.float32)
+        right = self.lifted.astype(np.float32)
+        left = np.empty_like(right)  # as `_lowered`
+        np.multiply(right[:, :-2], -2.0, out=left[:, :-2])
+        left[:, -2:] = right[:, :-3:-1]
+        return left, right
 
     @cached_property
     def pulls(self) -> Array:
@@ -190,7 +194,10 @@ def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
         x = _lowered(lines, right.point)
         for start in range(0, right.shape[0], TILE_COLUMNS):
             columns = slice(start, min(start + TILE_COLUMNS, right.shape[0]))
-            z = _lifted(right.matrix[columns], right.point) if lifted is None else lifted[columns]
+            if lifted is None:
+                z = _lifted(right.matrix[columns], right.point, right.squares[columns])
+            else:
+                z = lifted[columns]
             yield rows, columns, x @ z.T
 
 
@@ -205,13 +212,11 @@ def _lowered(samples: NDArray[Any], point: Array) -> Array:
     return out
 
 
-def _lifted(samples: NDArray[Any], point: Array) -> Array:
-    """``[z, 1, |z|^2]``"""
+def _lifted(samples: NDArray[Any], point: Array, squares: Array) -> Array:
+    """``[z, 1, |z|^2]`` of dense samples with these squared norms."""
     out = np.empty((samples.shape[0], samples.shape[1] + 2))
-    z = out[:, :-2]
-    np.subtract(samples, point, out=z)
-    np.einsum("ij,ij->i", z, z, out=out[:, -1])
-    out[:, -2] = 1.0
+    np.subtract(samples, point, out=out[:, :-2])
+    out[:, -2], out[:, -1] = 1.0, squares
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from itertools import combinations, repeat
 from math import ceil
 from numbers import Real
@@ -109,14 +110,13 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             only = self.classes_.tolist()
             kept = f"the one class {only[0]!r}" if only else "no class"
             raise ValueError(f"y holds {kept}: a classifier needs samples of at least 2 classes")
-        class_weight = estimator.get_params(deep=False).get("class_weight")
-        if isinstance(class_weight, Mapping):  # of the labels of all pairs
-            Targets.encode(y, weights, class_weight)
+        pairs = _Pairs.of(estimator)
+        if pairs.class_weight is not None:  # of the labels of all pairs
+            Targets.encode(y, weights, pairs.class_weight)
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         members = [y == label for label in self.classes_]
-        fresh = clone(estimator)
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_pair)(fresh, X, y, weights, members[i] | members[j], part)
+            delayed(pairs.fit)(X, y, weights, members[i] | members[j], part)
             for (i, j), part in zip(self.pairs_, self._times(estimator, begun), strict=True)
         )
         self.estimators_ = [model for model, _ in fitted]
@@ -252,41 +252,64 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
     return side * np.maximum(size, np.finfo(float).tiny)
 
 
-def _fit_pair(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    weights: Any,
-    pair: NDArray[np.bool_],
-    seconds: float | None,
-) -> tuple[Any, str | None]:
-    """The classifier of a pair of classes, fitted on their samples, and its convergence warning.
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Fits the classifiers of pairs of classes.
 
-    ``estimator`` is a clone: a copy of it is as fresh, and a fifth of the time of a clone.
+    Attributes
+    ----------
+    estimator : classifier
+        A clone: a copy of it is as fresh, and a fifth of the time of a clone.
+    ours : bool
+        Whether it is a model of this library, which need not validate the data again.
+    class_weight : mapping or None
+        Of the labels of all pairs, if it is a mapping.
+    pairwise : bool
+        Whether the data are a kernel matrix.
     """
-    ours = isinstance(estimator, MarginEstimator)
-    rows, model = np.flatnonzero(pair), deepcopy(estimator) if ours else clone(estimator)
-    if seconds is not None:
-        model.set_params(time_limit=seconds)
-    class_weight = model.get_params(deep=False).get("class_weight")
-    if isinstance(class_weight, Mapping):
-        own = set(y[rows].tolist())
-        model.set_params(class_weight={k: v for k, v in class_weight.items() if k in own})
-    pairwise = get_tags(estimator).input_tags.pairwise
-    part = X[np.ix_(rows, rows)] if pairwise else X[rows]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        if ours:
-            model.fit_part(part, y[rows], None if weights is None else weights[rows])
-        else:
-            weighted = {} if weights is None else {"sample_weight": weights[rows]}
-            model.fit(part, y[rows], **weighted)
-    if seconds is not None:
-        model.set_params(time_limit=estimator.time_limit)
-    short = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
-    for one in caught:
-        if one not in short:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    if pairwise:
-        model.training_rows_ = rows
-    return model, str(short[0].message) if short else None
+
+    estimator: Any
+    ours: bool
+    class_weight: Mapping[Any, float] | None
+    pairwise: bool
+
+    @classmethod
+    def of(cls, estimator: Any) -> _Pairs:
+        class_weight = estimator.get_params(deep=False).get("class_weight")
+        return cls(
+            clone(estimator),
+            isinstance(estimator, MarginEstimator),
+            class_weight if isinstance(class_weight, Mapping) else None,
+            get_tags(estimator).input_tags.pairwise,
+        )
+
+    def fit(
+        self, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[np.bool_], seconds: float | None
+    ) -> tuple[Any, str | None]:
+        """The classifier of a pair, fitted on its samples, and its convergence warning."""
+        rows, model = np.flatnonzero(pair), self._fresh()
+        part, labels = X[np.ix_(rows, rows)] if self.pairwise else X[rows], y[rows]
+        if seconds is not None:
+            model.set_params(time_limit=seconds)
+        if self.class_weight is not None:
+            own = set(labels.tolist())
+            model.set_params(class_weight={k: v for k, v in self.class_weight.items() if k in own})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            if self.ours:
+                model.fit_part(part, labels, None if weights is None else weights[rows])
+            else:
+                weighted = {} if weights is None else {"sample_weight": weights[rows]}
+                model.fit(part, labels, **weighted)
+        if seconds is not None:
+            model.set_params(time_limit=self.estimator.time_limit)
+        short = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
+        for one in caught:
+            if one not in short:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        if self.pairwise:
+            model.training_rows_ = rows
+        return model, str(short[0].message) if short else None
+
+    def _fresh(self) -> Any:
+        return deepcopy(self.estimator) if self.ours else clone(self.estimator)

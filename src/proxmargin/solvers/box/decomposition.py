@@ -267,7 +267,7 @@ class BlockDecomposition(Solver[Blocks]):
         """
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
-        first = int(np.clip(FIRST_SHARE * n, LEAST_BLOCK, FIRST_BLOCK))
+        first = max(LEAST_BLOCK, min(int(FIRST_SHARE * n), FIRST_BLOCK))
         least = n if n <= WHOLE_BLOCK else first
         least *= 2 ** min(state.n_iter // DOUBLING, MOST_DOUBLINGS)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
