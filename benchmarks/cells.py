@@ -34,14 +34,13 @@ from benchmarks.peers.family_official import (
 )
 from benchmarks.peers.own import OwnPeer
 from benchmarks.report import RESULTS, seconds, table, write_section
-from benchmarks.shares import Shares
+from benchmarks.shares import SLOWER, Shares
 
 GOALS = (1e-3, 1e-6)
 OURS = "proxmargin"
 WIDE = f"{OURS} augmented"
 MARKED = PENALISED | {WIDE}  # a †
 LADDER = DECADES[1:10]  # of ours
-SLOWER = 1.1  # ratio from which a row is explained
 REFERENCE_LIMIT = 60.0  # seconds for a dual point to judge with
 STRENGTHS = (0.5, 0.1, 0.01)  # of the critical one
 TALL = ("synthetic:60000,8,4,0.5", "synthetic:50000,22,5,0.5")

@@ -1,4 +1,4 @@
-"""Where the time of a fit goes, by the profiler: checks of the input, and certificates."""
+"""Where the time of a fit goes, by the profiler."""
 
 from __future__ import annotations
 
@@ -11,15 +11,47 @@ from typing import Any
 
 import sklearn
 
+SLOWER = 1.1  # ratio to another package from which a row is explained
+# files and folders of the library that a part of the time is spent in
+KERNEL = ("kernels", "designs/kernel.py", "designs/kept_square.py", "designs/samples.py")
+STEPS = ("compiled/solvers",)
+CERTIFICATES = ("certificates",)
+
 Stats = dict[Any, tuple[int, int, float, float, dict[Any, tuple[int, int, float, float]]]]
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Parts of the profiled time of a fit, 0 to 1."""
+    """Parts of the profiled time of a fit, 0 to 1.
+
+    Attributes
+    ----------
+    checks : float
+        Of the input.
+    certificates : float
+    kernel : float
+        Values of a kernel, and products with its matrix.
+    steps : float
+        Compiled steps of the solver, such as SMO.
+    """
 
     checks: float
     certificates: float
+    kernel: float = 0.0
+    steps: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """The parts of a kernel machine, the largest first, and the rest."""
+        named = {
+            "kernel values and products": self.kernel,
+            "steps of the solver": self.steps,
+            "checks of the input": self.checks,
+            "certificates": self.certificates,
+        }
+        named["other Python code"] = max(1.0 - sum(named.values()), 0.0)
+        ordered = sorted(named.items(), key=lambda one: -one[1])
+        return ", ".join(f"{share:.0%} {name}" for name, share in ordered)
 
 
 def shares(fit: Callable[[], Any]) -> Shares:
@@ -32,15 +64,18 @@ def shares(fit: Callable[[], Any]) -> Shares:
     known: Stats = stats.stats  # type: ignore[attr-defined]
     total = max(float(stats.total_tt), 1e-9)  # type: ignore[attr-defined]
     library = Path(proxmargin.__file__).parent
-    checks = library / "inputs", Path(sklearn.__file__).parent
+
+    def part(*folders: Path) -> float:
+        return _entered(known, library, folders) / total
+
     return Shares(
-        _entered(known, library, checks) / total,
-        _entered(known, library, (library / "certificates",)) / total,
+        part(library / "inputs", Path(sklearn.__file__).parent),
+        *(part(*(library / name for name in names)) for names in (CERTIFICATES, KERNEL, STEPS)),
     )
 
 
 def _entered(stats: Stats, library: Path, folders: tuple[Path, ...]) -> float:
-    """Seconds in functions of these folders, called from other parts of the library."""
+    """Seconds in functions of these folders or files, called from other parts of the library."""
     return sum(
         edge[3]
         for function, (*_, callers) in stats.items()

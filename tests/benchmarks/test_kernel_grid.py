@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.kernel_grid import CELLS, GAPS, Cell, Found, _best_intercept, _row, certified
+from benchmarks.kernel_grid import (
+    CELLS,
+    GAPS,
+    Cell,
+    Found,
+    _best_intercept,
+    _explained,
+    _row,
+    certified,
+)
 from sklearn.svm import SVC
 
 rng = np.random.default_rng(3)
@@ -43,3 +52,19 @@ def test_a_row_has_the_ratio_to_the_fastest_other_package() -> None:
     row = _row(CELLS[0], (2000, 256), found)
     assert row[3:7] == ["1.00", "4.00", "it is not installed", "0.25"]
     assert row[7:] == ["1.00", "-", "it is not installed", "", "0.50"]
+
+
+def test_where_another_package_is_faster_a_sentence_has_the_shares_of_our_time() -> None:
+    cell = Cell("some", "rbf", 0.7, 2.0)
+    slow, fast = GAPS
+    ours = Found({gap: (1.0, gap) for gap in GAPS}, tols=dict.fromkeys(GAPS, 1e-6))
+    other = Found({slow: (0.5, 1e-4), fast: (4.0, 1e-7)})
+    found = {"proxmargin": ours, "LIBSVM": other, "sklearnex": Found(missing="it is not installed")}
+    (sentence,) = _explained(cell, X, y, found)
+    assert sentence.startswith("- some, rbf 0.7, C = 2, gap 0.001: 2.00 times LIBSVM; of a ")
+    for part in ("kernel values and products", "steps of the solver", "checks of", "certificates"):
+        assert part in sentence
+    parts = [int(word.rstrip("%")) for word in sentence.split() if word.endswith("%")]
+    assert len(parts) == 5
+    assert parts == sorted(parts, reverse=True)
+    assert sum(parts) == pytest.approx(100, abs=3)

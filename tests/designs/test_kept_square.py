@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -107,3 +109,15 @@ def test_symmetry_halves_a_square_that_is_all_new(dtype: Any, monkeypatch: Any) 
     expected = rbf_kernel(X, gamma=0.3)[np.ix_(order, order)]
     np.testing.assert_allclose(store, expected, rtol=1e-5 if dtype == np.float32 else 1e-11)
     assert matrix.ledger.passes < 0.6
+
+
+def test_a_matrix_and_its_square_are_freed_without_the_garbage_collector() -> None:
+    matrix = kernel_matrix(Rbf(1.0), np.ones((5, 2)))
+    matrix.square(np.dtype(np.float64)).of(np.arange(5))
+    alive = ref(matrix)
+    gc.disable()
+    try:
+        del matrix
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -21,7 +21,7 @@ from proxmargin.designs.kernel_checks import (
     precision_of,
 )
 from proxmargin.designs.memory import on_small_pages
-from proxmargin.designs.samples import TILE_ROWS, Others, by_rows
+from proxmargin.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
 from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.kernels.products import ProductKernel
 from proxmargin.rounding import Lost
@@ -59,12 +59,15 @@ class KernelMatrix(ABC):
         Whether K is known to be positive semidefinite up to rounding.
     precision : float
         Relative precision of the entries: a machine epsilon, or more.
+    product_bytes : int
+        Bytes that a product of BLAS reads at a time.
     """
 
     n_samples: int
     ledger: Ledger
     is_definite: bool
     precision: float
+    product_bytes: int
 
     @abstractmethod
     def matvec(self, right: Array) -> Array:
@@ -123,7 +126,7 @@ class KernelMatrix(ABC):
 
     @cached_property
     def roots(self) -> Array:
-        """``sqrt(K_ii)``: by Cauchy and Schwarz ``|K_ij|`` is at most the product of two of them."""
+        """``sqrt(K_ii)``: by Cauchy and Schwarz ``|K_ij|`` is at most a product of two."""
         roots: Array = np.sqrt(np.maximum(self.diagonal(), 0.0))
         return roots
 
@@ -160,6 +163,7 @@ class StoredKernel(KernelMatrix):
         self.n_samples = matrix.shape[0]
         self.ledger = ledger or Ledger()
         self.precision = precision_of(matrix)
+        self.product_bytes = int(matrix.nbytes)
         self._computed_in = max(self.precision, SINGLE if looks_single(matrix) else 0.0)
         self._design = DenseDesign(matrix, self.ledger)
         # K is symmetric, so that its transpose serves if that has the contiguous rows
@@ -207,6 +211,8 @@ class ComputedKernel(KernelMatrix):
     cache_bytes : int
         Memory limit of the cached rows.
     """
+
+    product_bytes = TILE_BYTES
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from proxmargin.designs.compressed import canonical, crowded_centre, narrow_indi
 from proxmargin.designs.memory import unlocked
 
 __all__ = [
+    "TILE_BYTES",
     "TILE_COLUMNS",
     "TILE_ROWS",
     "Others",
@@ -44,6 +45,7 @@ Tile = tuple[slice, slice, Array]
 # shape of a tile of values: a megabyte, which fits in a core's cache
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
+TILE_BYTES = 8 * TILE_ROWS * TILE_COLUMNS
 # samples used for the centre of the distances; any point amid the data will do
 CENTRE_SAMPLES = 256
 # entries converted to float64 at a time

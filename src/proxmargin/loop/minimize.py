@@ -75,7 +75,7 @@ def minimize(
     run = Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     # checks detect overflow and NaN, so warnings are not needed
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    with interrupts, quiet_threads(problem.design.nbytes), silent:
+    with interrupts, quiet_threads(solver.product_bytes(problem)), silent:
         status, state = _loop(run, start, resume)
         best, status = run.concluded(status, start)
         stated = run.stated(best)

@@ -217,6 +217,10 @@ class Solver(ABC, Generic[S]):
         """
         return 0.0
 
+    def product_bytes(self, problem: Problem) -> int:
+        """Bytes that one product of BLAS reads in a step: more than one thread pays for many."""
+        return problem.design.nbytes
+
     def stops_by(self, rule: str) -> bool:
         """Whether a run of this solver can end by this rule of a paper."""
         return rule in self.rules

@@ -13,7 +13,9 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["quiet_threads"]
 
-ONE_THREAD_BYTES = 32_000_000  # products with less data cost less than waking a second thread
+# of a product, up to which a second thread gains nothing on an idle machine; on a busy one BLAS
+# waits for it in a loop, and fits take several times as long
+ONE_THREAD_BYTES = 32_000_000
 
 
 @cache

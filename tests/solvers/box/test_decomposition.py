@@ -11,6 +11,7 @@ import pytest
 from sklearn import svm
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from proxmargin import L2SVC, SVC, LogisticRegression, NuSVC
 from proxmargin.certificates.representer import certify_represented, represented
@@ -373,3 +374,28 @@ def test_a_time_limit_ends_a_fit_within_a_block() -> None:
     with pytest.warns(UserWarning, match="time limit"):
         model = SVC(C=1e5, kernel="rbf", gamma=0.01, tol=1e-14, time_limit=0.05).fit(X, y)
     assert model.certificate_.seconds < 10.0
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_however_many_samples_as_values_are_computed_by_tiles() -> None:
+    X, y = data(2100)
+    seen: list[set[int]] = []
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        callbacks = [lambda report: seen.append(blas_threads())]
+        SVC(kernel="rbf", tol=1e-3, callbacks=callbacks).fit(X, y)
+        assert blas_threads() == outside
+    assert seen
+    assert all(one == {1} for one in seen)
+
+
+def test_a_large_matrix_that_is_given_keeps_the_threads() -> None:
+    stored = kernel_matrix(Precomputed(), np.eye(2100))
+    assert stored.product_bytes == 8 * 2100**2
+    assert kernel_matrix(Rbf(1.0), np.eye(2100)).product_bytes < stored.product_bytes

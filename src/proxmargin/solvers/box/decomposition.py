@@ -167,6 +167,9 @@ class BlockDecomposition(Solver[Blocks]):
             return "it needs a kernel matrix: a nonlinear kernel"
         return None
 
+    def product_bytes(self, problem: Problem) -> int:
+        return _matrix(problem).product_bytes
+
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)
         product = problem.design.scores(weights[:, None])[:, 0]
