@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.rounding import UNIT, Enclosed, gamma
-from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers
 
 if TYPE_CHECKING:
@@ -172,11 +171,11 @@ class Design(Remembers, ABC):
         ``gamma sum_j largest_j |coef_j|``, one number an output for all samples: it needs no
         product with the data.
         """
-        live = live_rows(coef)
-        sizes: Array = self.column_bounds()[live] @ np.abs(coef[live])
-        if not live.size:  # nothing was added
+        live = np.count_nonzero(coef[:, 0] if coef.shape[1] == 1 else coef.any(axis=1))
+        sizes: Array = self.column_bounds() @ np.abs(coef)
+        if not live:  # nothing was added
             return Enclosed(scores, np.zeros_like(sizes), np.abs(intercept))
-        error = gamma(live.size + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
+        error = gamma(int(live) + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
 
     def adjoint_error(self, sizes: Array) -> Array:

@@ -156,6 +156,7 @@ class DualCoordinateDescent(Solver[Swept]):
     name: ClassVar[str] = "dual-coordinate-descent"
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
+    exact_scores: ClassVar[bool] = True
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
