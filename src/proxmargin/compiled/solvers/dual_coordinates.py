@@ -59,6 +59,7 @@ def descend(
     least,
     most,
     value,
+    free,
     enough,
     share,
     limit,
@@ -92,6 +93,9 @@ def descend(
         Smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown.
     value : float
         Minus the objective at the start.
+    free : bool
+        The constraint ``lean = 0`` has the multiplier ``base``, which moves after each sweep as in
+        an augmented Lagrangian.
     enough : float
         Difference of the two at which to stop.
     share : float
@@ -103,11 +107,11 @@ def descend(
 
     Returns
     -------
-    n_active, lean, moment, least, most, value, excess, sweeps, rows, seed
-        ``excess`` is the sum of the terms in the last sweep.
+    n_active, lean, moment, least, most, base, value, excess, sweeps, rows, seed
+        ``excess`` is the sum of the terms in the last sweep, and what ``lean`` costs.
     """
     sweeps = rows = 0
-    excess = np.inf
+    excess, apart = np.inf, 0.0
     low, high = -np.inf, np.inf
     while sweeps < limit and rows < budget:
         low, high, excess = np.inf, -np.inf, 0.0
@@ -156,9 +160,14 @@ def descend(
             low, high = 0.0, 0.0
         least = low if low < 0.0 else -np.inf
         most = high if high > 0.0 else np.inf
-        if high - low <= enough or excess <= share * (value + excess):
+        apart = 0.0
+        if free:
+            value -= stiffness * lean * lean
+            base += stiffness * lean
+            apart = abs(lean) * (1.0 + abs(base))
+        if high - low <= enough and not free or excess + apart <= share * (value + excess):
             break
-    return n_active, lean, moment, low, high, value, excess, sweeps, rows, seed
+    return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed
 
 
 @njit(cache=True, nogil=True)

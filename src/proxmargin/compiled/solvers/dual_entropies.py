@@ -75,6 +75,7 @@ def descend_entropies(
     least,
     most,
     value,
+    free,
     enough,
     share,
     limit,
@@ -92,7 +93,7 @@ def descend_entropies(
     Samples whose terms are a small part of the gap to be reached do not move.
     """
     sweeps = rows = 0
-    excess = np.inf
+    excess, apart = np.inf, 0.0
     low, high = -np.inf, np.inf
     while sweeps < limit and rows < budget:
         low, high, excess = np.inf, -np.inf, 0.0
@@ -126,6 +127,11 @@ def descend_entropies(
         sweeps += 1
         if n_active == 0:
             low, high = 0.0, 0.0
-        if high - low <= enough or excess <= share * (value + excess):
+        apart = 0.0
+        if free:
+            value -= stiffness * lean * lean
+            base += stiffness * lean
+            apart = abs(lean) * (1.0 + abs(base))
+        if high - low <= enough and not free or excess + apart <= share * (value + excess):
             break
-    return n_active, lean, moment, low, high, value, excess, sweeps, rows, seed
+    return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed

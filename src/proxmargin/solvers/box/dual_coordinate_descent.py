@@ -189,7 +189,7 @@ class DualCoordinateDescent(Solver[Swept]):
             moment=float(rows.centre @ v),
             stiffness=self._first_stiffness(problem),
             base=base,
-            share=FIRST_SHARE if problem.intercept.is_shift_invariant else max(tol, LEAST_SHARE),
+            share=max(tol, LEAST_SHARE),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
             tol=tol,
             last=np.inf if stop.max_iter is None else stop.max_iter,
@@ -211,11 +211,12 @@ class DualCoordinateDescent(Solver[Swept]):
         budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
         inner = _Inner.of(problem, state)
         sweep = descend_entropies if inner.terms.entropic else descend
-        n_active, lean, moment, least, most, value, excess, sweeps, visited, seed = sweep(
+        n_active, lean, moment, least, most, base, value, excess, sweeps, visited, seed = sweep(
             *inner.arguments(rows, rows.norms + state.stiffness + inner.terms.bends),
             state.least,
             state.most,
             state.value,
+            problem.intercept.is_shift_invariant,
             LEAST_VIOLATION,
             state.share,
             int(np.clip(state.last - state.n_iter, 1, FACE_SWEEPS)),
@@ -223,7 +224,8 @@ class DualCoordinateDescent(Solver[Swept]):
             np.uint64(state.seed),
         )
         problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
-        settled = most - least <= LEAST_VIOLATION or excess <= state.share * (value + excess)
+        free = problem.intercept.is_shift_invariant
+        settled = most - least <= LEAST_VIOLATION and not free or excess <= state.share * (value + excess)
         return state.but(
             n_iter=state.n_iter + sweeps,
             sweeps=state.sweeps + sweeps,
@@ -235,6 +237,7 @@ class DualCoordinateDescent(Solver[Swept]):
             moment=float(moment),
             least=float(least),
             most=float(most),
+            base=float(base),
             value=float(value),
             excess=float(excess),
             seed=int(seed),
@@ -295,10 +298,6 @@ class DualCoordinateDescent(Solver[Swept]):
         out: the next inner problem begins with all.
         """
         share, gap = state.share, state.relative_gap
-        if state.leans:  # more precision would not help the multiplier
-            return share
-        if share > state.tol and problem.intercept.is_shift_invariant:
-            return max(self.forcing * min(share, gap), state.tol)
         return share if gap > STALE * share and state.idle == 0 else HALF * share
 
     def _priced(self, problem: Problem, state: Swept) -> Swept:
