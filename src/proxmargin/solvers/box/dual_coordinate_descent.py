@@ -29,8 +29,8 @@ IDLE = 2  # inner problems without a smaller gap, after which the penalty parame
 STIFFNESS_GROWTH = 3.0  # factor of that
 LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
-SETTLED_FACE = 1.005  # active samples over those inside their box, up to which the face is found
-FACE_ITERATIONS = 100  # of conjugate gradients; no more than sweeps before
+SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
+FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 FACE_FORCING = 1e-3  # ratio of the residual that they reach
 STEP_PASSES = 8.0  # passes over the data in a step, at most
 STEP_ENTRIES = 1 << 27  # entries read in a step, beyond which it ends after the current sweep
@@ -66,6 +66,8 @@ class Swept(PricedState):
         Sweeps over this inner problem.
     blocked : bool
         A step on a face of this inner problem did not decrease its objective.
+    faces : int
+        Steps on faces of this inner problem.
     seed : int
         State of the random numbers.
     coef, products : (n_features,) and (n_samples,), optional
@@ -98,6 +100,7 @@ class Swept(PricedState):
     solved: bool = False
     sweeps: int = 0
     blocked: bool = False
+    faces: int = 0
     seed: int = SEED
     coef: Array | None = None
     products: Array | None = None
@@ -289,6 +292,7 @@ class DualCoordinateDescent(Solver[Swept]):
             solved=False,
             sweeps=0,
             blocked=False,
+            faces=0,
         )
 
     def _next_share(self, problem: Problem, state: Swept) -> float:
@@ -385,7 +389,7 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
     moved, lean, moment, products = solve_on_face(
         *inner.arguments(rows, rows.norms + terms.bends),  # the preconditioner
         FACE_FORCING,
-        2 * min(state.sweeps, FACE_ITERATIONS),
+        2 * min((1 + state.faces) * FACE_SWEEPS, FACE_ITERATIONS),
     )
     share = problem.design.share * products * float(inside) / state.a.size
     problem.design.ledger.charge(share)
@@ -397,6 +401,7 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
         least=-np.inf,
         most=np.inf,
         blocked=not moved,
+        faces=state.faces + 1,
         coef=None,
         products=None,
     )

@@ -16,6 +16,7 @@ from proxmargin.problem import Problem
 __all__ = ["LARGEST_COPY", "Rows", "rows_objection", "rows_of"]
 
 LARGEST_COPY = 1 << 30  # bytes of dense data by columns that are copied by rows
+UNCENTRED_DENSITY = 0.05  # up to which the mean is short, and centring not worth two passes
 BLOCK = 1 << 14  # entries of dense data by columns that are transposed at a time, in the cache
 
 
@@ -93,7 +94,7 @@ def rows_of(problem: Problem) -> Rows:
 
 def _rows_of(problem: Problem) -> Rows:
     shares = problem.loss.shares
-    if not problem.intercept.is_shift_invariant:
+    if not problem.intercept.is_shift_invariant or problem.design.density <= UNCENTRED_DENSITY:
         shares = np.zeros_like(shares)  # nothing is centred
     return problem.design.remembered(_new_rows, np.append(shares, problem.penalty.l2))
 
