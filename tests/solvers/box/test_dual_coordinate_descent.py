@@ -12,18 +12,28 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin import L2SVC, SVC, ElasticNetSVC, HuberizedSVC, NuSVC, SquaredHingeSVC
+from proxmargin import (
+    L2SVC,
+    SVC,
+    ElasticNetSVC,
+    HuberizedSVC,
+    LogisticRegression,
+    NuSVC,
+    SquaredHingeSVC,
+)
 from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses import Hinge, HuberizedHinge, MarginLoss, MarginSum, SquaredHinge
+from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, MarginSum, SquaredHinge
 from proxmargin.penalties import Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
+from proxmargin.solvers.box import dual_rows
 from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.succession import Choice, solve
 from tests.oracles.models import binary_optimum
 
@@ -33,6 +43,7 @@ LOSSES: dict[str, MarginLoss] = {
     "hinge": Hinge(),
     "huberized_hinge": HuberizedHinge(0.5),
     "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
 }
 KINDS = (
     "dense",
@@ -137,10 +148,11 @@ def test_models_with_an_elastic_net_take_it_where_the_net_is_a_ridge(model: Any)
     np.testing.assert_allclose(told.coef_, known.coef_, atol=0.02)
 
 
-def test_it_refuses_what_it_cannot_take() -> None:
+def test_it_refuses_what_it_cannot_take(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = samples()
     with pytest.raises(UnsuitableSolverError, match="a threshold, which a nu-SVM has"):
         NuSVC(solver=NAME).fit(X, y)
+    monkeypatch.setattr(dual_rows, "LARGEST_COPY", 100)
     with pytest.raises(UnsuitableSolverError, match="not contiguous in these dense data"):
         SVC(solver=NAME).fit(np.asfortranarray(X.toarray()), y)
     with pytest.raises(UnsuitableSolverError, match="it needs"):
@@ -170,7 +182,8 @@ def test_no_certificate_on_its_way_is_below_the_true_gap(
     X[rng.random(n) < 0.2] = X[0]
     weights = np.maximum(rng.integers(0, 3, n), np.arange(n) < 2).astype(float)
     problem = problem_of(sparse.csr_array(X), y, LOSSES[loss], 10.0**exponent, intercept, weights)
-    known = minimize(problem, InteriorPoint(), stop=TIGHT).certificate
+    other = RidgeNewton() if loss == "logistic" else InteriorPoint()
+    known = minimize(problem, other, stop=TIGHT).certificate
     gaps = []
     stop = Stop(tol=1e-10, max_iter=40)
     minimize(problem, DualCoordinateDescent(), stop=stop, callbacks=[lambda r: gaps.append(r.gap)])
@@ -304,3 +317,41 @@ def test_accelerated_steps_go_on_where_matrices_would_be_large() -> None:
     following = choose(problem).following(problem)
     assert following is not None
     assert following.name == "fapg-star"
+
+
+@pytest.mark.parametrize("model", [SVC(C=0.3), L2SVC(C=0.3), LogisticRegression(C=0.3)], ids=repr)
+def test_dense_columns_are_copied_by_rows(model: Any) -> None:
+    X, y = samples("dense")
+    one, two = (
+        type(model)(**{**model.get_params(), "solver": NAME}).fit(each, y)
+        for each in (X, np.asfortranarray(X))
+    )
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_logistic_loss_has_the_optimum_of_newtons_method(
+    kind: str, C: float, fit_intercept: bool
+) -> None:
+    X, y = samples(kind)
+    settings = {"C": C, "fit_intercept": fit_intercept, "tol": 1e-9}
+    told, known = (
+        LogisticRegression(**settings, solver=solver).fit(X, y, sample_weight=1.0 + (y > 0))
+        for solver in (NAME, "ridge-newton")
+    )
+    assert told.certificate_.converged
+    assert told.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-8)
+    assert told.certificate_.dual <= known.certificate_.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("model", [SVC(C=0.01), SVC(C=10.0), LogisticRegression(C=1.0)], ids=repr)
+def test_a_free_intercept_of_few_positive_samples(model: Any) -> None:
+    X, y = sparse_noise(400, 300)
+    y = np.where(np.arange(400) % 20 == 0, 1.0, -1.0)
+    told = type(model)(**{**model.get_params(), "solver": NAME, "tol": 1e-8}).fit(X, y)
+    assert told.certificate_.converged
+    other = "ridge-newton" if isinstance(model, LogisticRegression) else "interior-point"
+    known = type(model)(**{**model.get_params(), "solver": other, "tol": 1e-9}).fit(X, y)
+    assert told.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-7)

@@ -90,7 +90,8 @@ def descend_entropies(
     same. No sample leaves the active set, and ``bends`` are not read. The Fenchel-Young term of a
     sample is the relative entropy of s and the logistic function p of its margin; half of
     ``(s - p) (logit s - logit p)``, which it is close to where s is close to p, stands for it.
-    Samples whose terms are a small part of the gap to be reached do not move.
+    Samples whose terms are a small part of the gap to be reached do not move. ``value`` is returned
+    as it is.
     """
     sweeps = rows = 0
     excess, apart = np.inf, 0.0
@@ -119,7 +120,6 @@ def descend_entropies(
             new = _solved(cap * curvatures[i], old, logit, slope)
             dual[i] = cap * new
             change = cap * (new - old)
-            value -= 0.5 * slope * change
             change *= sign
             lean += change
             moment += change * pull[i]
@@ -129,7 +129,6 @@ def descend_entropies(
             low, high = 0.0, 0.0
         apart = 0.0
         if free:
-            value -= stiffness * lean * lean
             base += stiffness * lean
             apart = abs(lean) * (1.0 + abs(base))
         if high - low <= enough and not free or excess + apart <= share * (value + excess):

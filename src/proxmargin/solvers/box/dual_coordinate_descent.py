@@ -28,6 +28,7 @@ GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is pr
 IDLE = 2  # inner problems without a smaller gap, after which the penalty parameter grows
 STIFFNESS_GROWTH = 3.0  # factor of that
 LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
+ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
@@ -213,7 +214,9 @@ class DualCoordinateDescent(Solver[Swept]):
         rows, n = rows_of(problem), state.a.size
         budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
         inner = _Inner.of(problem, state)
-        sweep = descend_entropies if inner.terms.entropic else descend
+        entropic = inner.terms.entropic
+        sweep = descend_entropies if entropic else descend
+        most_sweeps = ENTROPIC_SWEEPS if entropic else FACE_SWEEPS
         n_active, lean, moment, least, most, base, value, excess, sweeps, visited, seed = sweep(
             *inner.arguments(rows, rows.norms + state.stiffness + inner.terms.bends),
             state.least,
@@ -222,14 +225,14 @@ class DualCoordinateDescent(Solver[Swept]):
             problem.intercept.is_shift_invariant,
             LEAST_VIOLATION,
             state.share,
-            int(np.clip(state.last - state.n_iter, 1, FACE_SWEEPS)),
+            int(np.clip(state.last - state.n_iter, 1, most_sweeps)),
             max(int(budget), 1),
             np.uint64(state.seed),
         )
         problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
         free = problem.intercept.is_shift_invariant
         settled = most - least <= LEAST_VIOLATION and not free or excess <= state.share * (value + excess)
-        return state.but(
+        there = state.but(
             n_iter=state.n_iter + sweeps,
             sweeps=state.sweeps + sweeps,
             a=inner.a,
@@ -249,6 +252,9 @@ class DualCoordinateDescent(Solver[Swept]):
             products=None,
             final=False,
         )
+        if settled or not entropic:
+            return there
+        return there.but(value=_bound(problem, there, _coef(problem, there)))
 
     def point(self, problem: Problem, state: Swept) -> Point:
         coef = _coef(problem, state)
