@@ -191,9 +191,7 @@ class KernelMachine(MarginEstimator):
 
     # -- what a model says of itself -------------------------------------------------------
 
-    def _finish(
-        self, problem: Problem, scores: Callable[[], Array], intercept: Array
-    ) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
         """Factor and intercept of the published model, from the scores of the training samples.
 
         ``scores`` computes them, (n_samples, 1), with the certified intercept.
@@ -390,7 +388,9 @@ class KernelMachine(MarginEstimator):
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
             point = model.gap.point
-            factor, intercept = self._finish(problem, partial(_known, model.scores), point.intercept)
+            factor, intercept = self._finish(
+                problem, partial(_known, model.scores), point.intercept
+            )
             weights.append(factor * model.weights)
             intercepts.append(factor * intercept)
         self.classes_ = targets.classes

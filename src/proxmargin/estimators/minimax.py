@@ -156,9 +156,7 @@ class _MinimaxMachine(KernelMachine):
         assert isinstance(problem.loss, self._loss_class)
         return problem.loss
 
-    def _finish(
-        self, problem: Problem, scores: Callable[[], Array], intercept: Array
-    ) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
         if not self.fit_intercept:
             return Finish(1.0, np.zeros(1))
         rule, bare = INTERCEPT_RULES[self.bias], (scores() - intercept)[:, 0]

@@ -30,8 +30,8 @@ from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, Margi
 from proxmargin.penalties import Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
-from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box import dual_rows
+from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.succession import Choice, solve
@@ -330,7 +330,7 @@ def test_dense_columns_are_copied_by_rows(model: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("C", [1e-3, 0.1, 1.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_the_logistic_loss_has_the_optimum_of_newtons_method(
     kind: str, C: float, fit_intercept: bool

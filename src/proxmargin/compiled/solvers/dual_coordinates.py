@@ -165,7 +165,8 @@ def descend(
             value -= stiffness * lean * lean
             base += stiffness * lean
             apart = abs(lean) * (1.0 + abs(base))
-        if high - low <= enough and not free or excess + apart <= share * (value + excess):
+        precise = high - low <= enough and not free
+        if n_active == 0 or precise or excess + apart <= share * (value + excess):
             break
     return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed
 

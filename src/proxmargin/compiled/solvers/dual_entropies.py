@@ -115,7 +115,7 @@ def descend_entropies(
             term = 0.5 * cap * (old - _sigmoid(-margin)) * slope
             excess += term
             low, high = min(low, slope), max(high, slope)
-            if term <= skipped:
+            if term <= skipped and not free:
                 continue
             new = _solved(cap * curvatures[i], old, logit, slope)
             dual[i] = cap * new
@@ -131,6 +131,6 @@ def descend_entropies(
         if free:
             base += stiffness * lean
             apart = abs(lean) * (1.0 + abs(base))
-        if high - low <= enough and not free or excess + apart <= share * (value + excess):
+        if (high - low <= enough and not free) or excess + apart <= share * (value + excess):
             break
     return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed

@@ -33,6 +33,7 @@ FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 FACE_FORCING = 1e-3  # ratio of the residual that they reach
+RESTLESS = 400  # sweeps after which a multiplier that moves after each has not settled
 STEP_PASSES = 8.0  # passes over the data in a step, at most
 STEP_ENTRIES = 1 << 27  # entries read in a step, beyond which it ends after the current sweep
 SEED = 0x9E3779B97F4A7C15
@@ -69,6 +70,8 @@ class Swept(PricedState):
         A step on a face of this inner problem did not decrease its objective.
     faces : int
         Steps on faces of this inner problem.
+    steady : bool
+        The multiplier moves after inner problems only, as it did not settle otherwise.
     seed : int
         State of the random numbers.
     coef, products : (n_features,) and (n_samples,), optional
@@ -102,6 +105,7 @@ class Swept(PricedState):
     sweeps: int = 0
     blocked: bool = False
     faces: int = 0
+    steady: bool = False
     seed: int = SEED
     coef: Array | None = None
     products: Array | None = None
@@ -215,6 +219,7 @@ class DualCoordinateDescent(Solver[Swept]):
         budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
         inner = _Inner.of(problem, state)
         entropic = inner.terms.entropic
+        free = problem.intercept.is_shift_invariant and not state.steady
         sweep = descend_entropies if entropic else descend
         most_sweeps = ENTROPIC_SWEEPS if entropic else FACE_SWEEPS
         n_active, lean, moment, least, most, base, value, excess, sweeps, visited, seed = sweep(
@@ -222,7 +227,7 @@ class DualCoordinateDescent(Solver[Swept]):
             state.least,
             state.most,
             state.value,
-            problem.intercept.is_shift_invariant,
+            free,
             LEAST_VIOLATION,
             state.share,
             int(np.clip(state.last - state.n_iter, 1, most_sweeps)),
@@ -230,11 +235,16 @@ class DualCoordinateDescent(Solver[Swept]):
             np.uint64(state.seed),
         )
         problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
-        free = problem.intercept.is_shift_invariant
-        settled = most - least <= LEAST_VIOLATION and not free or excess <= state.share * (value + excess)
+        settled = (
+            n_active == 0
+            or (most - least <= LEAST_VIOLATION
+            and not free)
+            or excess <= state.share * (value + excess)
+        )
         there = state.but(
             n_iter=state.n_iter + sweeps,
             sweeps=state.sweeps + sweeps,
+            steady=state.steady or (free and state.sweeps + sweeps >= RESTLESS),
             a=inner.a,
             v=inner.v,
             active=inner.active,
@@ -252,7 +262,7 @@ class DualCoordinateDescent(Solver[Swept]):
             products=None,
             final=False,
         )
-        if settled or not entropic:
+        if settled:
             return there
         return there.but(value=_bound(problem, there, _coef(problem, there)))
 
@@ -354,9 +364,7 @@ class _Inner(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, state: Swept) -> _Inner:
-        return cls(
-            state, dual_terms(problem), state.a.copy(), state.v.copy(), state.active.copy()
-        )
+        return cls(state, dual_terms(problem), state.a.copy(), state.v.copy(), state.active.copy())
 
     def arguments(self, rows: Rows, bends: Array) -> tuple[Any, ...]:
         """Those that the kernels share, with the curvatures ``bends`` along dual points."""
