@@ -34,7 +34,7 @@ class DualTerms(NamedTuple):
     entropic: bool
 
     def bound(self, a: Array) -> float:
-        """``sum_i goal_i a_i - term_i(a_i)``: the lower bound of a dual point, but for the ridge."""
+        """``sum_i goal_i a_i - term_i(a_i)``: the lower bound, but for the ridge."""
         if not self.entropic:
             return float(a @ (self.goal - 0.5 * self.bends * a))
         share = np.divide(a, self.caps, out=np.zeros_like(a), where=self.caps > 0)
