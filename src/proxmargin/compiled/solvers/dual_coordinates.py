@@ -66,7 +66,7 @@ def descend(
     budget,
     seed,
 ):
-    """Sweeps over the active samples in random order, until the duality gap or violations are small.
+    """Sweeps over the active samples in random order until gap or violations are small.
 
     As in LIBLINEAR (Hsieh et al. 2008, section 3.2), a dual point at an end of its box leaves the
     active set if its slope points out of the box by more than the largest violation of the sweep
