@@ -182,13 +182,16 @@ def test_curvatures_are_squared_norms_of_centred_samples(kind: str, equal: bool,
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def on_face(problem: dict[str, Any], start: Run, kind: str) -> tuple[Run, bool]:
+def on_face(
+    problem: dict[str, Any], start: Run, kind: str, balanced: bool = False
+) -> tuple[Run, bool]:
     dual, coef = start.dual.copy(), start.coef.copy()
-    moved, lean, moment, _ = solve_on_face(
+    moved, lean, moment, base, _ = solve_on_face(
         *arguments(problem, kind),
-        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment, 1e-14, 500),
+        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment),
+        *(balanced, 1e-14, 500),
     )
-    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment), moved
+    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment, base=base), moved
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -208,6 +211,28 @@ def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng) -> No
     np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-12)
     assert found.lean == pytest.approx(signed.sum(), abs=1e-12)
     assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-12)
+    assert found.base == problem["base"]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_on_a_face_the_multiplier_of_a_balance_is_found_too(kind: str, rng) -> None:
+    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
+    start = run(problem, 1e-4, 500, kind)
+    inside = (start.dual > 0) & (start.dual < problem["caps"])
+    free, fixed = np.flatnonzero(inside), np.flatnonzero(~inside)
+    y, Q = problem["signs"], hessian(problem)
+    slope = problem["base"] * y - problem["goals"]
+    system = np.block([[Q[np.ix_(free, free)], y[free, None]], [y[None, free], np.zeros((1, 1))]])
+    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.dual[fixed]
+    *inner, multiplier = np.linalg.solve(system, np.append(right, -y[fixed] @ start.dual[fixed]))
+    assert abs(start.lean) > 1e-3
+    found, moved = on_face(problem, start, kind, balanced=True)
+    assert moved
+    if np.all((np.array(inner) > 0) & (np.array(inner) < problem["caps"][free])):
+        np.testing.assert_allclose(found.dual[free], inner, rtol=1e-8)
+        assert found.base == pytest.approx(problem["base"] + multiplier, abs=1e-8)
+        assert found.lean == pytest.approx(0.0, abs=1e-12)
+    assert abs(found.lean) < abs(start.lean)
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 5])

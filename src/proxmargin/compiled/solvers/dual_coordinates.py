@@ -201,6 +201,18 @@ def _multiplied(
 
 
 @njit(cache=True, nogil=True)
+def _projected(residual, signs, curvatures, free, weight):
+    """Take from ``residual``, in place, its part along y; its factor is returned."""
+    factor = 0.0
+    for k in range(free.size):
+        factor += signs[free[k]] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
+    factor /= weight
+    for k in range(free.size):
+        residual[k] -= factor * signs[free[k]]
+    return factor
+
+
+@njit(cache=True, nogil=True)
 def solve_on_face(
     data,
     indices,
@@ -221,6 +233,7 @@ def solve_on_face(
     n_active,
     lean,
     moment,
+    balanced,
     forcing,
     limit,
 ):
@@ -231,6 +244,10 @@ def solve_on_face(
 
     Parameters
     ----------
+    balanced : bool
+        Solve for the multiplier of ``lean = 0`` too: conjugate gradients in its null space, with
+        residuals projected in the metric of the preconditioner. The objective that falls is that
+        with the new multiplier.
     forcing : float
         Ratio of the preconditioned residual to the first one at which to stop.
     limit : int
@@ -238,7 +255,7 @@ def solve_on_face(
 
     Returns
     -------
-    moved, lean, moment, products
+    moved, lean, moment, base, products
         Whether there was such a step, and the products with the rows of the face.
     """
     size = 0
@@ -271,9 +288,37 @@ def solve_on_face(
             dual[i],
         )
         residual[k] = first[k]
-        direction[k] = residual[k] / max(curvatures[i], LEAST_CURVATURE)
+    products, multiplier, weight, largest = 1, 0.0, 0.0, 0.0
+    if balanced:
+        for k in range(size):
+            weight += 1.0 / max(curvatures[free[k]], LEAST_CURVATURE)
+        for k in range(size):
+            curvature = max(curvatures[free[k]], LEAST_CURVATURE)
+            step[k] = -lean * signs[free[k]] / (curvature * weight)
+        _multiplied(
+            data,
+            indices,
+            indptr,
+            signs,
+            bends,
+            metric,
+            pull,
+            square,
+            stiffness,
+            free,
+            step,
+            v,
+            image,
+        )
+        products += 2
+        for k in range(size):
+            residual[k] -= image[k]
+            largest = max(largest, abs(residual[k]))
+        multiplier = _projected(residual, signs, curvatures, free, weight)
+    for k in range(size):
+        direction[k] = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
         now += residual[k] * direction[k]
-    enough, products = forcing * forcing * now, 1
+    enough = forcing * forcing * now
     while now > enough and products <= limit:
         _multiplied(
             data,
@@ -300,11 +345,18 @@ def solve_on_face(
         for k in range(size):
             step[k] += length * direction[k]
             residual[k] -= length * image[k]
+        if balanced:
+            multiplier += _projected(residual, signs, curvatures, free, weight)
+        for k in range(size):
             after += residual[k] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
         for k in range(size):
             scaled = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
             direction[k] = scaled + after / now * direction[k]
         now = after
+    if not abs(multiplier) <= largest:  # on a singular face it may be anything
+        multiplier = 0.0
+    for k in range(size):
+        first[k] -= multiplier * signs[free[k]]
     length = 1.0
     for _ in range(TRIALS):
         for k in range(size):
@@ -335,6 +387,6 @@ def solve_on_face(
                 dual[i] = min(max(dual[i] + length * step[k], 0.0), caps[i])
             for j in range(coef.size):
                 coef[j] += v[j]
-            return True, lean + leans, moment + moves, products
+            return True, lean + leans, moment + moves, base + multiplier, products
         length *= 0.5
-    return False, lean, moment, products
+    return False, lean, moment, base, products

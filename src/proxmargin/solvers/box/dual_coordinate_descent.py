@@ -29,11 +29,14 @@ IDLE = 2  # inner problems without a smaller gap, after which the penalty parame
 STIFFNESS_GROWTH = 3.0  # factor of that
 LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
 ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
+ENTROPIC_MARGINS = 16.0  # a multiple of the curvature of the entropies along y, which is 4
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 FACE_FORCING = 1e-3  # ratio of the residual that they reach
-RESTLESS = 400  # sweeps after which a multiplier that moves after each has not settled
+CALMER = 0.5  # ratio to the smallest gap by a sweep, below which a moving multiplier settles
+DRIFT = 0.1  # of the multiplier, in margins, after which samples that were left out return
+RESTLESS = 4  # calls of the kernel without such a gap, after which it has not settled
 STEP_PASSES = 8.0  # passes over the data in a step, at most
 STEP_ENTRIES = 1 << 27  # entries read in a step, beyond which it ends after the current sweep
 SEED = 0x9E3779B97F4A7C15
@@ -70,6 +73,12 @@ class Swept(PricedState):
         A step on a face of this inner problem did not decrease its objective.
     faces : int
         Steps on faces of this inner problem.
+    anchor : float
+        The multiplier when all samples were active last.
+    calm : float
+        Smallest gap by a sweep while the multiplier moves after each.
+    restless : int
+        Calls of the kernel since it fell by much.
     steady : bool
         The multiplier moves after inner problems only, as it did not settle otherwise.
     seed : int
@@ -105,6 +114,9 @@ class Swept(PricedState):
     sweeps: int = 0
     blocked: bool = False
     faces: int = 0
+    anchor: float = 0.0
+    calm: float = np.inf
+    restless: int = 0
     steady: bool = False
     seed: int = SEED
     coef: Array | None = None
@@ -197,6 +209,7 @@ class DualCoordinateDescent(Solver[Swept]):
             moment=float(rows.centre @ v),
             stiffness=self._first_stiffness(problem),
             base=base,
+            anchor=base,
             share=max(tol, LEAST_SHARE),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
             tol=tol,
@@ -212,7 +225,10 @@ class DualCoordinateDescent(Solver[Swept]):
             there = _moved_on_face(problem, there)
         if not there.solved and there.sweeps >= self.max_sweeps:
             return self._priced(problem, there).but(finished=True)
-        return self._priced(problem, there) if there.solved else there.claimed(final=False)
+        if there.solved:
+            return self._priced(problem, there)
+        value = _bound(problem, there, _coef(problem, there))
+        return there.but(value=value).claimed(final=False)
 
     def _swept(self, problem: Problem, state: Swept) -> Swept:
         rows, n = rows_of(problem), state.a.size
@@ -235,16 +251,11 @@ class DualCoordinateDescent(Solver[Swept]):
             np.uint64(state.seed),
         )
         problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
-        settled = (
-            n_active == 0
-            or (most - least <= LEAST_VIOLATION
-            and not free)
-            or excess <= state.share * (value + excess)
-        )
+        precise = not free and most - least <= LEAST_VIOLATION
+        settled = n_active == 0 or precise or excess <= state.share * (value + excess)
         there = state.but(
             n_iter=state.n_iter + sweeps,
             sweeps=state.sweeps + sweeps,
-            steady=state.steady or (free and state.sweeps + sweeps >= RESTLESS),
             a=inner.a,
             v=inner.v,
             active=inner.active,
@@ -262,9 +273,7 @@ class DualCoordinateDescent(Solver[Swept]):
             products=None,
             final=False,
         )
-        if settled:
-            return there
-        return there.but(value=_bound(problem, there, _coef(problem, there)))
+        return _watched(there) if free and not settled else there
 
     def point(self, problem: Problem, state: Swept) -> Point:
         coef = _coef(problem, state)
@@ -286,9 +295,11 @@ class DualCoordinateDescent(Solver[Swept]):
             return 0.0
         if problem.intercept.l2 > 0:
             return 1.0 / problem.intercept.l2
-        caps = dual_terms(problem).caps
+        terms = dual_terms(problem)
         # at small caps: dual points at their caps move the multiplier by a margin
-        least = 1.0 / float(caps.sum()) if np.isfinite(caps).all() else np.finfo(float).tiny
+        moves = ENTROPIC_MARGINS if terms.entropic else 1.0
+        bounded = np.isfinite(terms.caps).all()
+        least = moves / float(terms.caps.sum()) if bounded else np.finfo(float).tiny
         return max(self.stiffness * float(rows_of(problem).norms.mean()), least)
 
     def _prepared(self, problem: Problem, state: Swept) -> Swept:
@@ -300,6 +311,7 @@ class DualCoordinateDescent(Solver[Swept]):
                 stiffness *= STIFFNESS_GROWTH
         return state.but(
             base=base,
+            anchor=base,
             stiffness=stiffness,
             n_active=state.active.size,
             least=-np.inf,
@@ -318,6 +330,8 @@ class DualCoordinateDescent(Solver[Swept]):
         out: the next inner problem begins with all.
         """
         share, gap = state.share, state.relative_gap
+        if state.steady:
+            return self.forcing * gap
         return share if gap > STALE * share and state.idle == 0 else HALF * share
 
     def _priced(self, problem: Problem, state: Swept) -> Swept:
@@ -392,6 +406,23 @@ class _Inner(NamedTuple):
         )
 
 
+def _watched(state: Swept) -> Swept:
+    """The state after sweeps with a multiplier that moves after each.
+
+    Samples were left out for the multiplier as it was: they return when it has moved far. If it
+    cycles, the state is steady from here on, and due for pricing.
+    """
+    if state.excess <= CALMER * state.calm:
+        state = state.but(calm=state.excess, restless=0)
+    else:
+        state = state.but(restless=state.restless + 1)
+    if state.restless >= RESTLESS:
+        return state.but(steady=True, solved=True)
+    if abs(state.base - state.anchor) <= DRIFT:
+        return state
+    return state.but(anchor=state.base, n_active=state.active.size, least=-np.inf, most=np.inf)
+
+
 def _moved_on_face(problem: Problem, state: Swept) -> Swept:
     """The state after conjugate gradients on the face of the box, if that seems to be found."""
     rows, terms = rows_of(problem), dual_terms(problem)
@@ -400,14 +431,18 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
     if terms.entropic or state.blocked or not 0 < state.n_active <= SETTLED_FACE * inside:
         return state
     inner = _Inner.of(problem, state)
-    moved, lean, moment, products = solve_on_face(
-        *inner.arguments(rows, rows.norms + terms.bends),  # the preconditioner
+    free = problem.intercept.is_shift_invariant
+    preconditioner = rows.norms + terms.bends + (state.stiffness if free else 0.0)
+    moved, lean, moment, base, products = solve_on_face(
+        *inner.arguments(rows, preconditioner),
+        free and not state.steady,
         FACE_FORCING,
         2 * min((1 + state.faces) * FACE_SWEEPS, FACE_ITERATIONS),
     )
     share = problem.design.share * products * float(inside) / state.a.size
     problem.design.ledger.charge(share)
     return state.but(
+        base=float(base),
         a=inner.a,
         v=inner.v,
         lean=float(lean),
@@ -449,11 +484,12 @@ def _first_dual(problem: Problem, start: Point, multiplier: float) -> Array:
     At zero coefficients they are zero: the first sweep then costs what the product with others
     would. Entropies are infinitely steep at zero: there the best intercept implies dual points.
     """
-    terms = dual_terms(problem)
+    terms, free = dual_terms(problem), problem.intercept.is_shift_invariant
     if start.dual is not None:
         return terms.inside(-terms.signs * start.dual[:, 0])
     if start.coef.any():
-        return terms.implied(problem.design.scores(start.coef)[:, 0] + start.intercept[0])
+        scores = problem.design.scores(start.coef)[:, 0] + start.intercept[0]
+        return terms.implied(scores, free)
     if terms.entropic:
-        return terms.implied(np.full_like(terms.caps, multiplier))
+        return terms.implied(np.full_like(terms.caps, multiplier), free)
     return np.zeros_like(terms.caps)

@@ -45,8 +45,11 @@ class DualTerms(NamedTuple):
         edge = NEAREST * self.caps if self.entropic else 0.0
         return np.clip(a, edge, self.caps - edge)
 
-    def implied(self, scores: Array) -> Array:
-        """The dual points that scores imply; in the middle of the box at a kink."""
+    def implied(self, scores: Array, balanced: bool) -> Array:
+        """The dual points that scores imply; in the middle of the box at a kink.
+
+        For a free intercept they are ``balanced``: off the middle so that ``y'a = 0``, if any are.
+        """
         missing = self.goal - self.signs * scores
         if self.entropic:
             return self.inside(self.caps * expit(missing))
@@ -54,8 +57,14 @@ class DualTerms(NamedTuple):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             curved = np.clip(missing / self.bends, 0.0, self.caps)
         capped = np.where(missing > 0, self.caps, 0.0)
-        flat = np.where(np.abs(missing) <= KINK_TOLERANCE, on_kink, capped)
-        return np.where(self.bends > 0, curved, flat)
+        kinked = (np.abs(missing) <= KINK_TOLERANCE) & (self.bends == 0)
+        flat = np.where(kinked, on_kink, capped)
+        a = np.where(self.bends > 0, curved, flat)
+        room = float(on_kink[kinked].sum())
+        if balanced and room > 0:
+            share = float(np.clip(self.signs @ a / room, -1.0, 1.0))
+            a[kinked] -= share * (self.signs * on_kink)[kinked]
+        return a
 
 
 def is_logistic(problem: Problem) -> bool:
