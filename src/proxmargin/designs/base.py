@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.rounding import UNIT, Enclosed, gamma
+from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers
 
 if TYPE_CHECKING:
@@ -173,6 +174,9 @@ class Design(Remembers, ABC):
         """
         live = np.count_nonzero(coef[:, 0] if coef.shape[1] == 1 else coef.any(axis=1))
         sizes: Array = self.column_bounds() @ np.abs(coef)
+        if not np.isfinite(sizes).all():  # zero coefficients of features that overflow add nothing
+            rows = live_rows(coef)
+            sizes = self.column_bounds()[rows] @ np.abs(coef[rows])
         if not live:  # nothing was added
             return Enclosed(scores, np.zeros_like(sizes), np.abs(intercept))
         error = gamma(int(live) + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)

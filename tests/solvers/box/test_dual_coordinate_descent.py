@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 
 from proxmargin import (
     L2SVC,
@@ -33,8 +34,10 @@ from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box import dual_rows
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.solvers.succession import Choice, solve
+from proxmargin.solvers.succession import Choice, Table, solve
 from tests.oracles.models import binary_optimum
 
 NAME = DualCoordinateDescent.name
@@ -293,6 +296,12 @@ def sparse_noise(n: int, p: int) -> tuple[Any, np.ndarray]:
     return X, np.where(rng.random(n) < 0.5, 1.0, -1.0)
 
 
+def sparse_text(n: int, p: int) -> tuple[Any, np.ndarray]:
+    """Sparse samples of unit length, more features than samples."""
+    X, y = sparse_noise(n, p)
+    return sparse.csr_array(normalize(X)), y
+
+
 def test_it_gives_up_after_many_sweeps_and_another_solver_goes_on() -> None:
     X, y = sparse_noise(150, 50)
     (problem,) = SVC(C=1e4)._assemble(X, y, None).problems
@@ -306,6 +315,35 @@ def test_it_gives_up_after_many_sweeps_and_another_solver_goes_on() -> None:
     both = solve(problem, brief, stop=Stop(tol=1e-6))
     assert both.certificate.converged
     assert "went on" in both.certificate.because
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_an_ill_conditioned_logistic_model_goes_on_with_newtons_method(fit_intercept: bool) -> None:
+    X, y = samples()
+    model = LogisticRegression(C=1e3, fit_intercept=fit_intercept, tol=1e-9)
+    (problem,) = model._assemble(X, y, None).problems
+    alone = minimize(problem, DualCoordinateDescent(max_sweeps=500), stop=TIGHT)
+    assert alone.status is Status.STALLED
+    assert 100 <= alone.certificate.n_iter < 400  # a fifth; twice, if the multiplier cycles
+    known = minimize(problem, RidgeNewton(), stop=TIGHT).certificate
+    assert known.converged
+    assert alone.certificate.dual <= known.primal * (1 + 1e-12)
+    assert alone.certificate.gap >= alone.certificate.primal - known.primal
+    swept = replace(choose(problem), solver=DualCoordinateDescent(max_sweeps=500), name=NAME)
+    both = solve(
+        problem, replace(swept, others=Table(rules_for(problem), SOLVERS, (NAME,))), stop=TIGHT
+    )
+    assert both.certificate.converged
+    assert "'ridge-newton' went on" in both.certificate.because
+    assert both.certificate.primal == pytest.approx(known.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("C, name", [(0.01, NAME), (100.0, NAME), (1000.0, "ridge-newton")])
+def test_logistic_models_of_text_take_it_up_to_a_reach(C: float, name: str) -> None:
+    X, y = sparse_text(300, 4000)
+    model = LogisticRegression(C=C).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.solver == name
 
 
 def test_accelerated_steps_go_on_where_matrices_would_be_large() -> None:

@@ -90,8 +90,9 @@ def descend_entropies(
     same. No sample leaves the active set, and ``bends`` are not read. The Fenchel-Young term of a
     sample is the relative entropy of s and the logistic function p of its margin; half of
     ``(s - p) (logit s - logit p)``, which it is close to where s is close to p, stands for it.
-    Samples whose terms are a small part of the gap to be reached do not move. ``value`` is returned
-    as it is.
+    Samples whose terms are a small part of the gap to be reached do not move. As the entropies are
+    smooth, dual points that are moved to ``lean = 0`` cost ``base lean`` up to the square of
+    ``lean``. ``value`` is returned as it is.
     """
     sweeps = rows = 0
     excess, apart = np.inf, 0.0
@@ -130,7 +131,7 @@ def descend_entropies(
         apart = 0.0
         if free:
             base += stiffness * lean
-            apart = abs(lean) * (1.0 + abs(base))
+            apart = (stiffness * abs(lean) + abs(base)) * abs(lean)
         if (high - low <= enough and not free) or excess + apart <= share * (value + excess):
             break
     return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed

@@ -29,7 +29,9 @@ IDLE = 2  # inner problems without a smaller gap, after which the penalty parame
 STIFFNESS_GROWTH = 3.0  # factor of that
 LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
 ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
-ENTROPIC_MARGINS = 16.0  # a multiple of the curvature of the entropies along y, which is 4
+ENTROPIC_PART = 5  # of the sweeps of other losses: these read all samples
+ENTROPIC_STIFFNESS = 4.0  # penalty parameter over the curvature of the entropies along y
+LEAST_PART = 1e-3  # of the weights in a class that is taken for that
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
@@ -158,7 +160,8 @@ class DualCoordinateDescent(Solver[Swept]):
         Inner problems without a smaller gap, which has reached rounding, after which the method
         ends.
     max_sweeps : int >= 1
-        Sweeps over one inner problem, after which the method ends: it is too ill-conditioned.
+        Sweeps over one inner problem, after which the method ends: it is too ill-conditioned. For
+        the logistic loss, of which no sample is left out, a fifth of them.
 
     Notes
     -----
@@ -223,12 +226,16 @@ class DualCoordinateDescent(Solver[Swept]):
         there = self._swept(problem, state)
         if not there.solved:
             there = _moved_on_face(problem, there)
-        if not there.solved and there.sweeps >= self.max_sweeps:
+        if not there.solved and there.sweeps >= self._most_sweeps(problem):
             return self._priced(problem, there).but(finished=True)
         if there.solved:
             return self._priced(problem, there)
         value = _bound(problem, there, _coef(problem, there))
         return there.but(value=value).claimed(final=False)
+
+    def _most_sweeps(self, problem: Problem) -> int:
+        entropic = dual_terms(problem).entropic
+        return max(self.max_sweeps // ENTROPIC_PART, 1) if entropic else self.max_sweeps
 
     def _swept(self, problem: Problem, state: Swept) -> Swept:
         rows, n = rows_of(problem), state.a.size
@@ -296,10 +303,12 @@ class DualCoordinateDescent(Solver[Swept]):
         if problem.intercept.l2 > 0:
             return 1.0 / problem.intercept.l2
         terms = dual_terms(problem)
+        total = float(terms.caps.sum())
         # at small caps: dual points at their caps move the multiplier by a margin
-        moves = ENTROPIC_MARGINS if terms.entropic else 1.0
-        bounded = np.isfinite(terms.caps).all()
-        least = moves / float(terms.caps.sum()) if bounded else np.finfo(float).tiny
+        least = 1.0 / total if np.isfinite(total) else np.finfo(float).tiny
+        if terms.entropic:  # the curvature of the entropies along y is that at zero coefficients
+            part = float(terms.caps[terms.signs > 0].sum()) / total
+            least *= ENTROPIC_STIFFNESS / max(part * (1.0 - part), LEAST_PART)
         return max(self.stiffness * float(rows_of(problem).norms.mean()), least)
 
     def _prepared(self, problem: Problem, state: Swept) -> Swept:
