@@ -269,6 +269,22 @@ def test_equal_runs_end_at_the_same_bits_and_leave_the_first_state_as_it_was() -
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["csr", "dense"])
+def test_its_scores_are_bit_by_bit_those_of_its_point(loss: str, kind: str) -> None:
+    X, y = samples(kind)
+    problem, solver = problem_of(X, y, LOSSES[loss]), DualCoordinateDescent()
+    state, told = solver.init(problem, problem.origin(), Stop(tol=1e-9)), 0
+    for _ in range(30):
+        state = solver.step(problem, state)
+        scores, point = solver.scores(problem, state), solver.point(problem, state)
+        if scores is not None:
+            exact = problem.design.scores(point.coef) + point.intercept
+            np.testing.assert_array_equal(scores, exact)
+            told += 1
+    assert told
+
+
 def test_an_offset_of_the_scores_moves_the_goals() -> None:
     X, y = samples()
     offset = np.linspace(-1.0, 1.0, y.size)
@@ -338,7 +354,7 @@ def test_an_ill_conditioned_logistic_model_goes_on_with_newtons_method(fit_inter
     assert both.certificate.primal == pytest.approx(known.primal, rel=1e-8)
 
 
-@pytest.mark.parametrize("C, name", [(0.01, NAME), (100.0, NAME), (1000.0, "ridge-newton")])
+@pytest.mark.parametrize(("C", "name"), [(0.01, NAME), (100.0, NAME), (1000.0, "ridge-newton")])
 def test_logistic_models_of_text_take_it_up_to_a_reach(C: float, name: str) -> None:
     X, y = sparse_text(300, 4000)
     model = LogisticRegression(C=C).fit(X, y)

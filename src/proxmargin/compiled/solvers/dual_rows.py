@@ -39,7 +39,7 @@ def asked_for(data, indices, indptr, i, dual):
 
     Rows in random order wait for memory otherwise: short ones longer than the work on them takes.
     """
-    prefetch(dual, i)
+    prefetch(dual, i)  # type: ignore[call-arg]
     for entry in range(indptr[i], indptr[i + 1], LINE):
         prefetch(data, entry)
         if indices is not None:

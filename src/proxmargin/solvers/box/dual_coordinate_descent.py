@@ -140,22 +140,23 @@ class DualCoordinateDescent(Solver[Swept]):
 
     with ``l2 w = X'(y a)``. A step along one of them reads its row of the data twice, and once if
     it does not move. A ridge of the intercept adds ``(y'a)^2`` over twice its strength. A free
-    intercept demands ``y'a = 0``: an augmented Lagrangian, whose multiplier is the intercept. Its
-    inner problems are solved to violations that fall by ``forcing``, each from the last one's
-    solution; then the duality gap is computed, the multiplier moves and all samples are active
+    intercept demands ``y'a = 0``: an augmented Lagrangian, whose multiplier is the intercept. It
+    moves after each sweep. If it cycles, it moves after inner problems only, which are solved to
+    gaps that fall by ``forcing``, each from the last one's solution; then all samples are active
     again. Features are centred where the intercept is free, which changes nothing but the speed:
     centred rows of sparse data are not formed.
 
     Where the weights of the loss are large, sweeps become slow although few samples change sides:
     conjugate gradients on the face of the box then take steps to its minimum, as long as they
-    decrease the objective.
+    decrease the objective; they solve for the multiplier too.
 
     Parameters
     ----------
     stiffness : float > 0
         Penalty parameter of the augmented Lagrangian, over the mean of ``|x_i|^2 / l2``.
     forcing : float in (0, 1)
-        Ratio of the violations to which an inner problem is solved to that of the one before.
+        Ratio of the gap to which an inner problem is solved to that of the whole problem, where
+        the multiplier moves after inner problems only.
     max_stalled : int >= 1
         Inner problems without a smaller gap, which has reached rounding, after which the method
         ends.
