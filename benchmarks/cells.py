@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchmarks.bandwidth import Pass, one_pass
+from benchmarks.bounds import bound_in_words
 from benchmarks.comparison import LOSSES, row_of, spec_of, stated
 from benchmarks.comparison_table import Case, told
 from benchmarks.datasets import DataSet, load
@@ -223,11 +225,15 @@ def main(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the solvers of a part reached, and profiles of ours where it is slower."""
+    """What the solvers of a part reached, and of ours where it is slower, profiles.
+
+    ``passes`` are those over the data, by name, where a profile was made.
+    """
 
     part: Part
     rows: dict[Line, Row]
     profiles: dict[tuple[Line, float, str], Shares]
+    passes: dict[str, Pass] = field(default_factory=dict)
 
     def measuring(self, limits: Limits, referee: Referee, explain: bool) -> Iterator[Line]:
         """Line after line, once it is measured."""
@@ -246,6 +252,8 @@ class Measured:
                 found = crew[ours].shares(spec, row[ours].reached[goal].setting)
                 if isinstance(found, Shares):
                     self.profiles[line, goal, ours] = found
+                if line.data not in self.passes:
+                    self.passes[line.data] = one_pass(line.loaded().design)
 
 
 @dataclass(frozen=True)
@@ -346,15 +354,14 @@ def _slow(measured: Measured) -> Iterator[str]:
         for goal in GOALS:
             slower = [one for one in ratios(row, goal) if one.value > SLOWER]
             for ours in dict.fromkeys(one.ours for one in slower):
-                than = ", ".join(
-                    f"{one.value:.2f} times {_marked(one.other)}"
-                    for one in slower
-                    if one.ours == ours
-                )
+                mine = [one for one in slower if one.ours == ours]
+                than = ", ".join(f"{one.value:.2f} times {_marked(one.other)}" for one in mine)
                 profile = measured.profiles.get((line, goal, ours))
-                work = _work(row[ours].reached[goal], profile)
+                reached, single = row[ours].reached[goal], measured.passes.get(line.data)
+                least = min(row[one.other].reached[goal].seconds for one in mine)
                 head = f"{line.data}, {line.parameter}, gap {goal:g}, {_marked(ours)}"
-                yield f"- {head}: {than}; {work}."
+                work = _work(reached, profile)
+                yield f"- {head}: {than}; {work}.{bound_in_words(reached, least, single, profile)}"
 
 
 def _work(one: Trial, profile: Shares | None) -> str:

@@ -6,6 +6,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from benchmarks.bandwidth import Pass
+from benchmarks.bounds import bound_in_words
 from benchmarks.datasets import load
 from benchmarks.family import Case, OneVsRest, Regularized, with_penalised_intercept
 from benchmarks.family_measure import Referee, Task
@@ -127,6 +129,46 @@ def test_each_slow_row_has_a_sentence_with_what_was_counted() -> None:
     row = {**ROW, cells.OURS: climb(loose=0.01, tight=0.01)}
     fast = cells.Measured(cells.PARTS["ridge"], {LINE: row}, {})
     assert "Where the ratio" not in cells.body([fast], Limits(2.0, 6.0, clock="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("single", "profile", "bound"),
+    [
+        (0.02, Shares(0.1, 0.1), "Bound: the memory, as it is read too often."),
+        (0.001, Shares(0.3, 0.1), "Bound: checks, as the ratio is 0.90 without checks"),
+        (0.001, Shares(0.1, 0.3), "Bound: certificates, as the ratio is 0.90"),
+        (0.001, Shares(0.1, 0.1), "Bound: the work of the solver, 17.6 times what its passes"),
+    ],
+)
+def test_the_bound_is_the_first_that_explains_the_difference(
+    single: float, profile: Shares, bound: str
+) -> None:
+    ours = climb(loose=0.3, tight=0.3).reached[1e-6]  # 17 passes
+    text = bound_in_words(ours, 0.2, Pass(single, 10**6), profile)
+    assert bound in text
+    assert f"the passes take {17 * single:.3g} s at least, {85 * single:.2f} of the 0.2 s" in text
+    rest = 1.0 - profile.checks - profile.certificates
+    assert f"what is around it are {rest:.0%} of the profile." in text
+
+
+def test_without_profile_and_pass_no_bound_is_told() -> None:
+    ours = climb(loose=0.3, tight=0.3).reached[1e-6]
+    assert bound_in_words(ours, 0.2, None, None) == ""
+    assert "Bound" not in bound_in_words(ours, 0.2, Pass(0.001, 10**6), None)
+    assert "Bound: the memory" in bound_in_words(ours, 0.2, Pass(0.1, 10**6), None)
+
+
+def test_each_profiled_line_tells_its_bound() -> None:
+    measured = cells.Measured(
+        cells.PARTS["ridge"],
+        {LINE: ROW},
+        {(LINE, 1e-6, cells.OURS): Shares(0.25, 0.125)},
+        {DATA: Pass(0.1, 10**6)},
+    )
+    text = cells.body([measured], Limits(2.0, 6.0, clock="cpu"))
+    slow = [line for line in text.splitlines() if line.startswith(f"- {DATA}, logistic")]
+    assert slow
+    assert all("Bound: the memory" in line for line in slow)
 
 
 def test_shares_of_a_fit_are_parts_of_its_time() -> None:

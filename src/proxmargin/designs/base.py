@@ -172,11 +172,14 @@ class Design(Remembers, ABC):
         ``gamma sum_j largest_j |coef_j|``, one number an output for all samples: it needs no
         product with the data.
         """
-        live = live_rows(coef)
-        sizes: Array = self.column_bounds()[live] @ np.abs(coef[live])
-        if not live.size:  # nothing was added
+        live = np.count_nonzero(coef[:, 0] if coef.shape[1] == 1 else coef.any(axis=1))
+        sizes: Array = self.column_bounds() @ np.abs(coef)
+        if not np.isfinite(sizes).all():  # zero coefficients of features that overflow add nothing
+            rows = live_rows(coef)
+            sizes = self.column_bounds()[rows] @ np.abs(coef[rows])
+        if not live:  # nothing was added
             return Enclosed(scores, np.zeros_like(sizes), np.abs(intercept))
-        error = gamma(live.size + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
+        error = gamma(int(live) + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
 
     def adjoint_error(self, sizes: Array) -> Array:

@@ -203,8 +203,8 @@ class NuSVC(_NuMachine):
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
 
-    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
-        rho = _tail_mean(problem).threshold(scores)
+    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
+        rho = _tail_mean(problem).threshold(scores())
         return Finish(1.0 / rho if rho > 0 else 1.0, intercept)
 
     def _chosen(self, problem: Problem) -> float:
@@ -359,7 +359,7 @@ class DWD(_NuMachine):
         points = assembly.points(coef / units, intercept / units[:, 0])
         return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
 
-    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
         return Finish(_threshold(problem), intercept)
 
     def _objective_scale(self, problem: Problem) -> float:

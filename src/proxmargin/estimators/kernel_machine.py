@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -190,10 +191,10 @@ class KernelMachine(MarginEstimator):
 
     # -- what a model says of itself -------------------------------------------------------
 
-    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
         """Factor and intercept of the published model, from the scores of the training samples.
 
-        ``scores`` (n_samples, 1) include the certified intercept.
+        ``scores`` computes them, (n_samples, 1), with the certified intercept.
         """
         return Finish(1.0, intercept)
 
@@ -299,7 +300,10 @@ class KernelMachine(MarginEstimator):
 
     def _finished(self, problem: Problem, solution: Solution) -> Solution:
         point = solution.point
-        scores = problem.design.scores(point.coef) + point.intercept
+
+        def scores() -> Array:
+            return problem.design.scores(point.coef) + point.intercept
+
         factor, intercept = self._finish(problem, scores, point.intercept)
         return replace(solution, point=Point(factor * point.coef, factor * intercept))
 
@@ -384,7 +388,9 @@ class KernelMachine(MarginEstimator):
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
             point = model.gap.point
-            factor, intercept = self._finish(problem, model.scores, point.intercept)
+            factor, intercept = self._finish(
+                problem, partial(_known, model.scores), point.intercept
+            )
             weights.append(factor * model.weights)
             intercepts.append(factor * intercept)
         self.classes_ = targets.classes
@@ -434,10 +440,16 @@ class KernelMachine(MarginEstimator):
 
 def _weights(problem: Problem, solution: Solution) -> Array:
     """Weights of samples whose combination is collinear with the coefficients, (n_samples,)."""
+    if problem.has_ridge_alone and not problem.loss.is_homogeneous:
+        return _of_supports(problem, solution, 1.0 / problem.penalty.l2)
     pulled = problem.design.adjoint(-solution.gap.dual_point)
     size = float(np.linalg.norm(pulled))
     length = float(np.linalg.norm(solution.point.coef)) / size if size > 0 else 0.0
     return _of_supports(problem, solution, length)
+
+
+def _known(scores: Array) -> Array:
+    return scores
 
 
 def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:

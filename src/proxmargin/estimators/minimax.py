@@ -156,10 +156,10 @@ class _MinimaxMachine(KernelMachine):
         assert isinstance(problem.loss, self._loss_class)
         return problem.loss
 
-    def _finish(self, problem: Problem, scores: Array, intercept: Array) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
         if not self.fit_intercept:
             return Finish(1.0, np.zeros(1))
-        rule, bare = INTERCEPT_RULES[self.bias], (scores - intercept)[:, 0]
+        rule, bare = INTERCEPT_RULES[self.bias], (scores() - intercept)[:, 0]
         return Finish(1.0, np.array([rule(self._loss_of(problem), bare)]))
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:

@@ -52,7 +52,8 @@ class Incumbent:
         """Certify the point of a state, and keep it if it is the best."""
         point, scores, dual = self._candidate(state)
         gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.tol)
-        believed = scores is not None and self.certify is certify
+        updated = scores is not None and not self.solver.exact_scores
+        believed = updated and self.certify is certify
         if believed and gap.relative_gap <= self.tol:
             gap, believed = certify(self.problem, point, dual=dual, tol=self.tol), False
         if math.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):

@@ -175,6 +175,10 @@ class Solver(ABC, Generic[S]):
     conclusive: ClassVar[bool] = False
     """The solver stalls only at rounding level: no other solver is tried after it."""
 
+    exact_scores: ClassVar[bool] = False
+    """`scores` are products of the data with the coefficients of `point`, plus its intercept. Sums
+    of updates drift from them, and are computed anew for a certificate."""
+
     reads_columns: ClassVar[bool] = False
     """The solver reads the data by columns, and is slow on C-ordered data."""
 

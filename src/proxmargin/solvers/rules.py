@@ -28,6 +28,7 @@ SIMPLEX_SPARSE_PIECES = 50_000  # the same for sparse data
 SIMPLEX_DUAL_PIECES = 2000  # semismooth Newton on the dual, for group l_inf norms
 SPARSE_DENSITY = 0.05  # density up to which data count as sparse
 LOOSE_REACH = 1.0  # largest mean change of a margin by its own dual point, in margins
+WEAK_REACH = 200.0  # the same up to which sweeps win for the logistic loss
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
 MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
 FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball
@@ -160,6 +161,23 @@ class Facts:
         return float(reach) <= LOOSE_REACH
 
     @property
+    def boxed(self) -> bool:
+        """Whether the conjugate of the loss is linear or quadratic, on a box."""
+        return self.problem.loss.box is not None
+
+    @property
+    def weak(self) -> bool:
+        """Whether dual points have weights so small that sweeps over them are few.
+
+        The measure of `loose`, for the logistic loss.
+        """
+        problem = self.problem
+        if not self.curved or problem.penalty.l2 <= 0:
+            return False
+        reach = problem.loss.shares @ problem.design.row_norms() / problem.loss.shares.size
+        return float(reach) <= WEAK_REACH * problem.penalty.l2
+
+    @property
     def coupled(self) -> bool:
         """Whether the loss is no sum over the columns of scores."""
         return Trait.OUTPUTWISE not in self.problem.loss.traits
@@ -214,10 +232,16 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball: few Newton steps inside it",
     ),
     Rule(
-        lambda facts: facts.single and facts.text,
+        lambda facts: facts.single and facts.text and facts.boxed,
         "dual-coordinate-descent",
         "a piecewise linear or quadratic loss and a ridge, sparse data of many features: steps "
         "along single dual points",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.text and facts.weak,
+        "dual-coordinate-descent",
+        "the logistic loss and a ridge, sparse data of many features: steps along single dual "
+        "points, a few sweeps in place of the products of a Newton step",
     ),
     Rule(
         lambda facts: facts.single and not facts.smooth and facts.loose,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend, solve_on_face
+from proxmargin.compiled.solvers.dual_coordinates import descend, solve_on_face
+from proxmargin.compiled.solvers.dual_rows import curvatures
 
 MASK = (1 << 64) - 1
 SEED = 12345
@@ -25,6 +26,9 @@ class Run(NamedTuple):
     moment: float
     low: float
     high: float
+    base: float
+    value: float
+    excess: float
     sweeps: int
     rows: int
 
@@ -72,7 +76,8 @@ def run(problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse"
     dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
     n_active, *rest = descend(
         *arguments(problem, kind),
-        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, enough, limit, 10**9),
+        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf),
+        *(0.0, False, enough, -1.0, limit, 10**9),
         np.uint64(SEED),
     )
     return Run(dual, coef, active, n_active, *rest[:-1])
@@ -95,12 +100,13 @@ def by_formula(problem: dict[str, Any], enough: float, limit: int) -> tuple[np.n
     a, state, active, low, high = np.zeros(y.size), SEED, list(range(y.size)), -np.inf, np.inf
     for sweep in range(1, limit + 1):  # noqa: B007
         violations, k = [], 0
-        while k < len(active):
+        for place in range(len(active)):
             state ^= state << 13 & MASK
             state ^= state >> 7
             state ^= state << 17 & MASK
-            other = k + (state >> 11) % (len(active) - k)
-            active[k], active[other] = active[other], active[k]
+            other = place + (state >> 11) % (len(active) - place)
+            active[place], active[other] = active[other], active[place]
+        while k < len(active):
             i = active[k]
             slope = Q[i] @ a - goals[i] + problem["base"] * y[i]
             if (a[i] == 0 and slope > high) or (a[i] == caps[i] and slope < low):
@@ -176,13 +182,16 @@ def test_curvatures_are_squared_norms_of_centred_samples(kind: str, equal: bool,
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def on_face(problem: dict[str, Any], start: Run, kind: str) -> tuple[Run, bool]:
+def on_face(
+    problem: dict[str, Any], start: Run, kind: str, balanced: bool = False
+) -> tuple[Run, bool]:
     dual, coef = start.dual.copy(), start.coef.copy()
-    moved, lean, moment, _ = solve_on_face(
+    moved, lean, moment, base, _ = solve_on_face(
         *arguments(problem, kind),
-        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment, 1e-14, 500),
+        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment),
+        *(balanced, 1e-14, 500),
     )
-    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment), moved
+    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment, base=base), moved
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -202,6 +211,28 @@ def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng) -> No
     np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-12)
     assert found.lean == pytest.approx(signed.sum(), abs=1e-12)
     assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-12)
+    assert found.base == problem["base"]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_on_a_face_the_multiplier_of_a_balance_is_found_too(kind: str, rng) -> None:
+    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
+    start = run(problem, 1e-4, 500, kind)
+    inside = (start.dual > 0) & (start.dual < problem["caps"])
+    free, fixed = np.flatnonzero(inside), np.flatnonzero(~inside)
+    y, Q = problem["signs"], hessian(problem)
+    slope = problem["base"] * y - problem["goals"]
+    system = np.block([[Q[np.ix_(free, free)], y[free, None]], [y[None, free], np.zeros((1, 1))]])
+    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.dual[fixed]
+    *inner, multiplier = np.linalg.solve(system, np.append(right, -y[fixed] @ start.dual[fixed]))
+    assert abs(start.lean) > 1e-3
+    found, moved = on_face(problem, start, kind, balanced=True)
+    assert moved
+    if np.all((np.array(inner) > 0) & (np.array(inner) < problem["caps"][free])):
+        np.testing.assert_allclose(found.dual[free], inner, rtol=1e-8)
+        assert found.base == pytest.approx(problem["base"] + multiplier, abs=1e-8)
+        assert found.lean == pytest.approx(0.0, abs=1e-12)
+    assert abs(found.lean) < abs(start.lean)
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 5])
@@ -226,8 +257,17 @@ def test_a_limit_of_sweeps_and_a_budget_of_rows_end_it_after_a_sweep(rng) -> Non
     dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
     *_, sweeps, rows, _ = descend(
         *arguments(problem, "sparse"),
-        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, 0.0, 1000, n + 1),
+        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, 0.0, False, 0.0, -1.0, 1000, n + 1),
         np.uint64(SEED),
     )
     assert sweeps == 2
     assert n < rows <= 2 * n
+
+
+def test_the_value_is_minus_the_objective_and_the_excess_bounds_the_gap(rng) -> None:
+    problem = some_problem(rng) | {"base": 0.0}
+    for sweeps in (1, 3, 30):
+        found = run(problem, 0.0, sweeps)
+        assert found.value == pytest.approx(-objective(problem, found.dual), rel=1e-10)
+    best = run(problem, 1e-12, 10_000).value
+    assert best - run(problem, 0.0, 5).value <= run(problem, 0.0, 5).excess

@@ -73,3 +73,22 @@ def test_of_an_interval_that_is_optimal_the_middle_is_found_whatever_the_roundin
     signs = np.where(np.arange(n) % 2, 1.0, -1.0)
     found = minimise_hinge_shift(5.0 * signs + 0.5, signs, np.full(n, 1.0 / n), 0.0)
     assert found == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+@pytest.mark.parametrize("start", [0.0, 0.3, -0.2, 1.0, 1e3])
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+def test_any_start_finds_the_minimum(l2: float, start: float, share: float) -> None:
+    rng = np.random.default_rng(3)
+    n = 3000
+    signs = np.where(rng.random(n) < share, 1.0, -1.0)
+    scores, weights = rng.standard_normal(n) + 0.4 * signs, rng.random(n) / n
+
+    def value(b: float) -> float:
+        return float(weights @ np.maximum(1.0 - signs * (scores + b), 0.0) + 0.5 * l2 * b**2)
+
+    far = minimise_hinge_shift(scores[:999], signs[:999], weights[:999], l2, start)
+    assert far == minimise_hinge_shift(scores[:999], signs[:999], weights[:999], l2)
+    near = minimise_hinge_shift(scores, signs, weights, l2, start)
+    kinks = np.append(signs - scores, np.linspace(near - 1e-3, near + 1e-3, 101))
+    assert value(near) <= min(map(value, kinks)) + 1e-14

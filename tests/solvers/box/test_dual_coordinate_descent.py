@@ -11,20 +11,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 
-from proxmargin import L2SVC, SVC, ElasticNetSVC, HuberizedSVC, NuSVC, SquaredHingeSVC
+from proxmargin import (
+    L2SVC,
+    SVC,
+    ElasticNetSVC,
+    HuberizedSVC,
+    LogisticRegression,
+    NuSVC,
+    SquaredHingeSVC,
+)
 from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses import Hinge, HuberizedHinge, MarginLoss, MarginSum, SquaredHinge
+from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, MarginSum, SquaredHinge
 from proxmargin.penalties import Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
+from proxmargin.solvers.box import dual_rows
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box.interior_point import InteriorPoint
-from proxmargin.solvers.succession import Choice, solve
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.rules import rules_for
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
+from proxmargin.solvers.succession import Choice, Table, solve
 from tests.oracles.models import binary_optimum
 
 NAME = DualCoordinateDescent.name
@@ -33,6 +46,7 @@ LOSSES: dict[str, MarginLoss] = {
     "hinge": Hinge(),
     "huberized_hinge": HuberizedHinge(0.5),
     "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
 }
 KINDS = (
     "dense",
@@ -137,10 +151,11 @@ def test_models_with_an_elastic_net_take_it_where_the_net_is_a_ridge(model: Any)
     np.testing.assert_allclose(told.coef_, known.coef_, atol=0.02)
 
 
-def test_it_refuses_what_it_cannot_take() -> None:
+def test_it_refuses_what_it_cannot_take(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = samples()
     with pytest.raises(UnsuitableSolverError, match="a threshold, which a nu-SVM has"):
         NuSVC(solver=NAME).fit(X, y)
+    monkeypatch.setattr(dual_rows, "LARGEST_COPY", 100)
     with pytest.raises(UnsuitableSolverError, match="not contiguous in these dense data"):
         SVC(solver=NAME).fit(np.asfortranarray(X.toarray()), y)
     with pytest.raises(UnsuitableSolverError, match="it needs"):
@@ -170,7 +185,8 @@ def test_no_certificate_on_its_way_is_below_the_true_gap(
     X[rng.random(n) < 0.2] = X[0]
     weights = np.maximum(rng.integers(0, 3, n), np.arange(n) < 2).astype(float)
     problem = problem_of(sparse.csr_array(X), y, LOSSES[loss], 10.0**exponent, intercept, weights)
-    known = minimize(problem, InteriorPoint(), stop=TIGHT).certificate
+    other = RidgeNewton() if loss == "logistic" else InteriorPoint()
+    known = minimize(problem, other, stop=TIGHT).certificate
     gaps = []
     stop = Stop(tol=1e-10, max_iter=40)
     minimize(problem, DualCoordinateDescent(), stop=stop, callbacks=[lambda r: gaps.append(r.gap)])
@@ -253,6 +269,22 @@ def test_equal_runs_end_at_the_same_bits_and_leave_the_first_state_as_it_was() -
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["csr", "dense"])
+def test_its_scores_are_bit_by_bit_those_of_its_point(loss: str, kind: str) -> None:
+    X, y = samples(kind)
+    problem, solver = problem_of(X, y, LOSSES[loss]), DualCoordinateDescent()
+    state, told = solver.init(problem, problem.origin(), Stop(tol=1e-9)), 0
+    for _ in range(30):
+        state = solver.step(problem, state)
+        scores, point = solver.scores(problem, state), solver.point(problem, state)
+        if scores is not None:
+            exact = problem.design.scores(point.coef) + point.intercept
+            np.testing.assert_array_equal(scores, exact)
+            told += 1
+    assert told
+
+
 def test_an_offset_of_the_scores_moves_the_goals() -> None:
     X, y = samples()
     offset = np.linspace(-1.0, 1.0, y.size)
@@ -280,6 +312,12 @@ def sparse_noise(n: int, p: int) -> tuple[Any, np.ndarray]:
     return X, np.where(rng.random(n) < 0.5, 1.0, -1.0)
 
 
+def sparse_text(n: int, p: int) -> tuple[Any, np.ndarray]:
+    """Sparse samples of unit length, more features than samples."""
+    X, y = sparse_noise(n, p)
+    return sparse.csr_array(normalize(X)), y
+
+
 def test_it_gives_up_after_many_sweeps_and_another_solver_goes_on() -> None:
     X, y = sparse_noise(150, 50)
     (problem,) = SVC(C=1e4)._assemble(X, y, None).problems
@@ -295,6 +333,35 @@ def test_it_gives_up_after_many_sweeps_and_another_solver_goes_on() -> None:
     assert "went on" in both.certificate.because
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_an_ill_conditioned_logistic_model_goes_on_with_newtons_method(fit_intercept: bool) -> None:
+    X, y = samples()
+    model = LogisticRegression(C=1e3, fit_intercept=fit_intercept, tol=1e-9)
+    (problem,) = model._assemble(X, y, None).problems
+    alone = minimize(problem, DualCoordinateDescent(max_sweeps=500), stop=TIGHT)
+    assert alone.status is Status.STALLED
+    assert 100 <= alone.certificate.n_iter < 400  # a fifth; twice, if the multiplier cycles
+    known = minimize(problem, RidgeNewton(), stop=TIGHT).certificate
+    assert known.converged
+    assert alone.certificate.dual <= known.primal * (1 + 1e-12)
+    assert alone.certificate.gap >= alone.certificate.primal - known.primal
+    swept = replace(choose(problem), solver=DualCoordinateDescent(max_sweeps=500), name=NAME)
+    both = solve(
+        problem, replace(swept, others=Table(rules_for(problem), SOLVERS, (NAME,))), stop=TIGHT
+    )
+    assert both.certificate.converged
+    assert "'ridge-newton' went on" in both.certificate.because
+    assert both.certificate.primal == pytest.approx(known.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize(("C", "name"), [(0.01, NAME), (100.0, NAME), (1000.0, "ridge-newton")])
+def test_logistic_models_of_text_take_it_up_to_a_reach(C: float, name: str) -> None:
+    X, y = sparse_text(300, 4000)
+    model = LogisticRegression(C=C).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.solver == name
+
+
 def test_accelerated_steps_go_on_where_matrices_would_be_large() -> None:
     rng = np.random.default_rng(7)
     n, p = 7000, 6100
@@ -304,3 +371,41 @@ def test_accelerated_steps_go_on_where_matrices_would_be_large() -> None:
     following = choose(problem).following(problem)
     assert following is not None
     assert following.name == "fapg-star"
+
+
+@pytest.mark.parametrize("model", [SVC(C=0.3), L2SVC(C=0.3), LogisticRegression(C=0.3)], ids=repr)
+def test_dense_columns_are_copied_by_rows(model: Any) -> None:
+    X, y = samples("dense")
+    one, two = (
+        type(model)(**{**model.get_params(), "solver": NAME}).fit(each, y)
+        for each in (X, np.asfortranarray(X))
+    )
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_logistic_loss_has_the_optimum_of_newtons_method(
+    kind: str, C: float, fit_intercept: bool
+) -> None:
+    X, y = samples(kind)
+    settings = {"C": C, "fit_intercept": fit_intercept, "tol": 1e-9}
+    told, known = (
+        LogisticRegression(**settings, solver=solver).fit(X, y, sample_weight=1.0 + (y > 0))
+        for solver in (NAME, "ridge-newton")
+    )
+    assert told.certificate_.converged
+    assert told.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-8)
+    assert told.certificate_.dual <= known.certificate_.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("model", [SVC(C=0.01), SVC(C=10.0), LogisticRegression(C=1.0)], ids=repr)
+def test_a_free_intercept_of_few_positive_samples(model: Any) -> None:
+    X, y = sparse_noise(400, 300)
+    y = np.where(np.arange(400) % 20 == 0, 1.0, -1.0)
+    told = type(model)(**{**model.get_params(), "solver": NAME, "tol": 1e-8}).fit(X, y)
+    assert told.certificate_.converged
+    other = "ridge-newton" if isinstance(model, LogisticRegression) else "interior-point"
+    known = type(model)(**{**model.get_params(), "solver": other, "tol": 1e-9}).fit(X, y)
+    assert told.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-7)

@@ -214,9 +214,12 @@ def largest_entries(data, indices, indptr, by_rows, length):
     """Largest absolute entry of each column of a compressed matrix, (n_columns,)."""
     out = np.zeros(length)
     for line in range(indptr.size - 1):
-        for entry in range(indptr[line], indptr[line + 1]):
-            column = indices[entry] if by_rows else line
-            out[column] = max(out[column], abs(data[entry]))
+        # entries are seldom the largest so far: a branch is faster than a maximum
+        for entry in range(np.uint64(indptr[line]), np.uint64(indptr[line + 1])):
+            column = np.uint64(indices[entry]) if by_rows else np.uint64(line)
+            size = abs(data[entry])
+            if size > out[column]:
+                out[column] = size
     return out
 
 

@@ -21,68 +21,18 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.solvers.dual_rows import AHEAD, add, asked_for, product, shuffled
 
-__all__ = ["curvatures", "descend", "solve_on_face"]
+__all__ = ["descend", "solve_on_face"]
 
 LEAST_VIOLATION = 1e-15  # of a slope, in margins: below it a coordinate does not move
 LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept
 TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
-CANCELLED = 1e-12  # relative to its terms, the least squared norm of a centred sample
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _product(data, indices, start, stop, coef):
-    """The product of one row with ``coef``; ``indices`` is None for dense rows."""
-    total = 0.0
-    if indices is None:
-        for j in range(coef.size):
-            total += data[start + j] * coef[j]
-    else:
-        for entry in range(np.uint64(start), np.uint64(stop)):
-            total += data[entry] * coef[np.uint64(indices[entry])]
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _add(data, indices, start, stop, factor, metric, coef):
-    """``coef += factor metric * row``; a metric of one entry is that of all features."""
-    if indices is None:
-        if metric.size == 1:
-            factor *= metric[0]
-            for j in range(coef.size):
-                coef[j] += factor * data[start + j]
-        else:
-            for j in range(coef.size):
-                coef[j] += factor * metric[j] * data[start + j]
-    elif metric.size == 1:
-        factor *= metric[0]
-        for entry in range(np.uint64(start), np.uint64(stop)):
-            coef[np.uint64(indices[entry])] += factor * data[entry]
-    else:
-        for entry in range(np.uint64(start), np.uint64(stop)):
-            feature = np.uint64(indices[entry])
-            coef[feature] += factor * metric[feature] * data[entry]
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def curvatures(data, indices, indptr, metric, pull, square, out):
-    """``out_i = z_i'z_i / l2``, the curvature along each dual point; see `descend`."""
-    for i in range(out.size):
-        total = 0.0
-        for entry in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[entry])
-            if metric.size == 1:
-                total += metric[0] * value * value
-            elif indices is None:
-                total += metric[entry - indptr[i]] * value * value
-            else:
-                total += metric[indices[entry]] * value * value
-        out[i] = max(total - 2.0 * pull[i] + square, CANCELLED * (total + square))
 
 
 @njit(cache=True, nogil=True)
 def _slope(data, indices, start, stop, sign, goal, bend, shift, coef, dual):
-    return sign * (_product(data, indices, start, stop, coef) + shift) - goal + bend * dual
+    return sign * (product(data, indices, start, stop, coef) + shift) - goal + bend * dual
 
 
 @njit(cache=True, nogil=True)
@@ -108,16 +58,23 @@ def descend(
     moment,
     least,
     most,
+    value,
+    free,
     enough,
+    share,
     limit,
     budget,
     seed,
 ):
-    """Sweeps over the active samples in random order, until violations are small.
+    """Sweeps over the active samples in random order until gap or violations are small.
 
     As in LIBLINEAR (Hsieh et al. 2008, section 3.2), a dual point at an end of its box leaves the
     active set if its slope points out of the box by more than the largest violation of the sweep
     before.
+
+    The Fenchel-Young terms of loss and dual point, which add up to the duality gap, cost nothing
+    where the slope is known. Those of one sweep, each at the coefficients on which its sample was
+    visited, overestimate the gap after it.
 
     Parameters
     ----------
@@ -134,8 +91,15 @@ def descend(
     lean, moment : float
     least, most : float
         Smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown.
+    value : float
+        Minus the objective at the start.
+    free : bool
+        The constraint ``lean = 0`` has the multiplier ``base``, which moves after each sweep as in
+        an augmented Lagrangian.
     enough : float
         Difference of the two at which to stop.
+    share : float
+        Sum of the terms over objective at which to stop.
     limit, budget : int
         Sweeps, and rows that are read, at which to stop (the last sweep is completed).
     seed : uint64
@@ -143,33 +107,38 @@ def descend(
 
     Returns
     -------
-    n_active, lean, moment, least, most, sweeps, rows, seed
+    n_active, lean, moment, least, most, base, value, excess, sweeps, rows, seed
+        ``excess`` is the sum of the terms in the last sweep, and what ``lean`` costs.
     """
     sweeps = rows = 0
+    excess, apart = np.inf, 0.0
+    low, high = -np.inf, np.inf
     while sweeps < limit and rows < budget:
-        low, high = np.inf, -np.inf
+        low, high, excess = np.inf, -np.inf, 0.0
+        seed = shuffled(active, n_active, seed)
         k = 0
         while k < n_active:
-            # xorshift64 (Marsaglia 2003)
-            seed ^= seed << np.uint64(13)
-            seed ^= seed >> np.uint64(7)
-            seed ^= seed << np.uint64(17)
-            other = k + np.int64((seed >> np.uint64(11)) % np.uint64(n_active - k))
-            i = active[other]
-            active[other] = active[k]
-            active[k] = i
+            if k + AHEAD < n_active:
+                asked_for(data, indices, indptr, active[k + AHEAD], dual)
+            i = active[k]
             rows += 1
-            sign, old = signs[i], dual[i]
+            sign, old, cap, bend = signs[i], dual[i], caps[i], bends[i]
             shift = base - moment + lean * (stiffness + square - pull[i])
             slope = _slope(
-                data, indices, indptr[i], indptr[i + 1], sign, goals[i], bends[i], shift, coef, old
+                data, indices, indptr[i], indptr[i + 1], sign, goals[i], bend, shift, coef, old
             )
-            down, up = old > 0.0, old < caps[i]
+            down, up = old > 0.0, old < cap
             if (slope > most and not down) or (slope < least and not up):
                 n_active -= 1
                 active[k] = active[n_active]
                 active[n_active] = i
                 continue
+            missing = bend * old - slope
+            if bend > 0.0:
+                best = min(max(missing / bend, 0.0), cap)
+            else:
+                best = cap if missing > 0.0 else 0.0
+            excess += (best - old) * (missing - 0.5 * bend * (best + old))
             violation = slope
             if not down:
                 violation = min(slope, 0.0)
@@ -178,21 +147,28 @@ def descend(
             low, high = min(low, violation), max(high, violation)
             if abs(violation) > LEAST_VIOLATION:
                 curvature = max(curvatures[i], LEAST_CURVATURE)
-                new = min(max(old - slope / curvature, 0.0), caps[i])
+                new = min(max(old - slope / curvature, 0.0), cap)
                 dual[i] = new
+                value -= (new - old) * (slope + 0.5 * curvature * (new - old))
                 change = sign * (new - old)
                 lean += change
                 moment += change * pull[i]
-                _add(data, indices, indptr[i], indptr[i + 1], change, metric, coef)
+                add(data, indices, indptr[i], indptr[i + 1], change, metric, coef)
             k += 1
         sweeps += 1
         if n_active == 0:
             low, high = 0.0, 0.0
         least = low if low < 0.0 else -np.inf
         most = high if high > 0.0 else np.inf
-        if high - low <= enough:
+        apart = 0.0
+        if free:
+            value -= stiffness * lean * lean
+            base += stiffness * lean
+            apart = abs(lean) * (1.0 + abs(base))
+        precise = high - low <= enough and not free
+        if n_active == 0 or precise or excess + apart <= share * (value + excess):
             break
-    return n_active, lean, moment, low, high, sweeps, rows, seed
+    return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed
 
 
 @njit(cache=True, nogil=True)
@@ -215,13 +191,25 @@ def _multiplied(
         lean += signed
         moment += signed * pull[i]
         if signed != 0.0:
-            _add(data, indices, indptr[i], indptr[i + 1], signed, metric, v)
+            add(data, indices, indptr[i], indptr[i + 1], signed, metric, v)
     for k in range(free.size):
         i = free[k]
         shift = lean * (stiffness + square - pull[i]) - moment
-        score = _product(data, indices, indptr[i], indptr[i + 1], v) + shift
+        score = product(data, indices, indptr[i], indptr[i + 1], v) + shift
         out[k] = signs[i] * score + bends[i] * direction[k]
     return lean, moment
+
+
+@njit(cache=True, nogil=True)
+def _projected(residual, signs, curvatures, free, weight):
+    """Take from ``residual``, in place, its part along y; its factor is returned."""
+    factor = 0.0
+    for k in range(free.size):
+        factor += signs[free[k]] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
+    factor /= weight
+    for k in range(free.size):
+        residual[k] -= factor * signs[free[k]]
+    return factor
 
 
 @njit(cache=True, nogil=True)
@@ -245,6 +233,7 @@ def solve_on_face(
     n_active,
     lean,
     moment,
+    balanced,
     forcing,
     limit,
 ):
@@ -255,6 +244,10 @@ def solve_on_face(
 
     Parameters
     ----------
+    balanced : bool
+        Solve for the multiplier of ``lean = 0`` too: conjugate gradients in its null space, with
+        residuals projected in the metric of the preconditioner. The objective that falls is that
+        with the new multiplier.
     forcing : float
         Ratio of the preconditioned residual to the first one at which to stop.
     limit : int
@@ -262,7 +255,7 @@ def solve_on_face(
 
     Returns
     -------
-    moved, lean, moment, products
+    moved, lean, moment, base, products
         Whether there was such a step, and the products with the rows of the face.
     """
     size = 0
@@ -295,9 +288,37 @@ def solve_on_face(
             dual[i],
         )
         residual[k] = first[k]
-        direction[k] = residual[k] / max(curvatures[i], LEAST_CURVATURE)
+    products, multiplier, weight, largest = 1, 0.0, 0.0, 0.0
+    if balanced:
+        for k in range(size):
+            weight += 1.0 / max(curvatures[free[k]], LEAST_CURVATURE)
+        for k in range(size):
+            curvature = max(curvatures[free[k]], LEAST_CURVATURE)
+            step[k] = -lean * signs[free[k]] / (curvature * weight)
+        _multiplied(
+            data,
+            indices,
+            indptr,
+            signs,
+            bends,
+            metric,
+            pull,
+            square,
+            stiffness,
+            free,
+            step,
+            v,
+            image,
+        )
+        products += 2
+        for k in range(size):
+            residual[k] -= image[k]
+            largest = max(largest, abs(residual[k]))
+        multiplier = _projected(residual, signs, curvatures, free, weight)
+    for k in range(size):
+        direction[k] = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
         now += residual[k] * direction[k]
-    enough, products = forcing * forcing * now, 1
+    enough = forcing * forcing * now
     while now > enough and products <= limit:
         _multiplied(
             data,
@@ -324,11 +345,18 @@ def solve_on_face(
         for k in range(size):
             step[k] += length * direction[k]
             residual[k] -= length * image[k]
+        if balanced:
+            multiplier += _projected(residual, signs, curvatures, free, weight)
+        for k in range(size):
             after += residual[k] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
         for k in range(size):
             scaled = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
             direction[k] = scaled + after / now * direction[k]
         now = after
+    if not abs(multiplier) <= largest:  # on a singular face it may be anything
+        multiplier = 0.0
+    for k in range(size):
+        first[k] -= multiplier * signs[free[k]]
     length = 1.0
     for _ in range(TRIALS):
         for k in range(size):
@@ -359,6 +387,6 @@ def solve_on_face(
                 dual[i] = min(max(dual[i] + length * step[k], 0.0), caps[i])
             for j in range(coef.size):
                 coef[j] += v[j]
-            return True, lean + leans, moment + moves, products
+            return True, lean + leans, moment + moves, base + multiplier, products
         length *= 0.5
-    return False, lean, moment, products
+    return False, lean, moment, base, products

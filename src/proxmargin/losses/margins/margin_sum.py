@@ -170,7 +170,7 @@ class MarginSum(Loss):
         single, hinge = self.n_outputs == 1 and Trait.NET in intercept.traits, self.phi.is_hinge
         if single and hinge:
             one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
-            return np.array([minimise_hinge_shift(*one, intercept.l2)])
+            return np.array([minimise_hinge_shift(*one, intercept.l2, float(start[0]))])
         if hinge and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.phi.scalars is not None:

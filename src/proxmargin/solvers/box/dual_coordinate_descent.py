@@ -8,29 +8,37 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.solvers.dual_coordinates import curvatures, descend, solve_on_face
-from proxmargin.designs.base import Design
-from proxmargin.designs.memory import unlocked
+from proxmargin.compiled.solvers.dual_coordinates import descend, solve_on_face
+from proxmargin.compiled.solvers.dual_entropies import descend_entropies
 from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.losses.box import Box
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.box.box_program import box_objection, box_of
+from proxmargin.solvers.box.dual_rows import Rows, rows_objection, rows_of
+from proxmargin.solvers.box.dual_terms import DualTerms, dual_terms, terms_objection
 
 __all__ = ["DualCoordinateDescent", "Swept"]
 
-FIRST_VIOLATION = 1.0  # to which the first inner problem is solved, in margins
+FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved for a free intercept
+LEAST_SHARE = 1e-15  # relative gap below which it is rounding
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
-KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a warm start
+STALE = 2.0  # gap over that of the last sweep, above which samples that were left out explain it
+HALF = 0.5  # factor on the gap to reach where they do not
 GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 IDLE = 2  # inner problems without a smaller gap, after which the penalty parameter grows
 STIFFNESS_GROWTH = 3.0  # factor of that
 LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
+ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
+ENTROPIC_PART = 5  # of the sweeps of other losses: these read all samples
+ENTROPIC_STIFFNESS = 4.0  # penalty parameter over the curvature of the entropies along y
+LEAST_PART = 1e-3  # of the weights in a class that is taken for that
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
-SETTLED_FACE = 1.005  # active samples over those inside their box, up to which the face is found
-FACE_ITERATIONS = 100  # of conjugate gradients; no more than sweeps before
+SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
+FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 FACE_FORCING = 1e-3  # ratio of the residual that they reach
+CALMER = 0.5  # ratio to the smallest gap by a sweep, below which a moving multiplier settles
+DRIFT = 0.1  # of the multiplier, in margins, after which samples that were left out return
+RESTLESS = 4  # calls of the kernel without such a gap, after which it has not settled
 STEP_PASSES = 8.0  # passes over the data in a step, at most
 STEP_ENTRIES = 1 << 27  # entries read in a step, beyond which it ends after the current sweep
 SEED = 0x9E3779B97F4A7C15
@@ -55,18 +63,30 @@ class Swept(PricedState):
         curvature of its ridge, or zero, and zero.
     least, most : float
         Range of the violations in the last sweep, infinite where they are unknown.
-    violation : float
-        The range at which the inner problem counts as solved.
+    value, excess : float
+        The dual objective, and the duality gap by the last sweep.
+    share : float
+        The relative gap by a sweep at which the inner problem counts as solved.
     solved : bool
         It is solved: the multiplier is due.
     sweeps : int
         Sweeps over this inner problem.
     blocked : bool
         A step on a face of this inner problem did not decrease its objective.
+    faces : int
+        Steps on faces of this inner problem.
+    anchor : float
+        The multiplier when all samples were active last.
+    calm : float
+        Smallest gap by a sweep while the multiplier moves after each.
+    restless : int
+        Calls of the kernel since it fell by much.
+    steady : bool
+        The multiplier moves after inner problems only, as it did not settle otherwise.
     seed : int
         State of the random numbers.
-    scores : (n_samples,), optional
-        Scores, without offset, at ``intercept``; known after an inner problem.
+    coef, products : (n_features,) and (n_samples,), optional
+        Coefficients, and their products with the data; known after an inner problem.
     intercept : float
         Of centred features, if the intercept is free.
     best : float
@@ -89,50 +109,25 @@ class Swept(PricedState):
     base: float = 0.0
     least: float = -np.inf
     most: float = np.inf
-    violation: float = FIRST_VIOLATION
+    value: float = 0.0
+    excess: float = np.inf
+    share: float = FIRST_SHARE
     solved: bool = False
     sweeps: int = 0
     blocked: bool = False
+    faces: int = 0
+    anchor: float = 0.0
+    calm: float = np.inf
+    restless: int = 0
+    steady: bool = False
     seed: int = SEED
-    scores: Array | None = None
+    coef: Array | None = None
+    products: Array | None = None
     intercept: float = 0.0
     best: float = np.inf
     idle: int = 0
     leans: bool = False
     last: float = np.inf
-
-
-class _Rows(NamedTuple):
-    """The data by rows, and what coordinate descent needs of them; remembered with the design.
-
-    Attributes
-    ----------
-    base : Design
-        The data before any centring and scaling.
-    data, indices, indptr : arrays
-        Rows of a compressed matrix; of a dense one, all entries, None, and where its rows start.
-    metric : (n_features,) or (1,)
-        ``1 / (l2 scale^2)``, a single number if the scales are equal.
-    norms, pull : (n_samples,)
-        Squared norms of the centred samples over l2, and ``x_i'(metric centre)``.
-    square : float
-        ``centre'(metric centre)``.
-    centre, scale : (n_features,)
-    shift : (n_features,)
-        The intercept is that of centred features less ``shift'w``.
-    """
-
-    base: Design
-    data: Array
-    indices: NDArray[Any] | None
-    indptr: NDArray[Any]
-    metric: Array
-    norms: Array
-    pull: Array
-    square: float
-    centre: Array
-    scale: Array
-    shift: Array
 
 
 @dataclass(frozen=True)
@@ -145,27 +140,29 @@ class DualCoordinateDescent(Solver[Swept]):
 
     with ``l2 w = X'(y a)``. A step along one of them reads its row of the data twice, and once if
     it does not move. A ridge of the intercept adds ``(y'a)^2`` over twice its strength. A free
-    intercept demands ``y'a = 0``: an augmented Lagrangian, whose multiplier is the intercept. Its
-    inner problems are solved to violations that fall by ``forcing``, each from the last one's
-    solution; then the duality gap is computed, the multiplier moves and all samples are active
+    intercept demands ``y'a = 0``: an augmented Lagrangian, whose multiplier is the intercept. It
+    moves after each sweep. If it cycles, it moves after inner problems only, which are solved to
+    gaps that fall by ``forcing``, each from the last one's solution; then all samples are active
     again. Features are centred where the intercept is free, which changes nothing but the speed:
     centred rows of sparse data are not formed.
 
     Where the weights of the loss are large, sweeps become slow although few samples change sides:
     conjugate gradients on the face of the box then take steps to its minimum, as long as they
-    decrease the objective.
+    decrease the objective; they solve for the multiplier too.
 
     Parameters
     ----------
     stiffness : float > 0
         Penalty parameter of the augmented Lagrangian, over the mean of ``|x_i|^2 / l2``.
     forcing : float in (0, 1)
-        Ratio of the violations to which an inner problem is solved to that of the one before.
+        Ratio of the gap to which an inner problem is solved to that of the whole problem, where
+        the multiplier moves after inner problems only.
     max_stalled : int >= 1
         Inner problems without a smaller gap, which has reached rounding, after which the method
         ends.
     max_sweeps : int >= 1
-        Sweeps over one inner problem, after which the method ends: it is too ill-conditioned.
+        Sweeps over one inner problem, after which the method ends: it is too ill-conditioned. For
+        the logistic loss, of which no sample is left out, a fifth of them.
 
     Notes
     -----
@@ -183,6 +180,7 @@ class DualCoordinateDescent(Solver[Swept]):
     name: ClassVar[str] = "dual-coordinate-descent"
     check_every: ClassVar[int] = 1
     prices: ClassVar[bool] = True
+    exact_scores: ClassVar[bool] = True
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
@@ -193,29 +191,35 @@ class DualCoordinateDescent(Solver[Swept]):
         at_least_one(self, "max_stalled", "max_sweeps")
 
     def objection(self, problem: Problem) -> str | None:
-        objection = box_objection(problem)
-        if objection is None and box_of(problem).pull != 0:
+        objection = terms_objection(problem)
+        box = problem.loss.box
+        if objection is None and box is not None and box.pull != 0:
             objection = "it needs a loss without a threshold, which a nu-SVM has"
-        return objection or _objection_to_data(problem)
+        return objection or rows_objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Swept:
-        rows, box = _rows(problem), box_of(problem)
-        a = _first_dual(problem, start)
-        signed = (box.signs * a)[:, None]
-        v = rows.base.adjoint(signed)[:, 0] * rows.metric if a.any() else np.zeros_like(rows.centre)
-        return Swept(
+        rows, terms = rows_of(problem), dual_terms(problem)
+        base = _first_multiplier(problem, start)
+        a = _first_dual(problem, start, base)
+        signed = terms.signs * a
+        v = rows.weighted_sum(signed)
+        tol = CLAIM_FRACTION * stop.tol
+        state = Swept(
             a=a,
             v=v,
-            active=np.flatnonzero(box.caps > 0).astype(np.int64),
-            n_active=int(np.count_nonzero(box.caps > 0)),
+            active=np.flatnonzero(terms.caps > 0).astype(np.int64),
+            n_active=int(np.count_nonzero(terms.caps > 0)),
             lean=float(signed.sum()),
             moment=float(rows.centre @ v),
             stiffness=self._first_stiffness(problem),
-            base=_first_multiplier(problem, start),
+            base=base,
+            anchor=base,
+            share=max(tol, LEAST_SHARE),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
-            tol=CLAIM_FRACTION * stop.tol,
+            tol=tol,
             last=np.inf if stop.max_iter is None else stop.max_iter,
         )
+        return state.but(value=_bound(problem, state, rows.coef(v, state.lean)))
 
     def step(self, problem: Problem, state: Swept) -> Swept:
         """Sweeps until the inner problem is solved, or has taken its share of a step."""
@@ -223,25 +227,41 @@ class DualCoordinateDescent(Solver[Swept]):
         there = self._swept(problem, state)
         if not there.solved:
             there = _moved_on_face(problem, there)
-        if not there.solved and there.sweeps >= self.max_sweeps:
+        if not there.solved and there.sweeps >= self._most_sweeps(problem):
             return self._priced(problem, there).but(finished=True)
-        return self._priced(problem, there) if there.solved else there.claimed(final=False)
+        if there.solved:
+            return self._priced(problem, there)
+        value = _bound(problem, there, _coef(problem, there))
+        return there.but(value=value).claimed(final=False)
+
+    def _most_sweeps(self, problem: Problem) -> int:
+        entropic = dual_terms(problem).entropic
+        return max(self.max_sweeps // ENTROPIC_PART, 1) if entropic else self.max_sweeps
 
     def _swept(self, problem: Problem, state: Swept) -> Swept:
-        rows, n = _rows(problem), state.a.size
+        rows, n = rows_of(problem), state.a.size
         budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
         inner = _Inner.of(problem, state)
-        n_active, lean, moment, least, most, sweeps, visited, seed = descend(
-            *inner.arguments(rows, rows.norms + state.stiffness + inner.box.bends),
+        entropic = inner.terms.entropic
+        free = problem.intercept.is_shift_invariant and not state.steady
+        sweep = descend_entropies if entropic else descend
+        most_sweeps = ENTROPIC_SWEEPS if entropic else FACE_SWEEPS
+        n_active, lean, moment, least, most, base, value, excess, sweeps, visited, seed = sweep(
+            *inner.arguments(rows, rows.norms + state.stiffness + inner.terms.bends),
             state.least,
             state.most,
-            state.violation,
-            int(np.clip(state.last - state.n_iter, 1, FACE_SWEEPS)),
+            state.value,
+            free,
+            LEAST_VIOLATION,
+            state.share,
+            int(np.clip(state.last - state.n_iter, 1, most_sweeps)),
             max(int(budget), 1),
             np.uint64(state.seed),
         )
         problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
-        return state.but(
+        precise = not free and most - least <= LEAST_VIOLATION
+        settled = n_active == 0 or precise or excess <= state.share * (value + excess)
+        there = state.but(
             n_iter=state.n_iter + sweeps,
             sweeps=state.sweeps + sweeps,
             a=inner.a,
@@ -252,22 +272,30 @@ class DualCoordinateDescent(Solver[Swept]):
             moment=float(moment),
             least=float(least),
             most=float(most),
+            base=float(base),
+            value=float(value),
+            excess=float(excess),
             seed=int(seed),
-            solved=most - least <= state.violation,
-            scores=None,
+            solved=bool(settled),
+            coef=None,
+            products=None,
             final=False,
         )
+        return _watched(there) if free and not settled else there
 
     def point(self, problem: Problem, state: Swept) -> Point:
         coef = _coef(problem, state)
-        moved = state.intercept - float(_rows(problem).shift @ coef)
+        moved = state.intercept - float(rows_of(problem).shift @ coef)
         return Point(coef[:, None], np.array([moved]))
 
     def scores(self, problem: Problem, state: Swept) -> Array | None:
-        return None if state.scores is None else state.scores[:, None]
+        if state.products is None or state.coef is None:
+            return None
+        moved = state.intercept - float(rows_of(problem).shift @ state.coef)
+        return (state.products + moved)[:, None]
 
     def dual(self, problem: Problem, state: Swept) -> Array:
-        return (-box_of(problem).signs * state.a)[:, None]
+        return (-dual_terms(problem).signs * state.a)[:, None]
 
     def _first_stiffness(self, problem: Problem) -> float:
         """Curvature in ``y'a``: of the augmented Lagrangian, or of the intercept's ridge."""
@@ -275,10 +303,14 @@ class DualCoordinateDescent(Solver[Swept]):
             return 0.0
         if problem.intercept.l2 > 0:
             return 1.0 / problem.intercept.l2
-        caps = box_of(problem).caps
+        terms = dual_terms(problem)
+        total = float(terms.caps.sum())
         # at small caps: dual points at their caps move the multiplier by a margin
-        least = 1.0 / float(caps.sum()) if np.isfinite(caps).all() else np.finfo(float).tiny
-        return max(self.stiffness * float(_rows(problem).norms.mean()), least)
+        least = 1.0 / total if np.isfinite(total) else np.finfo(float).tiny
+        if terms.entropic:  # the curvature of the entropies along y is that at zero coefficients
+            part = float(terms.caps[terms.signs > 0].sum()) / total
+            least *= ENTROPIC_STIFFNESS / max(part * (1.0 - part), LEAST_PART)
+        return max(self.stiffness * float(rows_of(problem).norms.mean()), least)
 
     def _prepared(self, problem: Problem, state: Swept) -> Swept:
         """The next inner problem: the multiplier moved, all samples active again."""
@@ -287,41 +319,53 @@ class DualCoordinateDescent(Solver[Swept]):
             base = state.intercept if state.idle == 0 else base + stiffness * state.lean
             if state.leans and state.idle >= IDLE:
                 stiffness *= STIFFNESS_GROWTH
-        violation = state.violation if state.leans else self.forcing * state.violation
         return state.but(
             base=base,
+            anchor=base,
             stiffness=stiffness,
             n_active=state.active.size,
             least=-np.inf,
             most=np.inf,
-            violation=max(violation, LEAST_VIOLATION),
+            share=max(self._next_share(problem, state), LEAST_SHARE),
             solved=False,
             sweeps=0,
             blocked=False,
+            faces=0,
         )
+
+    def _next_share(self, problem: Problem, state: Swept) -> float:
+        """The relative gap to which the next inner problem is solved.
+
+        If the gap is above the one by the last sweep, that is because of samples which were left
+        out: the next inner problem begins with all.
+        """
+        share, gap = state.share, state.relative_gap
+        if state.steady:
+            return self.forcing * gap
+        return share if gap > STALE * share and state.idle == 0 else HALF * share
 
     def _priced(self, problem: Problem, state: Swept) -> Swept:
         """The state with scores, the best intercept and the gap (rounding ignored)."""
-        coef, box = _coef(problem, state)[:, None], box_of(problem)
-        bare = problem.design.scores(coef) - _rows(problem).shift @ coef
-        guess = np.array([state.base + state.stiffness * state.lean])
-        intercept = problem.loss.best_intercept(bare, problem.intercept, guess)
-        scores = bare + intercept
-        primal = problem.loss.value(scores) + problem.penalty.value(coef)
+        rows, flat = rows_of(problem), _coef(problem, state)
+        coef = flat[:, None]
+        products = problem.design.scores(coef)
+        shift = float(rows.shift @ flat)
+        guess = np.array([state.base + state.stiffness * state.lean - shift])
+        intercept = problem.loss.best_intercept(products, problem.intercept, guess)
+        primal = problem.loss.value(products + intercept) + problem.penalty.value(coef)
         primal += problem.intercept.value(intercept[None, :])
-        bound = float(state.a @ (box.goal - 0.5 * box.bends * state.a))
-        bound -= problem.penalty.value(coef)
-        excess = 0.0
+        bound = _bound(problem, state, flat)
+        centred, excess = float(intercept[0]) + shift, 0.0
         if problem.intercept.is_shift_invariant:
-            excess = abs(float(intercept[0]) * state.lean)
-        elif problem.fits_intercept:
-            bound -= 0.5 * state.lean**2 / problem.intercept.l2
+            excess = abs(centred * state.lean)
         gap = primal - bound + excess
         relative = gap / max(abs(primal), abs(bound), problem.negligible)
         idle = 0 if relative <= GAP_REDUCTION * state.best else state.idle + 1
         return state.but(
-            scores=scores[:, 0],
-            intercept=float(intercept[0]),
+            coef=flat,
+            products=products[:, 0],
+            intercept=centred,
+            value=bound,
             relative_gap=relative,
             best=min(relative, state.best),
             idle=idle,
@@ -337,26 +381,26 @@ class _Inner(NamedTuple):
     """An inner problem, and copies of what kernels change in place."""
 
     state: Swept
-    box: Box
+    terms: DualTerms
     a: Array
     v: Array
     active: NDArray[np.int64]
 
     @classmethod
     def of(cls, problem: Problem, state: Swept) -> _Inner:
-        return cls(state, box_of(problem), state.a.copy(), state.v.copy(), state.active.copy())
+        return cls(state, dual_terms(problem), state.a.copy(), state.v.copy(), state.active.copy())
 
-    def arguments(self, rows: _Rows, bends: Array) -> tuple[Any, ...]:
+    def arguments(self, rows: Rows, bends: Array) -> tuple[Any, ...]:
         """Those that the kernels share, with the curvatures ``bends`` along dual points."""
-        state, box = self.state, self.box
+        state, terms = self.state, self.terms
         return (
             rows.data,
             rows.indices,
             rows.indptr,
-            box.signs,
-            box.caps,
-            box.bends,
-            box.goal,
+            terms.signs,
+            terms.caps,
+            terms.bends,
+            terms.goal,
             bends,
             rows.metric,
             rows.pull,
@@ -372,22 +416,43 @@ class _Inner(NamedTuple):
         )
 
 
+def _watched(state: Swept) -> Swept:
+    """The state after sweeps with a multiplier that moves after each.
+
+    Samples were left out for the multiplier as it was: they return when it has moved far. If it
+    cycles, the state is steady from here on, and due for pricing.
+    """
+    if state.excess <= CALMER * state.calm:
+        state = state.but(calm=state.excess, restless=0)
+    else:
+        state = state.but(restless=state.restless + 1)
+    if state.restless >= RESTLESS:
+        return state.but(steady=True, solved=True)
+    if abs(state.base - state.anchor) <= DRIFT:
+        return state
+    return state.but(anchor=state.base, n_active=state.active.size, least=-np.inf, most=np.inf)
+
+
 def _moved_on_face(problem: Problem, state: Swept) -> Swept:
     """The state after conjugate gradients on the face of the box, if that seems to be found."""
-    rows, box = _rows(problem), box_of(problem)
+    rows, terms = rows_of(problem), dual_terms(problem)
     active = state.active[: state.n_active]
-    inside = np.count_nonzero((state.a[active] > 0) & (state.a[active] < box.caps[active]))
-    if state.blocked or not 0 < state.n_active <= SETTLED_FACE * inside:
+    inside = np.count_nonzero((state.a[active] > 0) & (state.a[active] < terms.caps[active]))
+    if terms.entropic or state.blocked or not 0 < state.n_active <= SETTLED_FACE * inside:
         return state
     inner = _Inner.of(problem, state)
-    moved, lean, moment, products = solve_on_face(
-        *inner.arguments(rows, rows.norms + box.bends),  # the preconditioner
+    free = problem.intercept.is_shift_invariant
+    preconditioner = rows.norms + terms.bends + (state.stiffness if free else 0.0)
+    moved, lean, moment, base, products = solve_on_face(
+        *inner.arguments(rows, preconditioner),
+        free and not state.steady,
         FACE_FORCING,
-        2 * min(state.sweeps, FACE_ITERATIONS),
+        2 * min((1 + state.faces) * FACE_SWEEPS, FACE_ITERATIONS),
     )
     share = problem.design.share * products * float(inside) / state.a.size
     problem.design.ledger.charge(share)
     return state.but(
+        base=float(base),
         a=inner.a,
         v=inner.v,
         lean=float(lean),
@@ -395,58 +460,23 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
         least=-np.inf,
         most=np.inf,
         blocked=not moved,
+        faces=state.faces + 1,
+        coef=None,
+        products=None,
     )
-
-
-def _objection_to_data(problem: Problem) -> str | None:
-    base = problem.design.stored.base.whole
-    if base.compressed is not None:
-        return None
-    matrix = getattr(base, "matrix", None) if base.is_dense else None
-    if matrix is None:
-        return "it needs the rows of a matrix"
-    if not matrix.flags.c_contiguous:
-        return "it reads single rows, which are not contiguous in these dense data"
-    return None
 
 
 def _coef(problem: Problem, state: Swept) -> Array:
     """w, (n_features,)."""
-    rows = _rows(problem)
-    moved = state.v - state.lean * rows.metric * rows.centre
-    return np.multiply(rows.scale, moved, out=np.zeros_like(moved), where=np.isfinite(rows.scale))
+    return rows_of(problem).coef(state.v, state.lean) if state.coef is None else state.coef
 
 
-def _rows(problem: Problem) -> _Rows:
-    """The rows; problems on one design with the same ridge and weights share them."""
-    shares = problem.loss.shares
-    if not problem.intercept.is_shift_invariant:
-        shares = np.zeros_like(shares)  # nothing is centred
-    return problem.design.remembered(_new_rows, np.append(shares, problem.penalty.l2))
-
-
-def _new_rows(design: Design, key: Array) -> _Rows:
-    base, given, scale = design.stored
-    shares, l2 = key[:-1], float(key[-1])
-    centre = base.adjoint(shares[:, None])[:, 0] if shares.any() else given
-    shift = (centre - given) / scale
-    metric = 1.0 / (l2 * scale**2)
-    pull = base.scores((metric * centre)[:, None])[:, 0]
-    square = float(centre @ (metric * centre))
-    if metric.size and np.all(metric == metric[0]):
-        metric = metric[:1].copy()
-    stored, norms = _stored_rows(base), np.empty_like(pull)
-    curvatures(*stored, metric, pull, square, norms)
-    return _Rows(base, *stored, metric, norms, pull, square, centre, scale, shift)
-
-
-def _stored_rows(base: Design) -> tuple[Array, NDArray[Any] | None, NDArray[Any]]:
-    if base.compressed is not None:
-        matrix = base.compressed.by_rows
-        return unlocked(matrix.data), unlocked(matrix.indices), unlocked(matrix.indptr)
-    matrix = base.sweep_data()[0]
-    starts = np.arange(matrix.shape[0] + 1, dtype=np.int64) * matrix.shape[1]
-    return unlocked(matrix).reshape(-1), None, starts
+def _bound(problem: Problem, state: Swept, coef: Array) -> float:
+    """The dual objective with the ridge of the intercept, if it has one."""
+    bound = dual_terms(problem).bound(state.a) - problem.penalty.value(coef[:, None])
+    if problem.fits_intercept and not problem.intercept.is_shift_invariant:
+        bound -= 0.5 * state.lean**2 / problem.intercept.l2
+    return bound
 
 
 def _first_multiplier(problem: Problem, start: Point) -> float:
@@ -454,23 +484,22 @@ def _first_multiplier(problem: Problem, start: Point) -> float:
     if not problem.intercept.is_shift_invariant:
         return 0.0
     if start.coef.any():
-        return float(start.intercept[0] + _rows(problem).shift @ start.coef[:, 0])
+        return float(start.intercept[0] + rows_of(problem).shift @ start.coef[:, 0])
     return float(problem.null_point().intercept[0])
 
 
-def _first_dual(problem: Problem, start: Point) -> Array:
-    """The given dual points, else those that the margins of the start imply; zero if it is zero."""
-    box = box_of(problem)
+def _first_dual(problem: Problem, start: Point, multiplier: float) -> Array:
+    """The given dual points, else those that the margins of the start imply.
+
+    At zero coefficients they are zero: the first sweep then costs what the product with others
+    would. Entropies are infinitely steep at zero: there the best intercept implies dual points.
+    """
+    terms, free = dual_terms(problem), problem.intercept.is_shift_invariant
     if start.dual is not None:
-        return np.clip(-box.signs * start.dual[:, 0], 0.0, box.caps)
-    if not start.coef.any():
-        return np.zeros_like(box.caps)
-    scores = problem.design.scores(start.coef)[:, 0] + start.intercept[0]
-    missing = box.goal - box.signs * scores
-    on_kink = np.where(np.isfinite(box.caps), 0.5 * box.caps, 0.0)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        curved = np.clip(missing / box.bends, 0.0, box.caps)
-    capped = np.where(missing > 0, box.caps, 0.0)
-    return np.where(
-        box.bends > 0, curved, np.where(np.abs(missing) <= KINK_TOLERANCE, on_kink, capped)
-    )
+        return terms.inside(-terms.signs * start.dual[:, 0])
+    if start.coef.any():
+        scores = problem.design.scores(start.coef)[:, 0] + start.intercept[0]
+        return terms.implied(scores, free)
+    if terms.entropic:
+        return terms.implied(np.full_like(terms.caps, multiplier), free)
+    return np.zeros_like(terms.caps)
