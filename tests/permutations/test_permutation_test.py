@@ -11,7 +11,8 @@ from scipy import sparse
 from scipy.stats import kstest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -178,6 +179,7 @@ def test_fits_that_end_early_are_counted_in_one_warning() -> None:
         ({"estimator": StandardScaler()}, TypeError, "must be a classifier"),
         ({"estimator": SVC(C=-1.0)}, ValueError, "C must be"),
         ({"estimator": make_pipeline(SVC())}, TypeError, "standardize=True"),
+        ({"statistic": "accuracy", "cv": 13}, ValueError, "the smallest has 12"),
     ],
 )
 def test_what_is_wrong_is_named(change, error, words) -> None:
@@ -198,6 +200,59 @@ def test_groups_of_one_class_leave_nothing_to_permute() -> None:
     X, y = noise()
     with pytest.raises(ValueError, match="no other labeling"):
         permutation_test(DWD(), X, y, groups=(y == "a").astype(int))
+
+
+def test_an_exact_p_value_counts_the_given_labels_whatever_the_solver_draws() -> None:
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((8, 30)), np.repeat([0, 1], 4)
+    X[y == 1] += 1.5
+    for model in (LinearSVC(), SGDClassifier()):
+        found = {permutation_test(model, X, y, n_permutations=100, random_state=0).pvalue}
+        found |= {permutation_test(model, X, y, n_permutations=100, random_state=0).pvalue}
+        assert len(found) == 1
+        assert min(found) >= 1 / comb(8, 4)
+
+
+@pytest.mark.parametrize("statistic", ["mean-difference", "accuracy"])
+def test_an_interruption_leaves_the_test_of_what_is_complete(statistic, monkeypatch) -> None:
+    X, y = noise()
+    fits = []
+    original = HuberizedSVC._fit_recorded
+
+    def interrupted(self, *arguments):
+        fits.append(1)
+        if len(fits) == 61:
+            raise KeyboardInterrupt
+        return original(self, *arguments)
+
+    monkeypatch.setattr(HuberizedSVC, "_fit_recorded", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = permutation_test(
+            HuberizedSVC(alpha=0.1), X, y, statistic=statistic, n_permutations=200, cv=3
+        )
+    complete = 59 if statistic == "mean-difference" else 19
+    assert found.n_permutations == complete
+    assert 1 / (1 + complete) <= found.pvalue <= 1.0
+
+
+def test_a_splitter_with_a_generator_gives_every_labeling_the_same_folds() -> None:
+    X, y = noise()
+    options = {"statistic": "accuracy", "n_permutations": 12, "random_state": 0}
+    one, two = (
+        permutation_test(
+            SVC(),
+            X,
+            y,
+            cv=StratifiedKFold(3, shuffle=True, random_state=np.random.RandomState(0)),
+            **options,
+        )
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.null, two.null)
+    pairs = np.tile(np.arange(12), 2)
+    permutation_test(SVC(), X, y, groups=pairs, cv=GroupKFold(3), **options)
+    folds = (pair for pair in StratifiedKFold(3).split(X, y))
+    permutation_test(SVC(), X, y, cv=folds, **options)
 
 
 @pytest.mark.slow

@@ -8,18 +8,22 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GroupKFold,
+    KFold,
     ShuffleSplit,
     StratifiedKFold,
     cross_val_predict,
+    cross_val_score,
     train_test_split,
 )
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC as ScikitSVC
 from sklearn.svm import LinearSVC
 
 from proxmargin import (
@@ -146,6 +150,46 @@ def test_uncertain_samples_are_rejected_by_chows_rule() -> None:
     assert 0 < model.rejects(rest).sum() < 60
     kept = predicted.compressed() == labels[~model.rejects(rest)]
     assert kept.mean() > (model.set_params(reject_cost=None).predict(rest) == labels).mean()
+
+
+def test_rejected_samples_have_no_part_in_the_score() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = CalibratedMargin(SVC(standardize=True), reject_cost=0.1).fit(X[:300], y[:300])
+    kept = ~model.rejects(X[300:])
+    right = np.ma.getdata(model.predict(X[300:])) == y[300:]
+    assert model.score(X[300:], y[300:]) == right[kept].mean()
+    assert np.isfinite(cross_val_score(model, X, y, cv=3)).all()
+
+
+def test_classes_without_weight_are_absent_and_missing_ones_are_named() -> None:
+    X, y = load_wine(return_X_y=True)
+    weights = np.where(y == 0, 0.0, 1.0)
+    model = CalibratedMargin(SVC(standardize=True), cv=3).fit(X, y, weights)
+    np.testing.assert_array_equal(model.classes_, [1, 2])
+    assert model.score(X[y > 0], y[y > 0]) > 0.9
+    with pytest.raises(ValueError, match="fold 0 has no sample of class 0"):
+        CalibratedMargin(SVC(standardize=True), cv=KFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match="class 2 has 3"):
+        CalibratedMargin(SVC()).fit(X, y, np.where((y == 2) & (np.arange(178) > 132), 0.0, 1.0))
+
+
+def test_scores_of_pairs_of_classes_are_refused() -> None:
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match="ovo"):
+        CalibratedMargin(ScikitSVC(decision_function_shape="ovo")).fit(X, y)
+
+
+def test_weights_that_are_shares_are_warned_of() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(UserWarning, match="weights count samples"):
+        CalibratedMargin(SVC(standardize=True)).fit(X, y, np.full(569, 1 / 569))
+
+
+def test_another_fit_is_needed_for_one_classifier() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = CalibratedMargin(SVC(standardize=True)).fit(X[:99], y[:99])
+    with pytest.raises(NotFittedError, match="ensemble"):
+        model.set_params(ensemble=False).predict_proba(X)
 
 
 def test_weights_are_repeated_rows() -> None:

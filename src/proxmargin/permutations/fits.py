@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +22,36 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.permutations.labelings import Codes
 from proxmargin.permutations.statistics import Statistic
 from proxmargin.resuming.journal import UNRECORDED
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.smooth.labelings import Axes, fit_labelings, principal_axes
 
 __all__ = ["CrossValidatedAccuracy", "Measure", "Measured", "OneByOne", "SideBySide"]
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 MOST_SIDE = 2000  # of the smaller Gram matrix of the data that is decomposed: seconds
 
 
 class Measured(NamedTuple):
-    """The statistic of each labeling, and the relative duality gap of its fit (NaN if unknown)."""
+    """The statistic of each labeling, and the relative duality gap of its fit (NaN if unknown);
+    after Ctrl-C of those that were complete."""
 
     statistics: Array
     gaps: Array
+
+
+def until_interrupted(work: Callable[[Codes], T], codes: Codes) -> list[T]:
+    """What ``work`` returns for each labeling; after Ctrl-C for those that were complete."""
+    found: list[T] = []
+    try:
+        for column in codes.T:
+            found.append(work(column))
+            if interrupts.pending:
+                break
+    except KeyboardInterrupt:
+        interrupts.pending = True  # a fit has acted upon the signal
+    return found
 
 
 class Measure(Protocol):
@@ -75,9 +93,11 @@ class OneByOne:
     in_processes: ClassVar[bool] = True
 
     def __call__(self, codes: Codes) -> Measured:
-        found = [self._projected(column) for column in codes.T]
+        found = until_interrupted(self._projected, codes)
+        if not found:
+            return Measured(np.empty(0), np.empty(0))
         projections = np.stack([each for each, _ in found], axis=1)
-        statistics = self.statistic(projections, codes > 0)
+        statistics = self.statistic(projections, codes[:, : len(found)] > 0)
         return Measured(statistics, np.array([gap for _, gap in found]))
 
     @cached_property
@@ -192,7 +212,9 @@ class SideBySide:
         gaps = fitted.gaps
         left = np.flatnonzero(gaps > model.tol)
         if left.size:
-            statistics[left], gaps[left] = self.single(codes[:, left])
+            again = self.single(codes[:, left])
+            done = left[: again.gaps.size]
+            statistics[done], gaps[done] = again
         return Measured(statistics, gaps)
 
 
@@ -220,23 +242,33 @@ class CrossValidatedAccuracy:
     estimator : classifier
     X : array or matrix
     classes : labels
-    cv : number of folds, or a splitter of scikit-learn
+    cv : a splitter of scikit-learn
+    groups : (n_samples,) or None
+        For splitters that keep groups together.
     """
 
     estimator: Any
     X: Any
     classes: NDArray[Any]
     cv: Any
+    groups: Any
     block: ClassVar[int] = 10
     in_processes: ClassVar[bool] = True
 
     def __call__(self, codes: Codes) -> Measured:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            accuracies = [
-                cross_val_score(
-                    self.estimator, self.X, self.classes[column], cv=self.cv, scoring="accuracy"
-                ).mean()
-                for column in codes.T
-            ]
+            accuracies = until_interrupted(self._accuracy, codes)
         return Measured(np.array(accuracies), np.full(len(accuracies), np.nan))
+
+    def _accuracy(self, codes: Codes) -> float:
+        """Over folds that a splitter draws anew, from the same state of its generator."""
+        scores = cross_val_score(
+            self.estimator,
+            self.X,
+            self.classes[codes],
+            groups=self.groups,
+            cv=deepcopy(self.cv),
+            scoring="accuracy",
+        )
+        return float(scores.mean())

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, islice, product
-from math import comb, prod
+from itertools import combinations, product
+from math import comb, lgamma, log, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codes", "all_labelings", "count_labelings", "drawn_labelings"]
+__all__ = ["DRAWN_TOGETHER", "Codes", "all_labelings", "count_labelings", "drawn_labelings"]
 
-Codes = NDArray[np.intp]
+Codes = NDArray[np.integer]
 """Class indices, (n_samples,) or (n_samples, n_labelings)."""
 
+DRAWN_TOGETHER = 10  # labelings of one generator: what is drawn does not depend on blocks
+LOG_ROUNDING = 1.0  # of the logarithm of a count, generously
 
-def count_labelings(codes: Codes, groups: Codes) -> int:
-    """How many different labelings there are that keep the labels of each group together."""
-    return prod(_arrangements(np.bincount(codes[rows])) for rows in _rows_of(groups))
+
+def count_labelings(codes: Codes, groups: Codes, most: int) -> int:
+    """How many different labelings keep the labels of each group together; ``most + 1`` stands for
+    all counts above ``most``, which may have millions of digits."""
+    counts = [np.bincount(codes[rows]) for rows in _rows_of(groups)]
+    size = sum(lgamma(each.sum() + 1) - sum(lgamma(k + 1) for k in each) for each in counts)
+    if size > log(most) + LOG_ROUNDING:
+        return most + 1
+    return min(prod(_arrangements(each) for each in counts), most + 1)
 
 
 def _arrangements(counts: Codes) -> int:
@@ -26,24 +34,40 @@ def _arrangements(counts: Codes) -> int:
 
 
 def drawn_labelings(
-    codes: Codes, groups: Codes, count: int, generator: np.random.Generator
-) -> Codes:
-    """``count`` independent rearrangements, (n_samples, count), within each group."""
-    columns = np.repeat(codes[:, None], count, axis=1)
-    for rows in _rows_of(groups):
-        columns[rows] = generator.permuted(columns[rows], axis=0)
-    return columns
+    codes: Codes, groups: Codes, count: int, seed: int, block: int
+) -> Iterator[Codes]:
+    """Independent rearrangements within each group, (n_samples, at most ``block``) at a time.
+
+    Parameters
+    ----------
+    count : int
+        How many in all.
+    block : int
+        A multiple of `DRAWN_TOGETHER`.
+    """
+    rows = _rows_of(groups)
+    seeds = np.random.SeedSequence(seed).spawn(-(-count // DRAWN_TOGETHER))
+    for start in range(0, count, block):
+        size = min(block, count - start)
+        columns = np.repeat(codes[:, None], size, axis=1)
+        for first in range(0, size, DRAWN_TOGETHER):
+            generator = np.random.default_rng(seeds[(start + first) // DRAWN_TOGETHER])
+            part = columns[:, first : first + DRAWN_TOGETHER]
+            for each in rows:
+                part[each] = generator.permuted(part[each], axis=0)
+        yield columns
 
 
 def all_labelings(codes: Codes, groups: Codes) -> Codes:
-    """Each different labeling once, (n_samples, n_labelings)."""
+    """Each different labeling once, (n_samples, n_labelings); the given one is the first."""
     parts = [list(_arranged(codes[rows])) for rows in _rows_of(groups)]
-    found = []
+    found = [codes]
     for combination in product(*parts):
         column = np.empty_like(codes)
         for rows, part in zip(_rows_of(groups), combination, strict=True):
             column[rows] = part
-        found.append(column)
+        if not np.array_equal(column, codes):
+            found.append(column)
     return np.stack(found, axis=1)
 
 
@@ -65,4 +89,4 @@ def _arranged(labels: Codes) -> Iterator[Codes]:
 
 def _rows_of(groups: Codes) -> list[Codes]:
     order = np.argsort(groups, kind="stable")
-    return list(islice(np.split(order, np.cumsum(np.bincount(groups))), int(groups.max()) + 1))
+    return np.split(order, np.cumsum(np.bincount(groups))[:-1])

@@ -6,13 +6,15 @@ import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 
 from proxmargin.estimators.base import MarginEstimator
@@ -26,6 +28,7 @@ from proxmargin.permutations.fits import (
     SideBySide,
 )
 from proxmargin.permutations.labelings import (
+    DRAWN_TOGETHER,
     Codes,
     all_labelings,
     count_labelings,
@@ -42,8 +45,9 @@ Array = NDArray[np.float64]
 
 ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how
 STATISTICS = (*OF_PROJECTIONS, *ACCURACY)
-TIE = 1e-7  # relative difference of two statistics that the tolerance of fits may cause
+TIE = 1e-7  # relative difference of statistics that are equal up to rounding: mirrored labelings
 LARGEST_SEED = 2**32
+BLOCK_ENTRIES = 1 << 22  # signs of labelings held at a time: 32 MB each of a few arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,8 @@ class PermutationTest:
     null : (n_permutations,)
         Of the permuted labels; where ``exact`` of all different labelings, the given one included.
     pvalue : float
-        ``(1 + k) / (1 + n)`` for k of n permutations that reach the statistic; ``k / n`` if exact.
+        ``(1 + k) / (1 + n)`` for k of n permutations that reach the statistic; if exact the share
+        of all labelings that do.
     zscore : float
         The statistic minus the mean of ``null``, in its standard deviations; NaN if they are zero.
     exact : bool
@@ -123,12 +128,13 @@ def permutation_test(
     n_permutations : int >= 1, default 1000
         If there are no more different labelings than this, each is taken once: an exact test.
     groups : (n_samples,), optional
-        Labels are permuted within each group only: pairs, batches, centres.
+        Labels are permuted within each group only: pairs, batches, centres. Splitters get them too.
     cv : int or splitter, default 5
         Folds for 'accuracy'.
     n_jobs : int, optional
         Parallel jobs. The result does not depend on it.
     random_state : int, RandomState or None
+        Draws the permutations, and is the ``random_state`` of estimators of other packages.
     verbose : int
         Shows progress on standard error if positive.
 
@@ -167,22 +173,39 @@ def permutation_test(
     """
     check_choice("statistic", statistic, STATISTICS)
     check_number("n_permutations", n_permutations, low=1, integer=True)
+    n_permutations = int(n_permutations)
     X, codes, classes = _checked(estimator, X, y, statistic)
     blocks = _group_codes(groups, codes)
-    distinct = count_labelings(codes, blocks)
+    distinct = count_labelings(codes, blocks, n_permutations)
     if distinct == 1:
         raise ValueError("groups hold samples of one class each: no other labeling is possible")
     exact = distinct <= n_permutations
-    if exact:
-        others = all_labelings(codes, blocks)
-    else:
-        seed = check_random_state(random_state).randint(LARGEST_SEED, dtype=np.uint64)
-        others = drawn_labelings(codes, blocks, int(n_permutations), np.random.default_rng(seed))
-    labelings = np.column_stack([codes, others])
+    seed = int(check_random_state(random_state).randint(LARGEST_SEED, dtype=np.uint64))
+    model = _repeatable(estimator, seed)
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
-        measure = _measure(estimator, X, codes, classes, statistic, cv)
-        found = _measured(measure, labelings, n_jobs, verbose)
-    return _concluded(statistic, found, exact, labelings.shape[1], getattr(estimator, "tol", 0.0))
+        measure = _measure(model, X, codes, classes, statistic, cv, groups)
+        if exact:
+            others = iter([all_labelings(codes, blocks)[:, 1:]])
+        else:
+            block = _block(measure, codes.size)
+            others = drawn_labelings(codes, blocks, n_permutations, seed, block)
+        count = distinct - 1 if exact else n_permutations
+        found = _measured(measure, codes, others, count, n_jobs, verbose)
+    return _concluded(statistic, found, exact, count, getattr(estimator, "tol", 0.0))
+
+
+def _repeatable(estimator: Any, seed: int) -> Any:
+    """A clone that fits the same labels to the same model whenever it is asked."""
+    model = clone(estimator)
+    if "random_state" in model.get_params(deep=False) and not isinstance(model, MarginEstimator):
+        model.set_params(random_state=seed % LARGEST_SEED)
+    return model
+
+
+def _block(measure: Measure, samples: int) -> int:
+    """Labelings at a time: of large data as many as keep their arrays small."""
+    most = max(DRAWN_TOGETHER, BLOCK_ENTRIES // samples)
+    return min(measure.block, most - most % DRAWN_TOGETHER)
 
 
 def _checked(estimator: Any, X: Any, y: Any, statistic: str) -> tuple[Any, Codes, NDArray[Any]]:
@@ -204,7 +227,7 @@ def _checked(estimator: Any, X: Any, y: Any, statistic: str) -> tuple[Any, Codes
             f"statistic={statistic!r} compares two classes, and y holds {classes.size}: choose "
             "two, or statistic='accuracy'"
         )
-    return X, codes.astype(np.intp), classes
+    return X, codes.astype(np.min_scalar_type(-classes.size)), classes
 
 
 def _group_codes(groups: Any, codes: Codes) -> Codes:
@@ -217,50 +240,80 @@ def _group_codes(groups: Any, codes: Codes) -> Codes:
 
 
 def _measure(
-    estimator: Any, X: Any, codes: Codes, classes: NDArray[Any], statistic: str, cv: Any
+    estimator: Any,
+    X: Any,
+    codes: Codes,
+    classes: NDArray[Any],
+    statistic: str,
+    cv: Any,
+    groups: Any = None,
 ) -> Measure:
     if statistic in ACCURACY:
-        return CrossValidatedAccuracy(estimator, X, classes, cv)
+        splitter = check_cv(cv, classes[codes], classifier=True)
+        least = int(np.bincount(codes).min())
+        if isinstance(cv, Integral) and least < int(cv):
+            raise ValueError(
+                f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
+            )
+        return CrossValidatedAccuracy(estimator, X, classes, splitter, groups)
     single = OneByOne(estimator, X, classes, OF_PROJECTIONS[statistic])
     return SideBySide.of(single, codes)
 
 
-def _measured(measure: Measure, labelings: Codes, n_jobs: int | None, verbose: int) -> Measured:
-    """The labelings that were complete before an interruption, in their order."""
-    blocks = range(0, labelings.shape[1], measure.block)
-    parts = (labelings[:, start : start + measure.block] for start in blocks)
+def _measured(
+    measure: Measure,
+    codes: Codes,
+    others: Iterator[Codes],
+    count: int,
+    n_jobs: int | None,
+    verbose: int,
+) -> Measured:
+    """The given labels, then the others, up to an interruption."""
     parallel = Parallel(
         n_jobs=n_jobs,
         prefer="processes" if measure.in_processes else "threads",
         return_as="generator",
     )
     found: list[Measured] = []
-    with Progress("labelings", labelings.shape[1], shown=bool(verbose)) as progress:
+    with Progress("labelings", count, shown=bool(verbose)) as progress:
+        found.append(measure(codes[:, None]))
+        parts = (part for whole in others for part in _pieces(whole, measure.block))
         results: Iterator[Measured] = parallel(delayed(measure)(part) for part in parts)
-        for one in results:
-            found.append(one)
-            progress.advance(one.gaps.size)
-            if interrupts.pending:
+        while not interrupts.pending:
+            try:
+                found.append(next(results))
+            except StopIteration:
                 break
+            except KeyboardInterrupt:
+                interrupts.pending = True
+                break
+            progress.advance(found[-1].gaps.size)
     return Measured(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
+def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:
+    for start in range(0, labelings.shape[1], size):
+        yield labelings[:, start : start + size]
+
+
 def _concluded(name: str, found: Measured, exact: bool, asked: int, tol: float) -> PermutationTest:
-    observed, null = float(found.statistics[0]), found.statistics[1:]
-    if not null.size:
+    """``asked``: the labelings besides the given one, of which ``found`` may lack the last."""
+    if found.statistics.size < 2:
         raise KeyboardInterrupt("before any permutation was complete")
-    if null.size + 1 < asked:
+    observed, others = float(found.statistics[0]), found.statistics[1:]
+    if others.size < asked:
         exact = False
-        message = f"interrupted: the test is that of {null.size} of {asked - 1} permutations"
+        message = f"interrupted: the test is that of {others.size} of {asked} permutations"
         warnings.warn(message, stacklevel=users_level())
     _warn_of_gaps(found.gaps, tol)
-    reached = int(np.count_nonzero(null >= observed - TIE * abs(observed)))
-    pvalue = reached / null.size if exact else (1 + reached) / (1 + null.size)
+    # the given labeling is one of all, and with drawn ones as likely as each of them
+    reached = 1 + int(np.count_nonzero(others >= observed - TIE * abs(observed)))
+    null = np.append(observed, others) if exact else others
     spread = float(null.std(ddof=1)) if null.size > 1 else 0.0
     zscore = (observed - float(null.mean())) / spread if spread > 0 else float("nan")
     known = found.gaps[~np.isnan(found.gaps)]
     gap = float(known.max()) if known.size else float("nan")
-    return PermutationTest(name, observed, null, pvalue, zscore, exact, gap)
+    return PermutationTest(name, observed, null, reached / (1 + others.size), zscore, exact, gap)
 
 
 def _warn_of_gaps(gaps: Array, tol: float) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv, cross_validate
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,6 +22,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import check_choice, check_flag, check_number
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
@@ -25,6 +30,8 @@ from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
 __all__ = ["CalibratedMargin"]
 
 Array = NDArray[np.float64]
+
+FEWEST_COUNTED = 0.5  # mean weight below which weights are likely shares, and not counts
 
 
 class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,7 +59,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         accurate. False: of ``estimator_``, one fit to all samples.
     reject_cost : float in (0, 0.5], optional
         The cost of rejecting a sample, where that of an error is 1. `predict` then rejects
-        those whose most probable class is wrong with a greater probability (Chow's rule).
+        those whose most probable class is wrong with a greater probability (Chow's rule), and
+        `score` is the accuracy of the others.
     n_jobs : int, optional
         Parallel jobs for the folds.
 
@@ -117,7 +125,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         X : (n_samples, n_features)
         y : (n_samples,) labels
         sample_weight : (n_samples,), optional
-            Weights of the samples, in the fits and in the map.
+            Weights of the samples, in the fits and in the map. They count samples: weight 2 is a
+            repeated row.
         groups : (n_samples,), optional
             For splitters that keep groups together.
 
@@ -125,7 +134,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         ------
         ValueError
             An invalid parameter or invalid data, named in the message; a class with fewer samples
-            than folds; a kernel matrix with ``ensemble``.
+            than folds, or that a training part lacks; scores of pairs of classes; a kernel matrix
+            with ``ensemble``.
         TypeError
             The estimator has no ``decision_function``, or takes no ``sample_weight`` and gets one.
         """
@@ -133,18 +143,22 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         X, y, groups = indexable(X, column_or_1d(y, warn=True), groups)
         check_classification_targets(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        self._check_classes(codes)
-        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        live = np.ones(len(y), bool) if weights is None else weights > 0
+        self.classes_ = np.unique(y[live])  # classes without weight are as good as absent
+        codes = np.minimum(np.searchsorted(self.classes_, y), max(self.classes_.size - 1, 0))
+        splitter = check_cv(self.cv, y, classifier=True)
+        self._check_classes(codes[live], splitter.get_n_splits(X, y, groups))
+        folds = list(splitter.split(X, y, groups))
         plain = self._plain(X, y, weights, folds)
         self.estimators_ = self._fitted_to_folds(plain, X, y, weights, folds)
         if not self.ensemble and not hasattr(self, "estimator_"):
             self.estimator_ = clone(plain).fit(X, y, **_weighted(weights))
         scores, rows = self._held_out(X, y, folds)
+        used = live[rows]
         counted = np.ones(rows.size) if weights is None else weights[rows]
-        live = counted > 0
+        _warn_of_small_weights(counted[used])
         self.calibrator_ = fit_calibrator(
-            self.method, scores[live], codes[rows][live], counted[live]
+            self.method, scores[used], codes[rows][used], counted[used]
         )
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
@@ -152,8 +166,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return self
 
     def _check_parameters(self, sample_weight: Any) -> None:
-        for name in ("estimator_", "estimators_"):
-            self.__dict__.pop(name, None)
+        for name in ("estimator_", "estimators_", "calibrator_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         check_choice("method", self.method, CALIBRATORS)
         check_flag("ensemble", self.ensemble)
         check_number(
@@ -169,16 +183,17 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if self.ensemble and get_tags(self.estimator).input_tags.pairwise:
             raise ValueError("ensemble must be False for a kernel matrix, of which folds see parts")
 
-    def _check_classes(self, codes: NDArray[np.intp]) -> None:
-        """Raise ValueError for one class, and where folds would lack a class."""
+    def _check_classes(self, codes: NDArray[np.intp], folds: int) -> None:
+        """Raise ValueError for one class, and where stratified folds would lack a class."""
         counts = np.bincount(codes)
         if counts.size < 2:
             held = f"the one class {self.classes_[0]!s}" if counts.size else "no labels"
             raise ValueError(f"y holds {held}: at least 2 classes are needed")
-        if isinstance(self.cv, int) and counts.min() < self.cv:
+        by_count = self.cv is None or isinstance(self.cv, Integral)
+        if by_count and counts.min() < folds:
             raise ValueError(
-                f"cv={self.cv} folds need as many samples of each class, and class "
-                f"{self.classes_[counts.argmin()]!s} has {counts.min()}"
+                f"{folds} folds need as many samples of each class, and class "
+                f"{self.classes_[counts.argmin()]!s} has {counts.min()}: give a smaller cv"
             )
 
     def _plain(self, X: Any, y: Any, weights: Array | None, folds: list[Any]) -> Any:
@@ -192,25 +207,31 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def _fitted_to_folds(
         self, plain: Any, X: Any, y: Any, weights: Array | None, folds: list[Any]
     ) -> list[Any]:
-        found = cross_validate(
-            clone(plain),
-            X,
-            y,
-            cv=folds,
-            n_jobs=self.n_jobs,
-            params=_weighted(weights),
-            scoring=_no_score,
-            return_estimator=True,
-            error_score="raise",
+        """A classifier for each fold.
+
+        Raises
+        ------
+        ValueError
+            The training part of a fold lacks a class.
+        """
+        models: list[Any] = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fitted)(clone(plain), X, y, weights, train) for train, _ in folds
         )
-        return list(found["estimator"])
+        for number, model in enumerate(models):
+            missing = [label for label in self.classes_ if label not in model.classes_]
+            if missing:
+                raise ValueError(
+                    f"the training part of fold {number} has no sample of class {missing[0]!s}: "
+                    "choose fewer folds, or stratified ones"
+                )
+        return models
 
     def _held_out(self, X: Any, y: Any, folds: list[Any]) -> tuple[Array, NDArray[np.intp]]:
         """Scores of the held-out samples of all folds, and their rows; sets ``oof_scores_``."""
         scores, rows = [], []
         for model, (train, test) in zip(self.estimators_, folds, strict=True):
             samples, _ = _safe_split(model, X, y, test, train)
-            scores.append(np.asarray(model.decision_function(samples), dtype=np.float64))
+            scores.append(self._scores_of(model, samples))
             rows.append(np.arange(len(y))[test])
         every, numbers = np.concatenate(scores), np.concatenate(rows)
         total = np.zeros((len(y), *every.shape[1:]))
@@ -223,12 +244,35 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "calibrator_")
-        models = self.estimators_ if self.ensemble else [self.estimator_]
-        each = [
-            self.calibrator_.probabilities(np.asarray(model.decision_function(X)))
-            for model in models
-        ]
+        models = self.estimators_ if self.ensemble else [getattr(self, "estimator_", None)]
+        if models[0] is None:
+            raise NotFittedError("fitted with ensemble=True: fit again for ensemble=False")
+        each = [self.calibrator_.probabilities(self._scores_of(model, X)) for model in models]
         return np.asarray(np.mean(each, axis=0))
+
+    def _scores_of(self, model: Any, X: Any) -> Array:
+        """Scores of the classes; raises ValueError for those of pairs of classes."""
+        scores = np.asarray(model.decision_function(X), dtype=np.float64)
+        count = self.classes_.size
+        by_pairs = getattr(model, "decision_function_shape", "ovr") == "ovo" and count > 2
+        if by_pairs or scores.shape[1:] != (() if count == 2 else (count,)):
+            raise ValueError(
+                f"{type(model).__name__} must have one score for two classes, and one a class for "
+                f"more: its scores have shape {scores.shape} for {count} classes"
+                + (", one a pair (decision_function_shape='ovo')" if by_pairs else "")
+            )
+        return scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``; with ``reject_cost`` that of
+        the samples that are not rejected, NaN if all are."""
+        predicted = self.predict(X)
+        kept = ~np.ma.getmaskarray(predicted)
+        if not kept.any():
+            return float("nan")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        right = np.ma.getdata(predicted)[kept] == np.asarray(y)[kept]
+        return float(np.average(right, weights=weights))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class, (n_samples,).
@@ -261,6 +305,16 @@ def _weighted(weights: Array | None) -> dict[str, Array]:
     return {} if weights is None else {"sample_weight": weights}
 
 
-def _no_score(model: Any, X: Any, y: Any) -> float:
-    """In place of scores that `cross_validate` would compute."""
-    return 0.0
+def _fitted(model: Any, X: Any, y: Any, weights: Array | None, train: Any) -> Any:
+    samples, labels = _safe_split(model, X, y, train)
+    return model.fit(samples, labels, **_weighted(None if weights is None else weights[train]))
+
+
+def _warn_of_small_weights(weights: Array) -> None:
+    """Weights count samples, in Platt's targets too: shares that sum to one would be one sample."""
+    if weights.sum() < FEWEST_COUNTED * weights.size:
+        warnings.warn(
+            f"sample_weight sums to {weights.sum():.3g} over {weights.size} held-out samples, and "
+            "weights count samples: probabilities will be unsure; scale them to a mean of one",
+            stacklevel=users_level(),
+        )

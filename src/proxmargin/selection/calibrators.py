@@ -18,6 +18,9 @@ __all__ = ["CALIBRATORS", "Calibrator", "fit_calibrator"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Map = Callable[[Array], Array]
+"""From scores to probabilities of the second class."""
 
 NO_PENALTY = 1e12  # inverse strength of scikit-learn's ridge: none at the accuracy of its solver
 MATRIX_STRENGTH = (
@@ -101,7 +104,7 @@ class _EachClass(Calibrator):
         )
 
 
-def _of_second(fit: Callable[[Array, NDArray[np.bool_], Array], Callable[[Array], Array]]) -> Maker:
+def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
     """A method for two classes, also for each class against the rest."""
 
     def make(scores: Array, codes: Codes, weights: Array) -> Calibrator:
@@ -113,22 +116,43 @@ def _of_second(fit: Callable[[Array, NDArray[np.bool_], Array], Callable[[Array]
     return make
 
 
+# ---- smoothed targets ---------------------------------------------------------------------------
+
+
+def _smoothed_targets(codes: Codes, weights: Array, count: int) -> Array:
+    """Probabilities of the classes for each sample, (n_samples, n_classes), by Laplace's rule.
+
+    Of a class of N samples (or of that weight) its own class has ``(N + 1) / (N + K)``, each of the
+    others ``1 / (N + K)``: no finite number of samples shows that a probability is zero. For two
+    classes they are Platt's.
+    """
+    totals = np.bincount(codes, weights, minlength=count)
+    others = 1.0 / (totals + count)
+    targets = np.repeat(others[codes][:, None], count, axis=1)
+    targets[np.arange(codes.size), codes] += totals[codes] * others[codes]
+    return targets
+
+
+def _regression(
+    strength: float, features: Array, targets: Array, weights: Array
+) -> LogisticRegression:
+    """Logistic regression on probabilities: each row counts for every class."""
+    count = targets.shape[1]
+    rows = np.vstack([features] * count)
+    labels = np.repeat(np.arange(count), features.shape[0])
+    shares = (weights[:, None] * targets).T.ravel()
+    model = LogisticRegression(C=strength, tol=FIT_TOLERANCE, max_iter=FIT_ITERATIONS)
+    return model.fit(rows, labels, shares)
+
+
 # ---- sigmoid ------------------------------------------------------------------------------------
 
 
-def _platt(scores: Array, second: NDArray[np.bool_], weights: Array) -> Callable[[Array], Array]:
+def _platt(scores: Array, second: Mask, weights: Array) -> _Sigmoid:
     """Platt's sigmoid ``1 / (1 + exp(-(a s + b)))``, fitted to his smoothed targets."""
-    low, high = _smoothed_targets(second, weights)
-    target = np.where(second, high, low)
-    fitted = _soft_logistic(scores[:, None], target, weights)
+    targets = _smoothed_targets(second.astype(np.intp), weights, 2)
+    fitted = _regression(NO_PENALTY, scores[:, None], targets, weights)
     return _Sigmoid(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
-
-
-def _smoothed_targets(second: NDArray[np.bool_], weights: Array) -> tuple[float, float]:
-    """``1 / (N- + 2)`` and ``(N+ + 1) / (N+ + 2)``: probabilities of the second class for samples
-    that are not, and that are, of it."""
-    up, down = float(weights[second].sum()), float(weights[~second].sum())
-    return 1.0 / (down + 2.0), (up + 1.0) / (up + 2.0)
 
 
 @dataclass(frozen=True)
@@ -142,29 +166,17 @@ class _Sigmoid:
         return np.asarray(expit(self.slope * scores + self.shift))
 
 
-def _regression(strength: float) -> LogisticRegression:
-    return LogisticRegression(C=strength, tol=FIT_TOLERANCE, max_iter=FIT_ITERATIONS)
-
-
-def _soft_logistic(features: Array, target: Array, weights: Array) -> LogisticRegression:
-    """Logistic regression without a penalty on probabilities: each row counts for both classes."""
-    rows = np.vstack([features, features])
-    labels = np.repeat([1, 0], target.size)
-    share = np.concatenate([weights * target, weights * (1.0 - target)])
-    return _regression(NO_PENALTY).fit(rows, labels, share)
-
-
-def _multinomial(scores: Array, codes: Codes, weights: Array) -> Calibrator:
-    """The sigmoid; of more than two classes multinomial logistic regression on all scores.
+def _sigmoid(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """Platt's sigmoid; of more than two classes multinomial logistic regression on all scores.
 
     Its ridge is on the map of scores that are already log-odds by their `_temperature`, where the
     identity costs little.
     """
     if scores.ndim == 1:
         return _OfTwo(_platt(scores, codes == 1, weights))
-    factor = _best_factor(scores, codes, weights)
-    model = _regression(MATRIX_STRENGTH)
-    model.fit(factor * scores, codes, weights)
+    targets = _smoothed_targets(codes, weights, scores.shape[1])
+    factor = _best_factor(scores, targets, weights)
+    model = _regression(MATRIX_STRENGTH, factor * scores, targets, weights)
     return _Matrix(factor * model.coef_, model.intercept_)
 
 
@@ -184,25 +196,23 @@ class _Matrix(Calibrator):
 
 def _temperature(scores: Array, codes: Codes, weights: Array) -> Calibrator:
     """One factor on all scores."""
-    factor = _best_factor(scores, codes, weights)
+    count = 2 if scores.ndim == 1 else scores.shape[1]
+    factor = _best_factor(scores, _smoothed_targets(codes, weights, count), weights)
     if scores.ndim == 1:
         return _OfTwo(_Sigmoid(factor, 0.0))
-    count = scores.shape[1]
     return _Matrix(factor * np.eye(count), np.zeros(count))
 
 
-def _best_factor(scores: Array, codes: Codes, weights: Array) -> float:
-    """The factor on the scores with the least log-loss, which is convex in it."""
-    rows = np.arange(codes.size)
-    signed = np.where(codes == 1, 1.0, -1.0)
+def _best_factor(scores: Array, targets: Array, weights: Array) -> float:
+    """The factor on the scores with the least log-loss of the targets, which is convex in it."""
 
     def loss(logarithm: float) -> float:
         scaled = np.exp(logarithm) * scores
         if scores.ndim == 1:
-            logs = log_expit(signed * scaled)
+            logs = np.column_stack([log_expit(-scaled), log_expit(scaled)])
         else:
-            logs = log_softmax(scaled, axis=1)[rows, codes]
-        return -float(np.average(logs, weights=weights))
+            logs = log_softmax(scaled, axis=1)
+        return -float(np.average((targets * logs).sum(axis=1), weights=weights))
 
     return float(np.exp(minimize_scalar(loss, bounds=LOG_FACTORS, method="bounded").x))
 
@@ -210,31 +220,29 @@ def _best_factor(scores: Array, codes: Codes, weights: Array) -> float:
 # ---- isotonic -----------------------------------------------------------------------------------
 
 
-def _isotonic(scores: Array, second: NDArray[np.bool_], weights: Array) -> Callable[[Array], Array]:
-    """The non-decreasing step function with the least squared error, between Platt's targets: no
-    finite number of samples shows that a probability is zero."""
-    low, high = _smoothed_targets(second, weights)
-    steps = IsotonicRegression(y_min=low, y_max=high, out_of_bounds="clip")
+def _isotonic(scores: Array, second: Mask, weights: Array) -> Map:
+    """The non-decreasing step function with the least squared error, between Platt's targets."""
+    targets = _smoothed_targets(second.astype(np.intp), weights, 2)[:, 1]
+    steps = IsotonicRegression(y_min=targets.min(), y_max=targets.max(), out_of_bounds="clip")
     return steps.fit(scores, second.astype(float), sample_weight=weights).predict
 
 
 # ---- beta ---------------------------------------------------------------------------------------
 
 
-def _beta(scores: Array, second: NDArray[np.bool_], weights: Array) -> Callable[[Array], Array]:
+def _beta(scores: Array, second: Mask, weights: Array) -> Map:
     """Beta calibration (Kull, Silva Filho, Flach 2017) of Platt's probabilities p: log-odds
     ``c log p - d log(1 - p) + m`` with ``c, d >= 0``. The sigmoid is the case ``c = d = 1, m = 0``.
     """
     first = _platt(scores, second, weights)
-    assert isinstance(first, _Sigmoid)
     logits = first.slope * scores + first.shift
     features = np.column_stack([log_expit(logits), -log_expit(-logits)])
     kept = np.array([True, True])
-    target = np.where(second, *_smoothed_targets(second, weights)[::-1])
-    fitted = _soft_logistic(features, target, weights)
+    targets = _smoothed_targets(second.astype(np.intp), weights, 2)
+    fitted = _regression(NO_PENALTY, features, targets, weights)
     if (fitted.coef_[0] < 0).any():  # the other alone, as its authors do
         kept = np.arange(2) != int(np.argmin(fitted.coef_[0]))
-        fitted = _soft_logistic(features[:, kept], target, weights)
+        fitted = _regression(NO_PENALTY, features[:, kept], targets, weights)
     coef = np.zeros(2)
     coef[kept] = np.maximum(fitted.coef_[0], 0.0)
     return _Beta(first, coef, float(fitted.intercept_[0]))
@@ -256,7 +264,7 @@ class _Beta:
 
 CALIBRATORS: Mapping[str, Maker] = MappingProxyType(
     {
-        "sigmoid": _multinomial,
+        "sigmoid": _sigmoid,
         "isotonic": _of_second(_isotonic),
         "temperature": _temperature,
         "beta": _of_second(_beta),
