@@ -99,6 +99,18 @@ def test_printed_numbers_that_agree_reproduce_what_is_in_shape() -> None:
     assert partly.why.endswith("but not: b")
 
 
+def test_untested_claims_are_named_and_reproduce_nothing() -> None:
+    holds, fails, untested = Claim("a", True, ""), Claim("b", False, ""), Claim("c", None, "")
+    outcome = judged("", [holds, untested], [holds])
+    assert outcome.verdict is Verdict.IN_SHAPE
+    assert outcome.why.endswith("holds here; untested: c")
+    assert "| c | untested |" in outcome.body
+    assert judged("", [holds], [untested]).verdict is Verdict.IN_SHAPE
+    assert judged("", [fails, untested]).verdict is Verdict.NOT
+    nothing = judged("", [untested], [fails])
+    assert (nothing.verdict, nothing.why) == (Verdict.UNDECIDED, "untested: c, but not: b")
+
+
 def test_pictures_lie_beside_the_file_and_do_not_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
