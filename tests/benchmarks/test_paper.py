@@ -35,6 +35,20 @@ def test_sections_are_replaced_and_listed_once(tmp_path: Path) -> None:
     assert "but for the ranks of gisette, a misprint" in overview
 
 
+def test_sections_stand_in_the_order_of_the_papers_whatever_their_head(tmp_path: Path) -> None:
+    path = tmp_path / "PAPERS.md"
+    run(path, "X16")
+    old = path.read_text().replace("- not: a claim fails here;\n", "")
+    silent = "<!-- begin X7 -->\n## X7: without a verdict\n<!-- end X7 -->\n"
+    path.write_text(f"{old}\n{silent}")
+    text = run(path, "X6")
+    assert text.startswith(paper.HEAD)
+    begun = [text.index(f"<!-- begin {name} -->") for name in ("overview", "X6", "X7", "X16")]
+    assert begun == sorted(begun)
+    assert "| X7 | - | no verdict |\n| X16 | reproduced |" in text
+    assert run(path, "overview") == text
+
+
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "RESULTS.md"
     path.write_text("# Something else\n")
