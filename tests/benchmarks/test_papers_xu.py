@@ -201,7 +201,7 @@ def test_accuracies_and_supports_are_held_against_the_printed() -> None:
 
 
 def by_delta(times: dict[str, tuple[float, float]], capped: float = 0.0) -> Any:
-    """Seconds of B-PGH and GCD with delta = 0.01, 1 else; whether GCD ends at the limit there."""
+    """Seconds of B-PGH and GCD with delta = 0.01, 1 else; whether GCD ends at a limit there."""
     slow = {
         name: {
             "B-PGH": [binary.Found(90.0, 10, taken[0], 1e-6)],
@@ -225,14 +225,14 @@ def test_one_slow_data_set_of_three_is_not_seldom() -> None:
     assert "leuk: 11 times" in claim.numbers
 
 
-def test_times_of_fits_at_the_limit_are_no_times() -> None:
+def test_times_of_fits_at_a_limit_are_no_times() -> None:
     found = by_delta(dict.fromkeys(binary.SOURCES, (1.0, 40.0)), capped=1.0)
     assert smoothing._ratios(found, "GCD") == dict.fromkeys(binary.SOURCES, 1.0)
     for of_set in found[0.1].values():
         of_set["GCD"][0] = of_set["GCD"][0]._replace(capped=1.0)
     claim = smoothing._mostly_slower(found)
     assert claim.holds is None
-    assert "leuk: at the limit of iterations" in claim.numbers
+    assert "leuk: at a limit of work" in claim.numbers
     row = binary.result_rows("leuk", "", {"GCD": found[0.01]["leuk"]["GCD"]}, 0.01)[0]
     assert row[-3:] == ["> 40.0", "1.0e-06", "1"]
 

@@ -60,8 +60,8 @@ def _table_9(size: Size) -> Outcome:
     return with_missing(judged(body, claims, numbers(off)))
 
 
-WHY_9 = """Ratios are of the slower of both small deltas to delta = 1, without times of fits at the
-limit of iterations (marked ">"), which are lower bounds; a set with no others is left out."""
+WHY_9 = """Ratios are of the slower of both small deltas to delta = 1, without times of fits at a
+limit of work (marked ">"), which are lower bounds; a set with no others is left out."""
 
 
 def _denser(found: Mapping[float, Mapping[str, Results]]) -> Claim:
@@ -111,7 +111,7 @@ def _ratios(found: Mapping[float, Mapping[str, Results]], method: str) -> dict[s
 
 def _told(ratios: Mapping[str, float]) -> str:
     told = [f"{name}: {ratio:.2g} times" for name, ratio in ratios.items()]
-    left = [f"{name}: at the limit of iterations" for name in SOURCES if name not in ratios]
+    left = [f"{name}: at a limit of work" for name in SOURCES if name not in ratios]
     return "; ".join([*told, *left])
 
 

@@ -60,7 +60,7 @@ def _signed_ranks(
     result = wilcoxon_signed_ranks(scores)
     rows, off = [], []
     for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
-        pair = f"{names[i]}, {names[j]}"
+        pair = f"{names[int(i)]}, {names[int(j)]}"
         z, p = result.zscore[i, j], result.pvalue[i, j]
         if abs(z - printed[i, j]) > Z_DIGITS or abs(p - printed[j, i]) > P_DIGITS:
             off.append(pair)
