@@ -144,9 +144,9 @@ def test_recovery_is_judged_by_counts_accuracy_and_order(
 
 def test_an_order_within_its_standard_error_is_untested() -> None:
     noise = np.random.default_rng(0).standard_normal(40)
-    assert recovery._more("", noise - noise.mean(), np.zeros(40)).holds is None
-    assert recovery._more("", noise + 1.0, np.zeros(40)).holds
-    assert recovery._more("", noise - 1.0, np.zeros(40)).holds is False
+    assert bounds.more("", noise - noise.mean(), np.zeros(40)).holds is None
+    assert bounds.more("", noise + 1.0, np.zeros(40)).holds
+    assert bounds.more("", noise - 1.0, np.zeros(40)).holds is False
 
 
 def test_pairs_of_table_3_are_fitted_by_the_printed_solvers() -> None:
