@@ -18,6 +18,7 @@ Times are compared at equal certified gap.
     python -m benchmarks limits              limits of time and memory
     python -m benchmarks startup             the first fit of a process
     python -m benchmarks paper X3 I4 IF6     tables, figures of the papers, into PAPERS.md
+    python -m benchmarks paper overview      its head and overview, sections in order
     python -m benchmarks check               the certificate used here against reference optima
 
 The data sets are read from `$PROXMARGIN_DATA/data` (default: `shared` beside the checkout).

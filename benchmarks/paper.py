@@ -22,29 +22,40 @@ TABLES: dict[str, PaperTable] = {
 HEAD = """# Tables and figures of the four papers
 
 [X] Xu et al. (2015), [I] Ito et al. (2017), [C] Chierchia et al. (2015), [L] Liu et al. (2013).
-Each section is written by the command named in it. "Reproduced" is to the printed digits or within
-the printed deviations, "in shape" the same order and conclusions.
+Each section is written by the command named in it, at the size named there. Its claims are
+conclusions of the paper, in words or as an order of its numbers; its protocol says what of it is
+printed, what is inferred or tuned, and within which bounds numbers count as the same.
+
+- reproduced: every claim holds, and every number compared is within its bounds;
+- in shape: no claim fails, but numbers differ or are not compared, or a claim is untested;
+- not: a claim fails here;
+- undecided: no claim can be tested at the size of the run;
+- out of reach: the data are not public here; what is said is about others.
 """
-SECTION = re.compile(r"^## (\w+): (.+)$\n(?:.*\n)*?- \*\*(.+)\*\*: (.+)\.$", re.MULTILINE)
-OVERVIEW = re.compile(r"<!-- begin overview -->\n.*?<!-- end overview -->\n+", re.DOTALL)
+SECTION = re.compile(r"<!-- begin (\w+) -->\n.*?<!-- end \1 -->\n", re.DOTALL)
+VERDICT = re.compile(r"^- \*\*(.+?)\*\*: (.+)\.$", re.MULTILINE)
+OVERVIEW = "overview"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tables", nargs="+", choices=[*TABLES, "all"], metavar="TABLE")
+    choices = [*TABLES, "all", OVERVIEW]
+    parser.add_argument("tables", nargs="+", choices=choices, metavar="TABLE")
     parser.add_argument("--size", choices=[size.value for size in Size], default="small")
     parser.add_argument("--results", type=Path, default=PAPERS, help="the file to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:
     _check_file(arguments.results)
-    for name in TABLES if "all" in arguments.tables else arguments.tables:
+    named = [name for name in arguments.tables if name in TABLES]
+    for name in TABLES if "all" in arguments.tables else named:
         outcome = TABLES[name].run(Size(arguments.size))
         title = f"{name}: {TABLES[name].title}"
         picture = _saved(name, outcome, arguments.results)
         body = _body(TABLES[name], outcome) + picture
         write_section(name, title, body, arguments.results, head=HEAD)
-        _put_overview(arguments.results)
+        _arrange(arguments.results)
         print(f"{name}: {outcome.verdict.value}; {outcome.why}", flush=True)
+    _arrange(arguments.results)
     return 0
 
 
@@ -54,9 +65,9 @@ def _check_file(path: Path) -> None:
     Raises
     ------
     SystemExit
-        The file does not begin with `HEAD`.
+        The file does not begin with the first line of `HEAD`.
     """
-    if path.exists() and not path.read_text().startswith(HEAD):
+    if path.exists() and not path.read_text().startswith(HEAD.split("\n")[0] + "\n"):
         raise SystemExit(f"--results {path} is another file: its head is not that of {PAPERS.name}")
 
 
@@ -83,11 +94,19 @@ def _saved(name: str, outcome: Outcome, path: Path) -> str:
     return f"\n\n![{name}]({PICTURES}/{name}.svg)"
 
 
-def _put_overview(path: Path) -> None:
-    """A line for each section of the file, after its head."""
-    text = OVERVIEW.sub("", path.read_text())
-    here = [[match[1], match[3], match[4]] for match in SECTION.finditer(text)]
-    lines = table(["table", "", "why"], here)
-    rest = text.removeprefix(HEAD).lstrip("\n")
-    begin, end = "<!-- begin overview -->", "<!-- end overview -->"
-    path.write_text(f"{HEAD}\n{begin}\n## Overview\n\n{lines}\n{end}\n\n{rest}")
+def _arrange(path: Path) -> None:
+    """The head, a line for each section, and the sections in the order of `TABLES`."""
+    text = path.read_text() if path.exists() else ""
+    places = {name: place for place, name in enumerate(TABLES)}
+    sections = [(match[1], match[0]) for match in SECTION.finditer(text) if match[1] != OVERVIEW]
+    sections.sort(key=lambda one: places.get(one[0], len(places)))
+    rows = [[name, *_said(section)] for name, section in sections]
+    lines = f"<!-- begin {OVERVIEW} -->\n## Overview\n\n{table(['table', '', 'why'], rows)}"
+    parts = [HEAD, f"{lines}\n<!-- end {OVERVIEW} -->\n", *(section for _, section in sections)]
+    path.write_text("\n".join(parts))
+
+
+def _said(section: str) -> tuple[str, str]:
+    """The verdict and its reason."""
+    found = VERDICT.search(section)
+    return (found[1], found[2]) if found else ("-", "no verdict")

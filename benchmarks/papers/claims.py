@@ -15,10 +15,10 @@ __all__ = ["Claim", "judged"]
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper, whether our numbers agree, and the numbers."""
+    """A sentence of the paper, whether our numbers agree (None: untested), and the numbers."""
 
     sentence: str
-    holds: bool
+    holds: bool | None
     numbers: str
 
 
@@ -28,18 +28,32 @@ def judged(
     printed: Sequence[Claim] = (),
     picture: Figure | None = None,
 ) -> Outcome:
-    """In shape if every claim holds; reproduced if every one about a printed number does too."""
+    """In shape if no claim fails; reproduced if all about conclusions and printed numbers hold;
+    undecided if none about conclusions is tested."""
     every = [*claims, *printed]
-    rows = [[one.sentence, "yes" if one.holds else "no", one.numbers] for one in every]
-    said = table(["the paper says", "here", "our numbers"], rows)
-    against = [one.sentence for one in claims if not one.holds]
-    differing = [one.sentence for one in printed if not one.holds]
-    if against:
-        verdict, why = Verdict.NOT, f"not so here: {'; '.join(against)}"
-    elif printed and not differing:
-        verdict, why = Verdict.REPRODUCED, "its numbers and conclusions"
-    else:
-        verdict, why = Verdict.IN_SHAPE, "what the paper concludes holds here"
-        if differing:
-            why = f"{why}, but not: {'; '.join(differing)}"
+    rows = [[one.sentence, _word(one.holds), one.numbers] for one in every]
+    said = table(["claim", "here", "our numbers"], rows)
+    verdict, why = _verdict(claims, printed)
     return Outcome(f"{said}\n\n{body}", verdict, why, picture)
+
+
+def _word(holds: bool | None) -> str:
+    return "untested" if holds is None else "yes" if holds else "no"
+
+
+def _verdict(claims: Sequence[Claim], printed: Sequence[Claim]) -> tuple[Verdict, str]:
+    against, differing = _listed(claims, "no"), _listed(printed, "no")
+    untested = _listed([*claims, *printed], "untested")
+    if against:
+        return Verdict.NOT, f"not so here: {against}"
+    if printed and not differing and not untested:
+        return Verdict.REPRODUCED, "its numbers and conclusions"
+    but = f", but not: {differing}" if differing else ""
+    if claims and all(one.holds is None for one in claims):
+        return Verdict.UNDECIDED, f"untested: {untested}{but}"
+    why = f"what the paper concludes holds here{but}"
+    return Verdict.IN_SHAPE, f"{why}; untested: {untested}" if untested else why
+
+
+def _listed(claims: Sequence[Claim], word: str) -> str:
+    return "; ".join(one.sentence for one in claims if _word(one.holds) == word)

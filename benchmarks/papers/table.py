@@ -25,7 +25,8 @@ class Verdict(Enum):
 
     REPRODUCED = "reproduced"  # to the printed digits, or within their standard errors
     IN_SHAPE = "in shape"  # the same order and the same conclusions
-    NOT = "not"
+    NOT = "not"  # a conclusion fails here
+    UNDECIDED = "undecided"  # its conclusions need another size
     OUT_OF_REACH = "out of reach"  # on data that are not public here
 
 

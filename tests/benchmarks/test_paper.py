@@ -35,6 +35,20 @@ def test_sections_are_replaced_and_listed_once(tmp_path: Path) -> None:
     assert "but for the ranks of gisette, a misprint" in overview
 
 
+def test_sections_stand_in_the_order_of_the_papers_whatever_their_head(tmp_path: Path) -> None:
+    path = tmp_path / "PAPERS.md"
+    run(path, "X16")
+    old = path.read_text().replace("- not: a claim fails here;\n", "")
+    silent = "<!-- begin X7 -->\n## X7: without a verdict\n<!-- end X7 -->\n"
+    path.write_text(f"{old}\n{silent}")
+    text = run(path, "X6")
+    assert text.startswith(paper.HEAD)
+    begun = [text.index(f"<!-- begin {name} -->") for name in ("overview", "X6", "X7", "X16")]
+    assert begun == sorted(begun)
+    assert "| X7 | - | no verdict |\n| X16 | reproduced |" in text
+    assert run(path, "overview") == text
+
+
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "RESULTS.md"
     path.write_text("# Something else\n")
@@ -97,6 +111,18 @@ def test_printed_numbers_that_agree_reproduce_what_is_in_shape() -> None:
     partly = judged("", [holds], [holds, fails])
     assert partly.verdict is Verdict.IN_SHAPE
     assert partly.why.endswith("but not: b")
+
+
+def test_untested_claims_are_named_and_reproduce_nothing() -> None:
+    holds, fails, untested = Claim("a", True, ""), Claim("b", False, ""), Claim("c", None, "")
+    outcome = judged("", [holds, untested], [holds])
+    assert outcome.verdict is Verdict.IN_SHAPE
+    assert outcome.why.endswith("holds here; untested: c")
+    assert "| c | untested |" in outcome.body
+    assert judged("", [holds], [untested]).verdict is Verdict.IN_SHAPE
+    assert judged("", [fails, untested]).verdict is Verdict.NOT
+    nothing = judged("", [untested], [fails])
+    assert (nothing.verdict, nothing.why) == (Verdict.UNDECIDED, "untested: c, but not: b")
 
 
 def test_pictures_lie_beside_the_file_and_do_not_change(

@@ -8,6 +8,7 @@ from benchmarks.papers.xu import (
     microarrays,
     recovery,
     settings,
+    smoothing,
     statistics,
     theory,
     times,
@@ -15,7 +16,17 @@ from benchmarks.papers.xu import (
 
 __all__ = ["TABLES"]
 
-_PARTS = (settings, recovery, binary, statistics, four_classes, benchmark, microarrays, times)
+_PARTS = (
+    settings,
+    recovery,
+    binary,
+    smoothing,
+    statistics,
+    four_classes,
+    benchmark,
+    microarrays,
+    times,
+)
 _ALL = {name: found for part in _PARTS for name, found in part.TABLES.items()}
 _NUMBERED = sorted(_ALL.items(), key=lambda item: int(item[0].removeprefix("X")))
 TABLES: dict[str, PaperTable] = {**dict(_NUMBERED), **theory.TABLES}

@@ -1,12 +1,14 @@
-"""Whether printed numbers are met within bounds."""
+"""Whether printed numbers are met within bounds, and orders beyond chance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from benchmarks.papers.claims import Claim
 
-__all__ = ["numbers"]
+__all__ = ["more", "numbers"]
 
 NAMED = 4  # numbers that differ, named in the overview
 
@@ -18,3 +20,12 @@ def numbers(off: Sequence[str]) -> list[Claim]:
     rest = f" and {len(off) - NAMED} more" if len(off) > NAMED else ""
     beyond = f"numbers within their bounds ({', '.join(off[:NAMED])}{rest} beyond)"
     return [Claim(beyond, False, ", ".join(off))]
+
+
+def more(sentence: str, one: np.ndarray, two: np.ndarray) -> Claim:
+    """The claim that the first mean over the same draws is the larger one; untested where the
+    difference is within its standard error."""
+    difference = one - two
+    mean, error = float(difference.mean()), float(difference.std() / np.sqrt(len(difference)))
+    told = f"{abs(one.mean()):.1f} against {abs(two.mean()):.1f}, standard error {error:.1f}"
+    return Claim(sentence, None if abs(mean) <= error else mean > 0.0, told)

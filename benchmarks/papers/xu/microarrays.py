@@ -11,7 +11,7 @@ from benchmarks.multiclass_data import Split, load_split
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu import xu2015
-from benchmarks.papers.xu.bounds import numbers
+from benchmarks.papers.xu.bounds import more, numbers
 from benchmarks.papers.xu.multiclass import (
     Fit,
     by_cross_validation,
@@ -32,8 +32,8 @@ STORED = {"srbct": "srbct", "leukemia": "leukemia3"}
 LABELS = {"BL": 1, "EWS": 2, "NB": 3, "RMS": 4, "B-ALL": "ALL-B", "T-ALL": "ALL-T", "AML": "AML"}
 GENES = 3571  # of leukemia, the most significant ones
 PAIRS = [(l1, l2) for l1 in (0.3, 0.2, 0.15, 0.1, 0.08, 0.05, 0.02) for l2 in (1.0, 0.1)]
-WIDTHS = (1e-3, 0.01, 0.1, 1.0)  # gamma of DDAG, the least by the printed accuracies
-LESS = (1e-5, 1e-4)  # gamma of kernels wide enough for thousands of genes
+WIDTHS = (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0)  # gamma of DDAG; 1 / p is 4e-4 and 3e-4
+FLOORED = WIDTHS[2:]  # the least by the printed accuracies
 DRAWS = {Size.SMALL: 12, Size.FULL: 100}
 DEVIATIONS = 1.0  # printed ones, of a mean accuracy
 COUNTS_WITHIN = 0.3  # relative, of NZ and NR
@@ -100,17 +100,18 @@ def _table_14(size: Size) -> Outcome:
         draws = [_redrawn(split, draw) for draw in range(DRAWS[size])]
         found = {name: [fitted(model, draw) for draw in draws] for name, model in chosen.items()}
         print(f"{data}: {chosen}", flush=True)
-        wide = by_cross_validation(ddag(LESS), split)
-        accuracy = mean([fitted(wide, draw) for draw in draws]).accuracy
-        note = f"DDAG with gamma of {LESS[0]:g} or {LESS[1]:g} instead: {accuracy:.1f} %."
+        narrow = by_cross_validation(ddag(FLOORED), split)
+        accuracy = mean([fitted(narrow, draw) for draw in draws]).accuracy
+        note = f"DDAG with gamma from {FLOORED[0]:g} on, by the print: {accuracy:.1f} %."
         text.append(f"{data}\n\n{table(HEAD, _rows(data, found))}\n\n{note}")
         claims += _claims_srbct(found) if data == "srbct" else _claims_leukemia(found)
         off += _off(data, found)
     return judged("\n\n".join([*text, WHY]), claims, numbers(off))
 
 
-WHY = """DDAG is bad for its grid: the printed accuracies are those of kernels that are too narrow
-for thousands of genes, not of too few samples.
+WHY = """That DDAG performs badly, "possibly because the training samples are too few", is not
+reproduced: with a grid of gamma that reaches kernels wide enough for thousands of genes it does
+not. It does with a floor of gamma sought by the printed accuracies, which is not judged.
 
 The printed rows of [42] and [50] on leukemia agree to the last digit, and must: with
 three classes the coefficients of a gene have zero sum, so that their l1 norm is twice their sup
@@ -153,13 +154,12 @@ def _claims_srbct(found: Found) -> list[Claim]:
 
 def _claims_leukemia(found: Found) -> list[Claim]:
     by = _accuracies(found)
-    best = max(value for name, value in by.items() if name != "(3)")
+    best = max((name for name in by if name != "(3)"), key=by.__getitem__)
     zeros = {name: float(mean(found[name]).nonzeros.sum()) for name in ("(3)", "[42]", "[50]")}
     return [
-        Claim(
-            "leukemia: (3) is the most accurate",
-            by["(3)"] >= best,
-            f"{by['(3)']:.1f} against {best:.1f}",
+        more(
+            f"leukemia: (3) is the most accurate (against {best})",
+            *(np.array([fit.accuracy for fit in found[name]]) for name in ("(3)", best)),
         ),
         Claim(
             "leukemia: (3) has denser solutions than [42] and [50]",
@@ -234,10 +234,13 @@ part, then both parts together split by chance into the same sizes, 100 draws th
 sums of squares between and within the classes of the training part, as printed (but for the
 squares, which the print lacks); lambda3 = 1, delta = 1. Inferred: {len(PAIRS)} pairs (lambda1,
 lambda2), C of [42] and [50] as 2 to 10 times the least with coefficients, the sparsest of equal
-scores; gamma of DDAG from {WIDTHS[0]:g} on. M-PGH by rule (20), the others to a gap of 1e-4:
+scores; gamma of DDAG in powers of ten from {WIDTHS[0]:g} to {WIDTHS[-1]:g}, which is judged, and
+from {FLOORED[0]:g} on, a floor tuned on the printed accuracies of DDAG, for information. M-PGH by
+rule (20), the others to a gap of 1e-4:
 seconds of [42] and [50] are those of our solvers, not of Sedumi, and are not judged. Bounds:
 {DEVIATIONS:g} printed deviation of an accuracy (OVA and DDAG: that of (3)), {COUNTS_WITHIN:.0%}
-of a count."""
+of a count. An order of (3) is untested where the mean difference on the same draws is within its
+standard error."""
 TABLES = {
     "X13": PaperTable(
         "Table 13 of Xu et al.: classes of the microarrays",

@@ -107,7 +107,7 @@ def fitted(model: Any, split: Split) -> Fit:
     coef = getattr(model, "coef_", None)
     if coef is None:
         return Fit(accuracy, taken, np.nan, np.full(np.unique(split.y).size, np.nan))
-    rows = np.count_nonzero((coef != 0).any(axis=0))
+    rows = float(np.count_nonzero((coef != 0).any(axis=0)))
     return Fit(accuracy, taken, rows, np.count_nonzero(coef, axis=1))
 
 

@@ -13,8 +13,9 @@ from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu import xu2015
 from benchmarks.papers.xu.binary import doubly_regularized
-from benchmarks.papers.xu.bounds import numbers
+from benchmarks.papers.xu.bounds import more, numbers
 from benchmarks.papers.xu.settings import huberized
+from benchmarks.papers.xu.times import METHODS as BY_RULE
 from benchmarks.report import table
 
 __all__ = ["TABLES"]
@@ -25,8 +26,9 @@ RELEVANT = 20  # s, the first ones
 TESTED = 1000  # samples to test
 FOLDS = 10
 TOL = 1e-4  # relative gap
-WITHIN = 1.5  # points of accuracy, of the cross-validated pairs
-DIGIT = 0.05  # half a unit of the last printed digit: means closer than this are in either order
+MOST = 3000  # iterations or sweeps of a fit by rule (20)
+WITHIN = 1.5  # points of accuracy, "similar"
+DIGIT = 0.05  # half a unit of the last printed digit
 COARSE = [(l1, l2) for l1 in (0.05, 0.1, 0.15, 0.2, 0.3) for l2 in (0.1, 1.0, 5.0)]
 FINE = [
     (l1, l2)
@@ -36,23 +38,45 @@ FINE = [
 # draws that a fixed pair is sought on, of all pairs and of the nearest; others are tested
 PILOTS = (8, 40)
 NEAREST = 6  # pairs
-DRAWS = {Size.SMALL: (6, 60), Size.FULL: (100, 500)}  # cross-validated; with a fixed pair
+DRAWS = {0.0: {Size.SMALL: 6, Size.FULL: 100}, 0.8: {Size.SMALL: 24, Size.FULL: 100}}
+FIXED = {Size.SMALL: 60, Size.FULL: 500}  # draws with a fixed pair
+# what the search by the counts, of a full run, ends with: at rho, for each model
+FOUND = {
+    0.0: {"B-PGH": (0.16, 3.0), "ADMM": (0.18, 1.0)},
+    0.8: {"B-PGH": (0.2, 5.0), "ADMM": (0.18, 1.0)},
+}
 
 Pair = tuple[float, float]
 
 
 class Method(NamedTuple):
-    """A row of the table: its name, the printed one, and the model of (lambda1, lambda2)."""
+    """A row of the table.
+
+    Attributes
+    ----------
+    title : str
+    printed : the printed row
+    tuned : the printed row of the optimum whose pair it takes
+    model : from lambda1, lambda2 and options
+    """
 
     title: str
     printed: str
+    tuned: str
     model: Callable[..., Any]
 
 
-METHODS = (
-    Method("B-PGH, B-PGH-2, GCD (the same optimum)", "B-PGH", huberized),
-    Method("ADMM (the plain hinge)", "ADMM", doubly_regularized),
-)
+def _by_rule(name: str) -> Method:
+    def model(l1: float, l2: float, **_: Any) -> Any:
+        return BY_RULE[name](l1, l2, MOST)
+
+    return Method(name, name, "B-PGH", model)
+
+
+HUBERIZED = Method("the optimum of (2)", "B-PGH", "B-PGH", huberized)
+HINGE = Method("ADMM: the optimum of (1)", "ADMM", "ADMM", doubly_regularized)
+OPTIMA = (HUBERIZED, HINGE)
+METHODS = (*(_by_rule(name) for name in ("B-PGH", "B-PGH-2", "GCD")), HINGE)
 
 
 class Draw(NamedTuple):
@@ -79,42 +103,42 @@ def _drawn(rho: float, seed: int) -> Draw:
 
 
 def _run(size: Size) -> Outcome:
-    chosen, fixed = DRAWS[size]
     rows, claims, off = [], [], []
-    for rho, printed in xu2015.RECOVERY.items():
-        found = [_cross_validated(method, rho, chosen) for method in METHODS]
-        rows += _rows(rho, "by cross-validation", found)
-        pairs = [_by_counts(method, rho, printed[method.printed]) for method in METHODS]
-        found = [
-            _recovered(method, rho, [pair] * fixed, max(PILOTS))
-            for method, pair in zip(METHODS, pairs, strict=True)
-        ]
-        words = [f"({pair[0]:g}, {pair[1]:g}), by the counts" for pair in pairs]
-        rows += _rows(rho, words, found)
+    for rho in xu2015.RECOVERY:
+        found = _cross_validated(rho, DRAWS[rho][size])
+        rows += _rows(rho, METHODS, "by cross-validation", found)
         claims += _claims(rho, found)
         off += _off(rho, found)
+        pairs = [_fixed(method, rho, size) for method in OPTIMA]
+        counted = [
+            _recovered(method, rho, [pair] * FIXED[size], max(PILOTS))
+            for method, pair in zip(OPTIMA, pairs, strict=True)
+        ]
+        words = [f"({pair[0]:g}, {pair[1]:g}), by the counts" for pair in pairs]
+        rows += _rows(rho, OPTIMA, words, counted)
     return judged(f"{table(HEADINGS, rows)}\n\n{WHY}", claims, numbers(off))
 
 
-WHY = """The printed deviations of the counts (7.3 with 3.9, 23.1 with 6.0) are about the square
+WHY = """Rows "by the counts" are not judged: a pair fitted to two printed numbers says little of
+the others. The printed deviations of the counts (7.3 with 3.9, 23.1 with 6.0) are about the square
 roots of the counts, as with one pair for all draws; with a pair chosen anew for each draw they
 are as large as the counts themselves."""
 
 
 def _claims(rho: float, found: Sequence[np.ndarray]) -> list[Claim]:
-    """With the fixed pairs."""
-    ours, hinge = (each[:, 2].mean() for each in found)
-    told = f"{ours:.1f} against {hinge:.1f} %"
+    """With the cross-validated pairs."""
+    accuracies = [each[:, 2].mean() for each in found]
+    told = ", ".join(f"{value:.1f}" for value in accuracies)
     if rho == 0.0:
-        return [Claim("both are equally accurate at rho 0", abs(ours - hinge) <= WITHIN, told)]
-    noise = [each[:, 1].mean() for each in found]
+        same = max(accuracies) - min(accuracies) <= WITHIN
+        return [Claim("all are equally accurate at rho 0", bool(same), told)]
+    ours, hinge = found[0], found[-1]
+    similar = max(accuracies[:3]) - min(accuracies[:3]) <= WITHIN
     return [
-        Claim(f"B-PGH is more accurate at rho {rho:g}", ours >= hinge - DIGIT, told),
-        Claim(
-            f"and has fewer noise features at rho {rho:g}",
-            noise[0] < noise[1],
-            f"{noise[0]:.1f} against {noise[1]:.1f}",
-        ),
+        Claim(f"B-PGH-2 and GCD are as accurate as B-PGH at rho {rho:g}", bool(similar), told),
+        more(f"B-PGH is more accurate than ADMM at rho {rho:g}", ours[:, 2], hinge[:, 2]),
+        more(f"and has fewer noise features at rho {rho:g}", -ours[:, 1], -hinge[:, 1]),
+        more(f"and more of the relevant ones at rho {rho:g}", ours[:, 0], hinge[:, 0]),
     ]
 
 
@@ -131,10 +155,15 @@ def _off(rho: float, found: Sequence[np.ndarray]) -> list[str]:
     return off
 
 
-def _rows(rho: float, pairs: str | Sequence[str], found: Sequence[np.ndarray]) -> list[list[str]]:
-    named = [pairs] * len(METHODS) if isinstance(pairs, str) else pairs
+def _rows(
+    rho: float,
+    methods: Sequence[Method],
+    pairs: str | Sequence[str],
+    found: Sequence[np.ndarray],
+) -> list[list[str]]:
+    named = [pairs] * len(methods) if isinstance(pairs, str) else pairs
     rows = []
-    for method, pair, each in zip(METHODS, named, found, strict=True):
+    for method, pair, each in zip(methods, named, found, strict=True):
         printed = xu2015.RECOVERY[rho][method.printed]
         bounds = xu2015.RECOVERY_DEVIATIONS[rho][method.printed]
         theirs = [f"{a:g} ({b:g})" for a, b in zip(printed, bounds, strict=True)]
@@ -149,9 +178,21 @@ def _rows(rho: float, pairs: str | Sequence[str], found: Sequence[np.ndarray]) -
 # ---- which pair ---------------------------------------------------------------------------------
 
 
-def _cross_validated(method: Method, rho: float, draws: int) -> np.ndarray:
+def _cross_validated(rho: float, draws: int) -> list[np.ndarray]:
     """With the pair of the best score on each draw, of equal ones the sparsest model."""
-    return _recovered(method, rho, [_best_pair(method, _drawn(rho, k)) for k in range(draws)])
+    pairs: dict[str, list[Pair]] = {method.printed: [] for method in OPTIMA}
+    for k in range(draws):
+        for method in OPTIMA:
+            pairs[method.printed].append(_best_pair(method, _drawn(rho, k)))
+        print(f"rho {rho:g}, draw {k}: {[each[-1] for each in pairs.values()]}", flush=True)
+    return [_recovered(method, rho, pairs[method.tuned]) for method in METHODS]
+
+
+def _fixed(method: Method, rho: float, size: Size) -> Pair:
+    """The pair by the counts, sought in a full run."""
+    if size is Size.SMALL:
+        return FOUND[rho][method.printed]
+    return _by_counts(method, rho, xu2015.RECOVERY[rho][method.printed])
 
 
 def _best_pair(method: Method, data: Draw) -> Pair:
@@ -204,10 +245,13 @@ HEADINGS = (
     ),
 )
 PROTOCOL = f"""n = {SAMPLES}, p = {FEATURES}, s = {RELEVANT}, {TESTED} samples to test, delta = 1,
-as printed; 500 draws there, here as many as the table says; means, and standard deviations in
-brackets. The "large grid" of the {FOLDS}-fold cross-validation is not printed. Rows "by
-cross-validation": for each draw the best of {len(COARSE)} pairs, of equal ones that with the
-largest lambda1. Rows "by the counts", by which the table is judged: one pair for all draws, of
-{len(FINE)} the one whose mean counts on {max(PILOTS)} other draws are nearest the printed;
-accuracies and deviations then test it. lambda3 = lambda2; a relative gap of {TOL:g}."""
-TABLES = {"X3": PaperTable("Table 3 of Xu et al.: support recovery", PROTOCOL, (1.3, 15.0), _run)}
+pairs (lambda1, lambda2) by {FOLDS}-fold cross-validation on each draw, as printed; 500 draws
+there, here as many as the table says; means, and standard deviations in brackets. Inferred:
+lambda3 = lambda2; in place of the "large grid" that is not printed {len(COARSE)} pairs, of equal
+scores that with the largest lambda1, scored by the optima of the models; then rule (20) at 1e-06
+for B-PGH, B-PGH-2 (without our repair) and GCD (over all features), a relative gap of {TOL:g} for
+ADMM's model. An order is untested where the mean difference on the same draws is within its
+standard error. Bounds: the printed deviations. Rows "by the counts", a commentary: one pair for
+all draws, of {len(FINE)} the one whose mean counts on {max(PILOTS)} other draws are nearest the
+printed."""
+TABLES = {"X3": PaperTable("Table 3 of Xu et al.: support recovery", PROTOCOL, (1.7, 15.0), _run)}

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from benchmarks.datasets import DataSet, Floats, synthetic
@@ -178,18 +179,17 @@ def _theorem(size: Size) -> Outcome:
         Claim("F decreases", all(one.decreasing for one in found), f"{len(found)} runs"),
         Claim("(27) holds at every step", all(one.descends for one in found), "up to rounding"),
         Claim(
-            "(19) holds, with the constants of the proof",
-            all(one.below and one.measured >= one.proved for one in found),
-            f"the rate is at least {slowest.measured / slowest.proved:.2g} times the proved one",
-        ),
-        Claim(
             f"the log distance to u* falls along a line (squared correlation above {LINEAR:g})",
             all(one.straightness > LINEAR for one in found),
             f"at least {min(one.straightness for one in found):.3f}",
         ),
     ]
     drawn = {name: panels[name] for name in list(panels)[-DRAWN:]}
-    return judged(f"{table(HEAD_RATES, rows)}\n\n{WHY_RATES}", claims, picture=courses(drawn))
+    below = sum(one.below and one.measured >= one.proved for one in found)
+    loose = f"""(19) holds with these constants in {below} of {len(found)} runs, which says little:
+the measured 1 - tau is at least {slowest.measured / slowest.proved:.2g} times the proved one."""
+    body = f"{table(HEAD_RATES, rows)}\n\n{WHY_RATES} {loose}"
+    return judged(body, claims, picture=courses(drawn))
 
 
 MOST = {Size.SMALL: 1500, Size.FULL: 20_000}  # iterations
@@ -217,8 +217,11 @@ class Support(NamedTuple):
     settled: int  # from this iteration on none fails
     bound: float
     contained: bool  # supp(w*) in E
+    size: int  # of supp(w*)
     stage: int  # iterations of stage one of B-PGH-2
-    found: bool  # whether its support contains that of w*
+    kept: int  # size of its support
+    found: bool  # whether that is supp(w*)
+    contains: bool  # whether it contains supp(w*)
     iterations: int
 
 
@@ -240,7 +243,7 @@ def _support(data: DataSet, l2: float, most: int) -> Support:
         fails.append(bool(wrong_zero or wrong_sign))
     last = int(np.flatnonzero(fails)[-1]) + 1 if any(fails) else 0
     omega = min(nu, float(slack[idle].min(initial=nu)))
-    stage, found = _stage_one(data, best, l2)
+    stage, kept = _stage_one(data, l2)
     return Support(
         inside=int(np.count_nonzero(~idle)),
         outside=int(np.count_nonzero(idle)),
@@ -249,8 +252,11 @@ def _support(data: DataSet, l2: float, most: int) -> Support:
         settled=last,
         bound=float(np.vdot(best, best)) / omega**2,
         contained=bool(np.all(zero[idle])),
+        size=int(np.count_nonzero(~zero)),
         stage=stage,
-        found=found,
+        kept=int(np.count_nonzero(kept)),
+        found=bool(np.array_equal(kept, ~zero)),
+        contains=bool(np.all(kept[~zero])),
         iterations=len(steps),
     )
 
@@ -263,16 +269,15 @@ def _forward(data: DataSet, u: Floats, lipschitz: float, l2: float) -> Floats:
     return np.asarray(w - (data.design.T @ slope + l2 * w) / (lipschitz + l2))
 
 
-def _stage_one(data: DataSet, best: Floats, l2: float) -> tuple[int, bool]:
-    """Iterations until rule (20) holds at 1e-3, and whether the support is found."""
+def _stage_one(data: DataSet, l2: float) -> tuple[int, NDArray[np.bool_]]:
+    """Iterations until rule (20) holds at 1e-3, and which features have coefficients then."""
     recorder = Recorder()
     rule = {"stopping": "relative-change", "tol": FIRST_TOL}
     plain = {"backtracking": False, "extrapolate": False}
     huberized(L1, l2, solver="b-pgh", solver_options=plain, callbacks=(recorder,), **rule).fit(
         data.design, data.labels
     )
-    support = recorder.steps[-1].u[:-1, 0] != 0
-    return len(recorder.steps), bool(np.all(support[best[:-1, 0] != 0]))
+    return len(recorder.steps), recorder.steps[-1].u[:-1, 0] != 0
 
 
 FIRST_TOL = 1e-3  # of stage one, as printed
@@ -296,8 +301,8 @@ def _lemma(size: Size) -> Outcome:
                     [
                         *(data.name, f"{l2:g}", f"{one.inside}, {one.outside}"),
                         *(f"{one.margin:.2g}", str(one.failing), f"{one.bound:.2g}"),
-                        *(str(one.settled), str(one.stage), "yes" if one.found else "no"),
-                        str(one.iterations),
+                        *(str(one.settled), str(one.stage), f"{one.size}, {one.kept}"),
+                        *("yes" if one.contains else "no", str(one.iterations)),
                     ]
                 )
     claims = [
@@ -308,23 +313,22 @@ def _lemma(size: Size) -> Outcome:
             f"after {max(one.settled for one in found)} at most",
         ),
         Claim(
-            "as few as the proof of [17] says",
-            all(one.failing <= one.bound for one in found),
-            f"at most {max(one.failing / one.bound for one in found):.2g} of the bound",
-        ),
-        Claim(
-            "the support is found in several iterations: it contains supp(w*) after stage one",
+            "supp(w*) is detected in several iterations: it is the support after stage one",
             all(one.found for one in found),
-            f"in {sum(one.found for one in found)} of {len(found)} problems",
+            f"in {sum(one.found for one in found)} of {len(found)} problems; sizes of both "
+            + "; ".join(f"{one.size}, {one.kept}" for one in found),
         ),
     ]
-    return judged(f"{table(HEAD_SUPPORT, rows)}\n\n{WHY_SUPPORT}", claims)
+    share = max(one.failing / one.bound for one in found)
+    loose = f"At most {share:.2g} of the iterations that the bound allows fail: it is loose."
+    return judged(f"{table(HEAD_SUPPORT, rows)}\n\n{WHY_SUPPORT} {loose}", claims)
 
 
 PLAIN_MOST = 20_000  # iterations
 HEAD_SUPPORT = (
     *("data", "lambda2 = lambda3", "sizes of E, I", "omega/nu", "iterations that fail", "bound"),
-    *("final from", "stage one ends at", "contains supp(w*)", "iterations in all"),
+    *("final from", "stage one ends at", "sizes of supp(w*), then"),
+    *("contains supp(w*)", "iterations in all"),
 )
 WHY_SUPPORT = """h with step 1/(L_f + lambda2) does not expand distances, and an iteration that
 fails shortens |u^k - u*|^2 by omega^2, omega = min(lambda1, min over I of lambda1 - |dQ_i|) /
@@ -407,8 +411,9 @@ full size).""",
     "XL1": PaperTable(
         "Lemma 1 of Xu et al.: finite identification of the support",
         f"""Plain steps with L_k = L_f and omega_k = 0 from zero on data of 3.1.1, lambda1 = {L1:g},
-lambda3 = lambda2, delta = 1; the number of iterations that fail is held against that of the proof
-that the paper refers to ([17], Lemma 5.2), worked out for (2).""",
+lambda3 = lambda2, delta = 1. Stage one of B-PGH-2 ends by rule (20) at {FIRST_TOL:g}, as printed.
+For information the bound of the proof that the paper refers to ([17], Lemma 5.2), worked out for
+(2).""",
         (0.4, 5.0),
         _lemma,
     ),
