@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from benchmarks.multiclass_data import Split
@@ -81,6 +83,7 @@ def fits(shift: dict[str, int]) -> leukemia.Fits:
         ({"logit": 2}, Verdict.IN_SHAPE),
         ({"logit": 3}, Verdict.NOT),  # too far from the printed
         ({"hinge": 2}, Verdict.NOT),  # less accurate than square
+        ({"square": -1}, Verdict.NOT),  # as accurate as hinge too often
     ],
 )
 def test_leukemia_is_judged_by_the_nearest_variant(shift: dict[str, int], verdict: Verdict) -> None:
@@ -88,6 +91,26 @@ def test_leukemia_is_judged_by_the_nearest_variant(shift: dict[str, int], verdic
     outcome = leukemia.judged_variants({"far": far, "near": fits(shift)})
     assert outcome.verdict is verdict
     assert "Judged by: near" in outcome.body
+
+
+def test_claims_on_leukemia_are_strict() -> None:
+    found = fits({})
+    assert all(claim.holds for claim in leukemia._claims(found))
+    exact = {**found["l2"], "hinge": replace(found["l2"]["hinge"], errors=0)}
+    claims = leukemia._claims({**found, "l2": exact})
+    assert [claim.holds for claim in claims] == [True, True, False, True]
+    assert "hinge: 0 against 0" in claims[2].numbers
+
+
+def test_claims_that_rest_on_an_uncertified_fit_are_not_tested() -> None:
+    found = fits({})
+    loose = {**found["l2"], "logit": replace(found["l2"]["logit"], certified=False)}
+    found = {**found, "l2": loose}
+    claims = leukemia._claims(found)
+    assert [claim.holds for claim in claims] == [None, True, None, None]
+    assert claims[0].numbers.endswith("no certificate: logit with l2")
+    assert [claim.holds for claim in leukemia._numbers(found)] == [None, None]
+    assert leukemia._table(found).count(leukemia.UNCERTIFIED) == 1
 
 
 def timed(seconds: float) -> Timed:
