@@ -139,8 +139,8 @@ def _claims(fits: Fits) -> list[Claim]:
             f"{len(near) - len(far)} of {len(near)}" + (f"; not {', '.join(far)}" if far else ""),
         ),
         Claim(
-            f"hinge is often more accurate than square (with at least {OFTEN:.0%} of the penalties, less"
-            " accurate with none)",
+            f"hinge is often more accurate than square (with at least {OFTEN:.0%} of the"
+            " penalties, less accurate with none)",
             fewer >= OFTEN * len(LEUKEMIA) and not more,
             f"with {fewer} of {len(LEUKEMIA)}, less with {more}: {hinge} against {square}",
         ),
