@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.multiclass_data import Split
+from benchmarks.papers import chierchia
 from benchmarks.papers.chierchia import curves, leukemia, printed, quadratic, times, timing
 from benchmarks.papers.chierchia.models import NAMES, ONE_VS_ALL, Fit, Penalised
 from benchmarks.papers.chierchia.pictures import drawn
@@ -14,11 +15,18 @@ from benchmarks.papers.chierchia.timing import End, Timed, course, losses
 from benchmarks.papers.table import Size, Verdict
 from sklearn.datasets import load_iris
 
+from benchmarks import paper
 from proxmargin import MulticlassSVC
 
 X, y = load_iris(return_X_y=True)
 X, y = (X[::6] - X.mean(axis=0)) / X.std(axis=0), y[::6]
 IRIS = Split("iris", X, y, X, y)
+
+
+def test_every_table_and_figure_has_a_command() -> None:
+    named = {"C1": "Table 1", **{f"CF{number}": f"Figure {number}" for number in range(1, 5)}}
+    assert {name: one.title.split(" of ")[0] for name, one in chierchia.TABLES.items()} == named
+    assert named.keys() <= paper.TABLES.keys()
 
 
 def panel(**errors_and_zeros: tuple[float, float]) -> curves.Panel:

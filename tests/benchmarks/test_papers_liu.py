@@ -6,11 +6,32 @@ import numpy as np
 import pytest
 from benchmarks.datasets import standardized
 from benchmarks.family_data import each_sample
+from benchmarks.papers import liu
 from benchmarks.papers.liu import expressions, printed, runs, simulated
 from benchmarks.papers.liu.runs import AUTO, Agreement, Run, fitted, strength
 from benchmarks.papers.table import Verdict
 
+from benchmarks import paper
+
 SPLIT = simulated._split((60, 0.5), 0)
+
+
+def test_every_table_has_a_command() -> None:
+    """The paper has no figures."""
+    named = {f"L{number}": f"Table {number}" for number in range(1, 5)}
+    assert {name: one.title.split(" of ")[0] for name, one in liu.TABLES.items()} == named
+    assert named.keys() <= paper.TABLES.keys()
+
+
+def test_features_say_how_far_they_may_be_from_the_print() -> None:
+    runs_of_a_cell = {case: [[9, 10]] * 10 for case in printed.SELECTED}
+    assert "within 0.1 to 1.2" in simulated.judged_features(runs_of_a_cell).body
+
+
+def test_competitive_is_the_largest_printed_difference() -> None:
+    assert expressions.BEHIND <= expressions.COMPETITIVE < expressions.BEHIND + 0.01
+    protocol = expressions.TABLES["L4"].protocol
+    assert "within\n0.06, for the largest printed difference is 0.058" in protocol
 
 
 def test_simulated_data_have_the_printed_moments() -> None:
