@@ -204,8 +204,17 @@ def test_algorithms_that_stay_far_from_the_optimum_are_not_tested() -> None:
     names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
     near, far = (dict(zip(names, map(timed, taken), strict=True)) for taken in
                  [(1.0, 2.0, 30.0), (1.0, 60.0, 30.0)])  # fmt: skip
-    claims = quadratic._claims({(3, 1.0): [far], (50, 1.0): [near]})
-    assert [claim.holds for claim in claims] == [None, None]
+
+    def holds(*draws: dict[str, Timed]) -> list[bool | None]:
+        cases = dict(zip([(3, 1.0), (50, 1.0)], ([draw] for draw in draws), strict=True))
+        return [claim.holds for claim in quadratic._claims(cases)]
+
+    assert holds(far, near) == [None, None]
+    assert holds(near, far) == [True, True]  # more than 2, not 0.07
+    slow = {**far, quadratic.STRUCT: timed(10.0)}
+    assert holds(slow, near) == [False, None]  # more than 6 times
+    lost = {**near, quadratic.STRUCT: timed(60.0)}
+    assert holds(lost, near) == [None, None]
 
 
 def test_criteria_are_tightened_until_objectives_are_equal() -> None:
