@@ -132,7 +132,8 @@ def judged_quadratic(
 ) -> Outcome:
     """By the seconds to equal objectives, at all strengths together; ``found`` has those by the
     printed criterion, which end at ``excess``."""
-    rows, near, far, panels = [], [], [], {}
+    rows, near, far = [], [], []
+    panels: dict[str, dict[str, dict[str, float]]] = {}
     for (each, scale), draws in sorted(found.items()):
         case = [str(each), f"{scale:g}"]
         rows.append([*case, *mean_cells(draws)])
@@ -145,13 +146,13 @@ def judged_quadratic(
             name: float(np.mean([draw[name].seconds for draw in draws])) for name in draws[0]
         }
     head = ["L/K", "C ‖x‖²", *next(iter(found.values()))[0]]
-    draws = len(next(iter(found.values())))
+    count = len(next(iter(found.values())))
     said = f"""CPU seconds (iterations) to an objective within {EQUAL:.0%} of the certified least,
-means of {draws} draws; ">" where it is not reached
+means of {count} draws; ">" where it is not reached
 
 {table(head, near)}
 
-CPU seconds (iterations) by the printed criterion, means of {draws} draws
+CPU seconds (iterations) by the printed criterion, means of {count} draws
 
 {table(head, rows)}
 

@@ -109,7 +109,8 @@ def _run(size: Size) -> Outcome:
 
 def judged_seconds(found: Mapping[Case, Sequence[Mapping[str, Timed]]]) -> Outcome:
     """By the seconds of all cases together."""
-    rows, totals = [], {}
+    rows: list[list[str]] = []
+    totals: dict[str, float] = {}
     for (each, share), draws in sorted(found.items()):
         rows.append([str(each), f"{share:g}", *mean_cells(draws)])
         for draw in draws:
@@ -132,8 +133,8 @@ def judged_seconds(found: Mapping[Case, Sequence[Mapping[str, Timed]]]) -> Outco
         Claim("Algorithm 2 is faster than Algorithm 1", ours[1] < ours[0], f"{_list(ours)} s"),
     ]
     head = ["L/K", "C over the least", *totals]
-    draws = len(next(iter(found.values())))
-    said = f"CPU seconds (iterations), means of {draws} draws\n\n{table(head, rows)}"
+    count = len(next(iter(found.values())))
+    said = f"CPU seconds (iterations), means of {count} draws\n\n{table(head, rows)}"
     return judged(said, claims)
 
 
