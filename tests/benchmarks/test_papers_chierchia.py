@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from benchmarks.multiclass_data import Split
+from benchmarks.papers import chierchia
 from benchmarks.papers.chierchia import curves, leukemia, printed, quadratic, times, timing
 from benchmarks.papers.chierchia.models import NAMES, ONE_VS_ALL, Fit, Penalised
 from benchmarks.papers.chierchia.pictures import drawn
 from benchmarks.papers.chierchia.timing import End, Timed, course, losses
-from benchmarks.papers.table import Verdict
+from benchmarks.papers.table import Size, Verdict
 from sklearn.datasets import load_iris
 
+from benchmarks import paper
 from proxmargin import MulticlassSVC
 
 X, y = load_iris(return_X_y=True)
 X, y = (X[::6] - X.mean(axis=0)) / X.std(axis=0), y[::6]
 IRIS = Split("iris", X, y, X, y)
+
+
+def test_every_table_and_figure_has_a_command() -> None:
+    named = {"C1": "Table 1", **{f"CF{number}": f"Figure {number}" for number in range(1, 5)}}
+    assert {name: one.title.split(" of ")[0] for name, one in chierchia.TABLES.items()} == named
+    assert named.keys() <= paper.TABLES.keys()
 
 
 def panel(**errors_and_zeros: tuple[float, float]) -> curves.Panel:
@@ -30,11 +40,49 @@ def panel(**errors_and_zeros: tuple[float, float]) -> curves.Panel:
 def test_curves_are_judged_by_the_best_strength_of_each_model() -> None:
     others = {"logit": (12.0, 94.0), ONE_VS_ALL: (20.0, 94.0)}
     figure = curves.DIGITS.claims
-    good = {3: panel(hinge=(12.3, 95.0), square=(12.0, 95.4), **others)}
+    good = {3: panel(hinge=(11.9, 95.5), square=(12.0, 95.4), **{**others, "logit": (12.1, 94.0)})}
     assert [claim.holds for claim in figure(good)] == [True, True]
     bad = {3: panel(hinge=(12.6, 94.8), square=(12.0, 95.4), **others)}
     assert [claim.holds for claim in figure({**good, 10: bad[3]})] == [False, False]
     assert "12.6, +0.6 ± nan (square)" in figure(bad)[0].numbers
+
+
+def test_slightly_more_accurate_is_not_slightly_less() -> None:
+    others = {"logit": (13.0, 94.0), ONE_VS_ALL: (20.0, 94.0)}
+    for errors, holds in ((11.9, True), (12.0, False), (12.3, False)):
+        found = {3: panel(hinge=(errors, 95.5), square=(12.0, 95.4), **others)}
+        assert curves.DIGITS.claims(found)[0].holds is holds
+        assert curves.TEXT.claims(found)[0].holds is holds
+
+
+def test_as_sparse_as_is_neither_less_nor_more() -> None:
+    for zeros, holds in ((95.0, True), (94.8, False), (96.0, False)):
+        found = {5: panel(hinge=(11.0, zeros), square=(12.0, 95.4))}
+        assert curves.TEXT.claims(found)[2].holds is holds
+
+
+def test_panels_without_certificates_are_not_tested() -> None:
+    good, lost = (panel(hinge=pair, square=(12.0, 95.4)) for pair in ((11.0, 95.4), (np.nan, 95.4)))
+    assert [claim.holds for claim in curves.TEXT.claims({5: lost})] == [None, None, None]
+    both = curves.TEXT.claims({5: good, 10: lost})
+    assert both[0].holds is None
+    assert "L/K = 10: nan" in both[0].numbers
+
+
+def test_an_uncertified_fit_is_left_out_of_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Penalised("hinge", "l1", None, 1e-6, 10.0)
+    fit = model.fitted(IRIS, 2.0 * model.least(IRIS))
+    ends = iter([fit, replace(fit, certified=False)])
+    monkeypatch.setattr(Penalised, "fitted", lambda *_: next(ends))
+    found = curves._swept(model, IRIS, (1.5, 3.0))
+    np.testing.assert_array_equal(np.isnan(found), [[False, False], [True, True]])
+
+
+def test_panels_of_the_full_size_are_untested_at_the_small_one() -> None:
+    (left,) = curves._untested(curves.TEXT, Size.SMALL)
+    assert left == ("the same for L/K = 10, 50", None, "at `--size full`")
+    assert curves._rests_on(curves.TEXT, Size.SMALL) == "for L/K = 5, 1 of 3 printed ones, 3 draws"
+    assert curves._untested(curves.TEXT, Size.FULL) == []
 
 
 def test_a_curve_has_a_circle_at_its_fewest_errors() -> None:
@@ -81,6 +129,7 @@ def fits(shift: dict[str, int]) -> leukemia.Fits:
         ({"logit": 2}, Verdict.IN_SHAPE),
         ({"logit": 3}, Verdict.NOT),  # too far from the printed
         ({"hinge": 2}, Verdict.NOT),  # less accurate than square
+        ({"square": -1}, Verdict.NOT),  # as accurate as hinge too often
     ],
 )
 def test_leukemia_is_judged_by_the_nearest_variant(shift: dict[str, int], verdict: Verdict) -> None:
@@ -88,6 +137,26 @@ def test_leukemia_is_judged_by_the_nearest_variant(shift: dict[str, int], verdic
     outcome = leukemia.judged_variants({"far": far, "near": fits(shift)})
     assert outcome.verdict is verdict
     assert "Judged by: near" in outcome.body
+
+
+def test_claims_on_leukemia_are_strict() -> None:
+    found = fits({})
+    assert all(claim.holds for claim in leukemia._claims(found))
+    exact = {**found["l2"], "hinge": replace(found["l2"]["hinge"], errors=0)}
+    claims = leukemia._claims({**found, "l2": exact})
+    assert [claim.holds for claim in claims] == [True, True, False, True]
+    assert "hinge: 0 against 0" in claims[2].numbers
+
+
+def test_claims_that_rest_on_an_uncertified_fit_are_not_tested() -> None:
+    found = fits({})
+    loose = {**found["l2"], "logit": replace(found["l2"]["logit"], certified=False)}
+    found = {**found, "l2": loose}
+    claims = leukemia._claims(found)
+    assert [claim.holds for claim in claims] == [None, True, None, None]
+    assert claims[0].numbers.endswith("no certificate: logit with l2")
+    assert [claim.holds for claim in leukemia._numbers(found)] == [None, None]
+    assert leukemia._table(found).count(leukemia.UNCERTIFIED) == 1
 
 
 def timed(seconds: float) -> Timed:
@@ -100,6 +169,8 @@ def test_seconds_are_judged_by_their_sums() -> None:
              [(2.0, 1.0, 3.0, 1.0, 60.0), (4.0, 3.0, 9.0, 3.0, 20.0)]]  # fmt: skip
     assert times.judged_seconds({(3, 3.0): draws}).verdict is Verdict.IN_SHAPE
     assert "> 40.0 (5)" in times.judged_seconds({(3, 3.0): draws}).body
+    late = [{**draws[0], "Algorithm 1": timed(2.9), "square, FISTA": timed(0.9)}]
+    assert "about as long" in times.judged_seconds({(3, 3.0): late}).why  # the slower one
     slow = [{**draws[0], "Algorithm 2": timed(40.0)}]
     outcome = times.judged_seconds({(3, 3.0): slow})
     assert outcome.verdict is Verdict.NOT
@@ -112,11 +183,52 @@ def test_a_quadratic_penalty_is_judged_by_the_gain_of_cutting_planes() -> None:
                  [(1.0, 2.0, 1.0), (10.0, 20.0, 5.0)])  # fmt: skip
     over = [dict.fromkeys(names, 0.01)]
     excess = {(3, 1.0): over, (50, 1.0): over}
-    outcome = quadratic.judged_quadratic({(3, 1.0): [few], (50, 1.0): [many]}, excess)
+    loose = {(3, 1.0): [many], (50, 1.0): [few]}  # tell, but are not judged
+    good = {(3, 1.0): [few], (50, 1.0): [many]}
+    outcome = quadratic.judged_quadratic(loose, good, excess)
     assert outcome.verdict is Verdict.IN_SHAPE
     assert outcome.picture is not None
-    swapped = quadratic.judged_quadratic({(3, 1.0): [many], (50, 1.0): [few]}, excess)
-    assert swapped.verdict is Verdict.NOT
+    assert "leaves the algorithms 1.0% to 1% above it" in outcome.why
+    assert quadratic.judged_quadratic(good, loose, excess).verdict is Verdict.NOT
+
+
+def test_the_slower_algorithm_is_held_against_cutting_planes() -> None:
+    names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
+    draw = dict(zip(names, map(timed, (1.0, 4.0, 1.0)), strict=True))
+    competitive, _ = quadratic._claims({(3, 1.0): [draw], (50, 1.0): [draw]})
+    assert competitive.holds is False
+    assert competitive.numbers == "L/K = 3: 1.00 and 4.00 against 1.00 s"
+
+
+def test_algorithms_that_stay_far_from_the_optimum_are_not_tested() -> None:
+    names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
+    near, far = (dict(zip(names, map(timed, taken), strict=True)) for taken in
+                 [(1.0, 2.0, 30.0), (1.0, 60.0, 30.0)])  # fmt: skip
+
+    def holds(*draws: dict[str, Timed]) -> list[bool | None]:
+        cases = dict(zip([(3, 1.0), (50, 1.0)], ([draw] for draw in draws), strict=True))
+        return [claim.holds for claim in quadratic._claims(cases)]
+
+    assert holds(far, near) == [None, None]
+    assert holds(near, far) == [True, True]  # more than 2, not 0.07
+    slow = {**far, quadratic.STRUCT: timed(10.0)}
+    assert holds(slow, near) == [False, None]  # more than 6 times
+    lost = {**near, quadratic.STRUCT: timed(60.0)}
+    assert holds(lost, near) == [None, None]
+
+
+def test_criteria_are_tightened_until_objectives_are_equal() -> None:
+    problem = quadratic.stated(IRIS, 30.0)
+    for name, method in quadratic.methods(problem).items():
+        loose = timing.timed(method, 3000)
+        run = quadratic.equally_near(problem, name, loose, 3000)
+        assert run.end.met, name
+        assert problem.excess(run.end) <= quadratic.EQUAL
+        assert (run.end.iterations > loose.end.iterations) == (
+            problem.excess(loose.end) > quadratic.EQUAL
+        )
+    cut = quadratic.equally_near(problem, "Algorithm 1", timing.timed(method, 3000), 3)
+    assert cut.end.met == (problem.excess(cut.end) <= quadratic.EQUAL)
 
 
 def test_all_methods_solve_the_problem_without_offsets() -> None:

@@ -4,11 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.datasets import standardized
+from benchmarks.family_data import each_sample
+from benchmarks.papers import liu
 from benchmarks.papers.liu import expressions, printed, runs, simulated
 from benchmarks.papers.liu.runs import AUTO, Agreement, Run, fitted, strength
 from benchmarks.papers.table import Verdict
 
+from benchmarks import paper
+
 SPLIT = simulated._split((60, 0.5), 0)
+
+
+def test_every_table_has_a_command() -> None:
+    """The paper has no figures."""
+    named = {f"L{number}": f"Table {number}" for number in range(1, 5)}
+    assert {name: one.title.split(" of ")[0] for name, one in liu.TABLES.items()} == named
+    assert named.keys() <= paper.TABLES.keys()
+
+
+def test_features_say_how_far_they_may_be_from_the_print() -> None:
+    runs_of_a_cell = {case: [[9, 10]] * 10 for case in printed.SELECTED}
+    assert "within 0.1 to 1.2" in simulated.judged_features(runs_of_a_cell).body
+
+
+def test_competitive_is_the_largest_printed_difference() -> None:
+    assert expressions.BEHIND <= expressions.COMPETITIVE < expressions.BEHIND + 0.01
+    protocol = expressions.TABLES["L4"].protocol
+    assert "within\n0.06, for the largest printed difference is 0.058" in protocol
 
 
 def test_simulated_data_have_the_printed_moments() -> None:
@@ -58,11 +81,20 @@ def test_isvm2_is_the_printed_algorithm() -> None:
 def test_genes_are_standardised_after_their_samples() -> None:
     rng = np.random.default_rng(0)
     positive = np.exp(rng.standard_normal((12, 5)))
-    found = expressions.prepared(positive)
+    found = expressions.prepared("colon", positive)
     np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(found.std(axis=0), 1.0)
     # a factor of a sample is a constant of its logarithms
-    np.testing.assert_allclose(expressions.prepared(positive * 7.0), found)
+    np.testing.assert_allclose(expressions.prepared("colon", positive * 7.0), found)
+
+
+def test_colon_is_prepared_as_for_the_data_sets_of_libsvm() -> None:
+    raw = np.exp(np.random.default_rng(0).standard_normal((12, 5)))
+    samples = each_sample("colon", raw)
+    logarithms = np.log(raw)
+    spread = logarithms.std(axis=1, keepdims=True)
+    np.testing.assert_allclose(samples, (logarithms - logarithms.mean(axis=1)[:, None]) / spread)
+    np.testing.assert_allclose(expressions.prepared("colon", raw), standardized(samples))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +139,9 @@ def test_solvers_are_judged_by_accuracies_iterations_and_seconds() -> None:
     found[case]["isvm2"] = [run(row._replace(iterations=23), 20)] * 2
     wrong = simulated.judged_solvers(found)
     assert wrong.verdict is Verdict.IN_SHAPE  # two accuracies of printed ISVM2 and ISVM3 differ
+    assert "are taken for a misprint of 23" in wrong.why
+    assert "iterations of ADMM, whose rule is not printed (40 to 97, not 40 to 97)" in wrong.why
+    assert "accuracies within 0.001, iterations within 1.5" in wrong.body
     slow = {**found[case], "admm": [run(row, 20, 0.01)] * 2}
     assert simulated.judged_solvers({**found, case: slow}).verdict is Verdict.NOT
 

@@ -126,7 +126,7 @@ class Agreement:
     Attributes
     ----------
     unit : float
-        Of the last printed digit.
+        Of the last printed digit, or a coarser one.
     deviation : float, optional
         Standard deviation of a run, which the printed ones are taken to share; that of the values
         if not given.
@@ -142,8 +142,12 @@ class Agreement:
         return float(np.mean(self.values))
 
     @property
-    def holds(self) -> bool:
-        """Within the printed digit, or so many standard errors of the difference."""
+    def bound(self) -> float:
+        """Half a unit, or so many standard errors of the difference."""
         deviation = np.std(self.values) if self.deviation is None else self.deviation
         error = float(deviation) * np.sqrt(1 / len(self.values) + 1 / RUNS)
-        return bool(abs(self.mean - self.printed) <= max(SIGMAS * error, 0.5 * self.unit + 1e-9))
+        return max(SIGMAS * error, 0.5 * self.unit + 1e-9)
+
+    @property
+    def holds(self) -> bool:
+        return bool(abs(self.mean - self.printed) <= self.bound)
