@@ -131,3 +131,20 @@ def test_what_has_no_report_is_refused_in_words(data) -> None:
     halves = [(late[:20], late[20:])]
     with pytest.raises(ValueError, match="training rows of a fold have no sample of class 1"):
         feature_report(model, X, y, cv=halves)
+
+
+def test_a_stable_feature_that_is_not_used_stands_by_the_class_that_it_tells_best() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.standard_normal((60, 4))
+    X[:, 3] += 2.0 * (y == 2)
+    model = SparseLogisticRegression(alpha=10.0, multi_class="ovr").fit(X, y)
+    assert not model.coef_[:, 3].any()
+    stable = StabilitySelection(
+        SparseLogisticRegression(multi_class="ovr"), n_pairs=5, threshold=0.6, q=1, random_state=0
+    ).fit(X, y)
+    assert stable.get_support()[3]
+    frame = feature_report(model, X, y, stability=stable)
+    row = frame[frame["feature"] == 3].iloc[0]
+    assert row["class"] == 2
+    assert row["auc"] > 0.8

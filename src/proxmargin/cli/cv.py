@@ -137,6 +137,7 @@ def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str |
     print_facts(
         {
             "model": f"{facts['estimator']}({shown_settings(model.best_estimator_)})",
+            **({"gamma": f"{model.gamma_:g} of the penalised fit"} if arguments.relaxed else {}),
             "data": f"{table.source}, {table.X.shape[0]} samples, {len(facts['classes'])} classes",
             "features": f"{facts['features_used']} of {facts['features']} used",
             "certificate": model.certificate_,

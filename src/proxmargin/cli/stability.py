@@ -146,11 +146,25 @@ def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str |
             f"{2 * model.n_pairs} half-samples or more",
             "half-samples": f"select {number(model.q_)} features"
             + (" at most" if arguments.threshold is None or model.q_ % 1 == 0 else " on average"),
-            "mistakes": f"at most {number(model.pfer_, '.3g')} expected ({arguments.assumption}); "
-            f"estimated share {number(model.fdr_, '.2g')}",
+            "mistakes": _mistakes(arguments, model),
             "saved to": saved or ("nothing" if arguments.csv else "nothing (no --csv)"),
         }
     )
+
+
+def _mistakes(arguments: argparse.Namespace, model: Any) -> str:
+    """The bound on false selections, or what stands in its place."""
+    if not model.threshold_ < float("inf"):
+        return f"no threshold has an estimated share of {arguments.fdr:g} or less"
+    if not model.pfer_ < float("inf"):
+        return "no bound: the threshold is too low for so many features of a half-sample"
+    expected = f"{number(model.pfer_, '.3g')} expected ({arguments.assumption})"
+    share = f"; estimated share {number(model.fdr_, '.2g')}"
+    if arguments.fdr is not None:
+        return f"estimated: {expected}, no bound as the threshold depends on the data{share}"
+    if arguments.q is None and arguments.pfer is None and arguments.threshold is not None:
+        return f"estimated: {expected}, for the mean number of features{share}"
+    return f"at most {expected}{share}"
 
 
 def _without_strength(estimator: Any) -> Any:

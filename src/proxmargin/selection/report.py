@@ -85,7 +85,7 @@ def feature_report(
     table = _Table(data, np.atleast_2d(estimator.coef_), estimator.classes_)
     rows, features = table.used()
     if stability is not None:
-        rows, features = _with_stable(rows, features, stability, data)
+        rows, features = _with_stable(rows, features, stability, table)
     names = data.names
     frame: dict[str, Any] = {
         "feature": names[features],
@@ -165,6 +165,12 @@ class _Table:
     def labels(self, rows: Index) -> list[Any]:
         return [self.positive(row) for row in rows.tolist()]
 
+    def marked_by(self, features: Index) -> Index:
+        """The row of the class that each feature tells best from the others."""
+        count = len(self.coef)
+        areas = [self.areas(np.full(features.size, row), features) for row in range(count)]
+        return np.abs(np.array(areas) - 0.5).argmax(axis=0)
+
     def areas(self, rows: Index, features: Index) -> Array:
         """The area under the ROC curve of each feature, for its class against the others."""
         areas = np.full(rows.size, np.nan)
@@ -199,19 +205,18 @@ class _Table:
 
 
 def _with_stable(
-    rows: Index, features: Index, stability: StabilitySelection, data: _Data
+    rows: Index, features: Index, stability: StabilitySelection, table: _Table
 ) -> tuple[Index, Index]:
     """The rows and, after them, the stable features that the model does not use."""
-    support = stability.get_support()
-    if support.size != data.design.n_features:
+    support, count = stability.get_support(), table.coef.shape[1]
+    if support.size != count:
         raise ValueError(
-            f"stability was fitted to {support.size} features, and the model has "
-            f"{data.design.n_features}"
+            f"stability was fitted to {support.size} features, and the model has {count}"
         )
     absent = np.setdiff1d(np.flatnonzero(support), features)
     absent = absent[np.argsort(-stability.max_frequencies_[absent], kind="stable")]
-    first = np.zeros(absent.size, rows.dtype)
-    return np.concatenate([rows, first]), np.concatenate([features, absent])
+    marked = table.marked_by(absent)
+    return np.concatenate([rows, marked]), np.concatenate([features, absent])
 
 
 def _partners(data: _Data, features: Index, level: float) -> list[str]:

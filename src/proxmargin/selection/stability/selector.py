@@ -205,7 +205,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         ConvergenceWarning
             When fits ended before their gap met ``tol``; names the worst gap.
         UserWarning
-            When features are constant: they do not count in the bounds.
+            When features are constant: they do not count in the bounds. When ``q`` is more than
+            the samples of a half.
         """
         terms = self._checked_terms()
         template = self._template()
@@ -222,6 +223,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         units, clusters = self._units(template, data)
         n_units = int(units.max()) + 1
         terms = terms.settled(n_units)
+        self._check_q(terms.q, own)
         with interrupts, quiet_threads(0):
             task = Task(template, self._grid(template, data), units, terms.q)
             entries = self._entries(task, data, n_units)
@@ -283,6 +285,18 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         units = np.full(p, -1, np.intp)
         units[competes] = np.unique(clusters[competes], return_inverse=True)[1]
         return units, clusters
+
+    def _check_q(self, q: float | None, weights: Array) -> None:
+        """Warn of a q that half of the samples hardly reach."""
+        half = int(np.count_nonzero(weights)) // 2
+        if q is not None and q > half:
+            warnings.warn(
+                f"q={q:g} is more than the {half} samples of a half, on which a lasso selects "
+                f"hardly more features than samples: give q={max(1, half // 2)} or so and pfer, "
+                "which lowers the threshold",
+                UserWarning,
+                stacklevel=users_level(),
+            )
 
     def _check_constant(self, constant: NDArray[np.bool_], template: MarginEstimator) -> None:
         """Raise if all features are constant, warn if some are."""
