@@ -124,12 +124,81 @@ def test_the_strategies_are_judged_by_their_courses() -> None:
     names = list(strategies.SWITCHES)
     good = [[1.0, 1e-4], [1e-1, 1.0], [1e-1, 1e-5], [1e-1, 1e-7]]
     runs = {name: _run(one, 1.0) for name, one in zip(names, good, strict=True)}
-    assert [claim.holds for claim in strategies._claims_8(runs, math.nan)] == [True] * 4
+    assert [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.FULL)] == [True] * 4
+    small = [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.SMALL)]
+    assert small == [True, None, None, None]  # not after the paper's iterations
     runs[names[2]] = _run([1e-1, 5e-7], 1.0)
-    assert all(claim.holds for claim in strategies._claims_10(runs, 3.0))
+    assert all(claim.holds for claim in strategies._claims_10(runs, 3.0, Size.SMALL))
     runs[names[2]] = runs[names[1]]  # 'st' as unstable, and short of 1e-6
-    holds = [claim.holds for claim in strategies._claims_10(runs, 1.0)]
+    holds = [claim.holds for claim in strategies._claims_10(runs, 1.0, Size.SMALL)]
     assert holds == [False, False, False]
+
+
+def test_rounding_level_is_told_only_of_courses_that_go_on_there() -> None:
+    names = list(strategies.SWITCHES)
+    runs = {name: _run([1.0, 1e-8, 1e-9], 1.0) for name in names}
+    assert "rounding level" in strategies._rounding(runs)
+    runs[names[0]] = _run([1.0, 1e-6, 1e-6], 1.0)
+    assert strategies._rounding(runs) == ""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "holds"),
+    [([2.0, 2.0], True), ([2.0, 0.5], False), ([math.nan, 2.0], True), ([math.nan] * 2, None)],
+)
+def test_a_rival_that_was_not_run_is_not_beaten(theirs: list[float], holds: bool | None) -> None:
+    claim = agreement.faster("a rival", "", list(zip([1.0, 1.0], theirs, strict=True)))
+    assert claim.holds is holds
+    assert ("not run" in claim.numbers) == bool(np.isnan(theirs).any())
+
+
+def test_a_figure_names_each_rival_with_its_own_verdict() -> None:
+    times = {
+        scaling.FAPG: [1.0, 1.0],
+        scaling.LIBSVM: [0.5, 2.0],
+        scaling.INTERIOR: [0.5, math.nan],
+        scaling.LIBLINEAR: [0.5, 0.5],
+    }
+    panel = scaling.Panel("n", [10.0, 1000.0], times)
+    claims = scaling._claims_5([panel, panel, panel])
+    assert [claim.holds for claim in claims[:2]] == [True, None]
+    assert scaling.INTERIOR in claims[1].sentence
+    narrow = scaling.Panel("n", [1.0, 10.0], times)
+    assert [claim.holds for claim in scaling._wide(narrow, (scaling.LIBSVM,), 1000)] == [None]
+    unknown = {**times, scaling.LIBSVM: [math.nan, 2.0]}
+    assert scaling._claims_5([panel, scaling.Panel("m", [1, 2], unknown), panel])[2].holds is None
+
+
+def test_agreement_with_no_printed_number_is_untested() -> None:
+    assert agreement.within_factor("", [("covtype", 1.0, 1.0)]).holds is None
+    assert agreement.digits_agree("", [("heart", 1.0, math.nan)]).holds is None
+    assert agreement.digits_agree("", [("leu", math.inf, 2.11)]).holds is False
+
+
+def _solved(ours: float, theirs: float, objective: float = 1.0) -> dict[str, sparse.Solved]:
+    one = sparse.Solved(ours, objective)
+    return {
+        sparse.PRINTED: one,
+        sparse.FAPG: one,
+        sparse.LIBLINEAR: sparse.Solved(theirs, 1.0),
+    }
+
+
+def test_a_late_fit_decides_nothing_of_the_l1_models_at_the_small_size() -> None:
+    late = sparse.LATE
+
+    def holds(everything: list[dict[str, sparse.Solved]], size: Size) -> list[bool | None]:
+        times = {name: [one[name].seconds for one in everything] for name in everything[0]}
+        panel = scaling.Panel("C", [1.0] * len(everything), times)
+        return [one.holds for one in sparse._claims([panel], everything, size)]
+
+    short = [_solved(late, 1.0), _solved(late, 1.0), _solved(1.0, 1.0)]
+    assert holds(short, Size.SMALL) == [None] * 4
+    assert holds(short, Size.FULL) == [False, True, False, False]
+    ended = [_solved(1.0, 1.0), _solved(1.0, 2.0)]
+    assert holds(ended, Size.SMALL) == [True] * 4
+    worse = [_solved(late, 1.0), _solved(9.0, 1.0, objective=2.0), _solved(9.0, 1.0)]
+    assert holds(worse, Size.SMALL) == [None, False, False, None]
 
 
 def test_accuracies_are_judged_by_their_standard_errors_and_winners() -> None:
