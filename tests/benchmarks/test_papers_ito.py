@@ -14,12 +14,15 @@ from benchmarks.papers.ito import (
     data,
     fapg,
     illustrations,
+    minimax,
     nu_machines,
+    projections,
     scaling,
     sparse,
     strategies,
+    tables,
 )
-from benchmarks.papers.ito.printed import SETS
+from benchmarks.papers.ito.printed import CONSTANTS, MINIMAX, PROJECTIONS, SETS
 from benchmarks.papers.ito.roots import with_square_roots
 from benchmarks.papers.table import Size, Verdict
 from benchmarks.watch import Course
@@ -85,7 +88,11 @@ def test_a_nu_without_a_margin_is_replaced_by_the_rule_of_the_others() -> None:
 def test_table_1_is_judged_by_the_sets_that_are_said_to_be_the_papers() -> None:
     same = data._judged_1({"heart": SETS["heart"], "leu": SETS["leu"]})
     assert same.verdict is Verdict.REPRODUCED
+    assert same.why.startswith(f"for 2 of {len(SETS)} sets")
     assert "epsilon" in same.why  # out of reach
+    shown = data._judged_1({"heart": SETS["heart"], "liver-disorders": SETS["heart"]})
+    assert shown.why.startswith(f"for 1 of {len(SETS)} sets")
+    assert "not the paper's data: liver-disorders (other data" in shown.why
     flipped = SETS["heart"]._replace(positive=150, negative=120)
     assert data._judged_1({"heart": flipped}).verdict is Verdict.REPRODUCED
     off = data._judged_1({"heart": SETS["heart"]._replace(n=12), "covtype": SETS["heart"]})
@@ -101,6 +108,73 @@ def test_only_numbers_of_the_same_data_are_held_against_the_printed_ones() -> No
     )
     assert agreement.digits_agree("", [("heart", 749.4, 749.0), ("covtype", 1.0, 2.0)]).holds
     assert "not heart" in agreement.digits_agree("", [("heart", 751.0, 749.0)]).numbers
+
+
+def test_every_table_and_figure_of_the_paper_has_a_command() -> None:
+    every = {f"I{k}" for k in range(1, 12)} | {f"IF{k}" for k in range(1, 13)}
+    assert set(tables.TABLES) == every
+    kinds = {name: "Figure" if name.startswith("IF") else "Table" for name in every}
+    for name, kind in kinds.items():
+        number = name.strip("IF")
+        assert tables.TABLES[name].title.startswith(f"{kind} {number} of Ito et al.")
+
+
+def _fit(seconds: float, mean: float = 1.0, most: float = 1.0) -> fapg.Fit:
+    return fapg.Fit(seconds, 100, True, mean, most, 0.0, None)
+
+
+def test_table_4_lists_what_it_could_not_test() -> None:
+    linear = nu_machines.Half(_fit(1.0), None, 2.0, 1.0)
+    untaken = nu_machines.Half(None, None, math.nan, math.nan)
+
+    def claims(rows: dict[str, nu_machines.Row]) -> dict[str, bool | None]:
+        return {one.sentence: one.holds for one in nu_machines._claims_4(rows)}
+
+    few = claims({"heart": (linear, nu_machines.Half(_fit(6.0), None, 1.0, 1.0), 0.1, 0.1)})
+    large = {sentence: holds for sentence, holds in few.items() if "50,000" in sentence}
+    assert list(large.values()) == [None, None]
+    assert [few[one] for one in few if "n >= 2000" in one] == [None]
+    assert [few[one] for one in few if "competitive" in one] == [False]
+    many = claims({"skin-nonskin": (linear, untaken, math.nan, 0.1), "leu": (linear,) * 2 + (1, 9)})
+    assert [many[one] for one in many if "LIBSVM for m" in one] == [True]
+    assert [many[one] for one in many if "SeDuMi" in one] == [None]  # it was not run there
+    assert [many[one] for one in many if "n >= 2000" in one] == [True]
+
+
+def test_starred_sets_count_nowhere_in_tables_5_and_10() -> None:
+    printed = CONSTANTS["heart"][0]
+    halves = [
+        ("heart", printed, nu_machines.Half(_fit(1.0, mean=1.0), None, 1.0, 20.0)),
+        ("covtype", printed, nu_machines.Half(_fit(1.0, mean=1.0), None, 1.0, 1e9)),
+    ]
+    assert nu_machines._claims_5(halves)[-1].numbers.startswith("20 times")
+    assert [claim.holds for claim in nu_machines._claims_5(halves[1:])] == [None] * 4
+    slow = minimax.Row(0.4, _fit(1.0, mean=9.0), 1.0, 0.1)
+    assert [claim.holds for claim in minimax._claims({"liver-disorders": slow})] == [None] * 7
+
+
+def test_table_10_counts_a_kappa_that_is_infinite_here_and_each_race() -> None:
+    lipschitz = MINIMAX["leu"].constants.lipschitz
+    rows = {
+        "heart": minimax.Row(1.1, _fit(1.0, mean=0.0), 2.08, 0.1),
+        "leu": minimax.Row(math.inf, _fit(1.0, mean=0.0), lipschitz, 8.0),
+        "sonar": minimax.Row(1.29, _fit(1.0, mean=0.0), 5.07, math.nan),
+    }
+    found = {one.sentence.split(" (")[0]: one for one in minimax._claims(rows)}
+    kappas = found["kappa_max to the printed digits on most sets"]
+    assert (kappas.holds, kappas.numbers) == (True, "2 of 3, not leu")
+    much = next(one for name, one in found.items() if "FAPG is much faster" in name)
+    assert much.holds
+    assert "Clarabel is faster on 1 of 2" in much.numbers
+
+
+def test_projections_name_the_rival_that_stands_for_kiwiels() -> None:
+    quick, slow = ([projections.Run(one, 30), projections.Run(one, 30)] for one in (1.0, 2.0))
+    cell = next(iter(PROJECTIONS))
+    found = {cell: {projections.BISECTION: slow, projections.BREAKPOINTS: quick}}
+    claims = projections._claims(found)
+    assert [claim.holds for claim in claims] == [False, True, True]
+    assert all("not Kiwiel's" in claim.sentence for claim in claims[:2])
 
 
 def test_the_power_of_a_panel_leaves_out_what_was_late_but_not_at_the_end() -> None:
@@ -207,8 +281,10 @@ def test_accuracies_are_judged_by_their_standard_errors_and_winners() -> None:
 
     near = {"heart": row(84.0, 84.4, 84.0, 84.0), "diabetes": row(78.0, 77.0, 75.0, 76.0)}
     assert [claim.holds for claim in accuracy._claims(near)] == [True, True]
-    far = {"heart": row(84.0, 90.0, 84.0, 84.0), "covtype": row(0.0, 9.0, 0.0, 0.0)}
+    far = {"heart": row(84.0, 90.0, 84.0, 84.0), "covtype": row(9.0, 0.0, 0.0, 0.0)}
     assert [claim.holds for claim in accuracy._claims(far)] == [False, False]
+    other = {"covtype": far["covtype"]}
+    assert [claim.holds for claim in accuracy._claims(other)] == [None, None]
 
 
 def test_objectives_of_l1_models_are_compared_with_liblinears() -> None:
