@@ -82,8 +82,8 @@ def _claims(found: dict[str, fapg.Fit], rivals: dict[str, float]) -> list[Claim]
 PROTOCOL = f"""Algorithm 4 with 'dec' where L is tested and K_1 = 100, inferred as for Table 4, from
 xi e (made feasible for unequal classes) with L_0 = 1, xi = {fapg.FLOOR:g}, C = {C:g}, eta_u =
 eta_d = 1.1, delta = 0.8, ended by L |alpha - beta| or, every hundredth iteration,
-L |T_L(alpha) - alpha| at 1e-6 for (13) as printed, with C before the norm, or after {MOST[Size.SMALL]:,} (full size:
-{MOST[Size.FULL]:,}) iterations. CPU seconds on this machine."""
+L |T_L(alpha) - alpha| at 1e-6 for (13) as printed, with C before the norm, or after
+{MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,}) iterations. CPU seconds on this machine."""
 TABLES = {
     "I8": PaperTable("Table 8 of Ito et al.: logistic regression", PROTOCOL, (1.0, 120.0), _table_8)
 }
