@@ -339,6 +339,9 @@ TITLES: Sequence[tuple[str, str, str]] = (
         f"kappa = {KAPPA:g}, or half of the most",
     ),
 )
+JUDGED = f""" What is said of the end of the {MOST[Size.FULL]:,} iterations is judged
+at the full size."""
+AT_END = {"IF6": JUDGED, "IF8": JUDGED}
 INSTEAD = {"IF8": " (for a8a as many samples of a9a)"}
 TABLES = {
     name: PaperTable(
@@ -348,8 +351,7 @@ small size. Data: {FIGURES[name].data[Size.FULL]}{INSTEAD.get(name, "")}, at the
 size {FIGURES[name].data[Size.SMALL]}. Algorithm 4, run as in Table 4, with strategies switched off;
 a row an iteration by `History(every=1)`. Inferred: "early" is the first {EARLY:.0%} of the
 iterations, "near the optimum" the second half of those before a violation of {ROUNDED:g}, to which
-the L_k belong too; F is the least of all runs. What is said of the end of the
-{MOST[Size.FULL]:,} iterations is judged at the full size.""",
+the L_k belong too; F is the least of all runs.{AT_END.get(name, "")}""",
         (0.4, 60.0),
         partial(_figure, FIGURES[name]),
     )
