@@ -14,12 +14,15 @@ from benchmarks.papers.ito import (
     data,
     fapg,
     illustrations,
+    minimax,
     nu_machines,
+    projections,
     scaling,
     sparse,
     strategies,
+    tables,
 )
-from benchmarks.papers.ito.printed import SETS
+from benchmarks.papers.ito.printed import CONSTANTS, MINIMAX, PROJECTIONS, SETS
 from benchmarks.papers.ito.roots import with_square_roots
 from benchmarks.papers.table import Size, Verdict
 from benchmarks.watch import Course
@@ -85,7 +88,11 @@ def test_a_nu_without_a_margin_is_replaced_by_the_rule_of_the_others() -> None:
 def test_table_1_is_judged_by_the_sets_that_are_said_to_be_the_papers() -> None:
     same = data._judged_1({"heart": SETS["heart"], "leu": SETS["leu"]})
     assert same.verdict is Verdict.REPRODUCED
+    assert same.why.startswith(f"for 2 of {len(SETS)} sets")
     assert "epsilon" in same.why  # out of reach
+    shown = data._judged_1({"heart": SETS["heart"], "liver-disorders": SETS["heart"]})
+    assert shown.why.startswith(f"for 1 of {len(SETS)} sets")
+    assert "not the paper's data: liver-disorders (other data" in shown.why
     flipped = SETS["heart"]._replace(positive=150, negative=120)
     assert data._judged_1({"heart": flipped}).verdict is Verdict.REPRODUCED
     off = data._judged_1({"heart": SETS["heart"]._replace(n=12), "covtype": SETS["heart"]})
@@ -101,6 +108,73 @@ def test_only_numbers_of_the_same_data_are_held_against_the_printed_ones() -> No
     )
     assert agreement.digits_agree("", [("heart", 749.4, 749.0), ("covtype", 1.0, 2.0)]).holds
     assert "not heart" in agreement.digits_agree("", [("heart", 751.0, 749.0)]).numbers
+
+
+def test_every_table_and_figure_of_the_paper_has_a_command() -> None:
+    every = {f"I{k}" for k in range(1, 12)} | {f"IF{k}" for k in range(1, 13)}
+    assert set(tables.TABLES) == every
+    kinds = {name: "Figure" if name.startswith("IF") else "Table" for name in every}
+    for name, kind in kinds.items():
+        number = name.strip("IF")
+        assert tables.TABLES[name].title.startswith(f"{kind} {number} of Ito et al.")
+
+
+def _fit(seconds: float, mean: float = 1.0, most: float = 1.0) -> fapg.Fit:
+    return fapg.Fit(seconds, 100, True, mean, most, 0.0, None)
+
+
+def test_table_4_lists_what_it_could_not_test() -> None:
+    linear = nu_machines.Half(_fit(1.0), None, 2.0, 1.0)
+    untaken = nu_machines.Half(None, None, math.nan, math.nan)
+
+    def claims(rows: dict[str, nu_machines.Row]) -> dict[str, bool | None]:
+        return {one.sentence: one.holds for one in nu_machines._claims_4(rows)}
+
+    few = claims({"heart": (linear, nu_machines.Half(_fit(6.0), None, 1.0, 1.0), 0.1, 0.1)})
+    large = {sentence: holds for sentence, holds in few.items() if "50,000" in sentence}
+    assert list(large.values()) == [None, None]
+    assert [few[one] for one in few if "n >= 2000" in one] == [None]
+    assert [few[one] for one in few if "competitive" in one] == [False]
+    many = claims({"skin-nonskin": (linear, untaken, math.nan, 0.1), "leu": (linear,) * 2 + (1, 9)})
+    assert [many[one] for one in many if "LIBSVM for m" in one] == [True]
+    assert [many[one] for one in many if "SeDuMi" in one] == [None]  # it was not run there
+    assert [many[one] for one in many if "n >= 2000" in one] == [True]
+
+
+def test_starred_sets_count_nowhere_in_tables_5_and_10() -> None:
+    printed = CONSTANTS["heart"][0]
+    halves = [
+        ("heart", printed, nu_machines.Half(_fit(1.0, mean=1.0), None, 1.0, 20.0)),
+        ("covtype", printed, nu_machines.Half(_fit(1.0, mean=1.0), None, 1.0, 1e9)),
+    ]
+    assert nu_machines._claims_5(halves)[-1].numbers.startswith("20 times")
+    assert [claim.holds for claim in nu_machines._claims_5(halves[1:])] == [None] * 4
+    slow = minimax.Row(0.4, _fit(1.0, mean=9.0), 1.0, 0.1)
+    assert [claim.holds for claim in minimax._claims({"liver-disorders": slow})] == [None] * 7
+
+
+def test_table_10_counts_a_kappa_that_is_infinite_here_and_each_race() -> None:
+    lipschitz = MINIMAX["leu"].constants.lipschitz
+    rows = {
+        "heart": minimax.Row(1.1, _fit(1.0, mean=0.0), 2.08, 0.1),
+        "leu": minimax.Row(math.inf, _fit(1.0, mean=0.0), lipschitz, 8.0),
+        "sonar": minimax.Row(1.29, _fit(1.0, mean=0.0), 5.07, math.nan),
+    }
+    found = {one.sentence.split(" (")[0]: one for one in minimax._claims(rows)}
+    kappas = found["kappa_max to the printed digits on most sets"]
+    assert (kappas.holds, kappas.numbers) == (True, "2 of 3, not leu")
+    much = next(one for name, one in found.items() if "FAPG is much faster" in name)
+    assert much.holds
+    assert "Clarabel is faster on 1 of 2" in much.numbers
+
+
+def test_projections_name_the_rival_that_stands_for_kiwiels() -> None:
+    quick, slow = ([projections.Run(one, 30), projections.Run(one, 30)] for one in (1.0, 2.0))
+    cell = next(iter(PROJECTIONS))
+    found = {cell: {projections.BISECTION: slow, projections.BREAKPOINTS: quick}}
+    claims = projections._claims(found)
+    assert [claim.holds for claim in claims] == [False, True, True]
+    assert all("not Kiwiel's" in claim.sentence for claim in claims[:2])
 
 
 def test_the_power_of_a_panel_leaves_out_what_was_late_but_not_at_the_end() -> None:
@@ -124,12 +198,81 @@ def test_the_strategies_are_judged_by_their_courses() -> None:
     names = list(strategies.SWITCHES)
     good = [[1.0, 1e-4], [1e-1, 1.0], [1e-1, 1e-5], [1e-1, 1e-7]]
     runs = {name: _run(one, 1.0) for name, one in zip(names, good, strict=True)}
-    assert [claim.holds for claim in strategies._claims_8(runs, math.nan)] == [True] * 4
+    assert [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.FULL)] == [True] * 4
+    small = [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.SMALL)]
+    assert small == [True, None, None, None]  # not after the paper's iterations
     runs[names[2]] = _run([1e-1, 5e-7], 1.0)
-    assert all(claim.holds for claim in strategies._claims_10(runs, 3.0))
+    assert all(claim.holds for claim in strategies._claims_10(runs, 3.0, Size.SMALL))
     runs[names[2]] = runs[names[1]]  # 'st' as unstable, and short of 1e-6
-    holds = [claim.holds for claim in strategies._claims_10(runs, 1.0)]
+    holds = [claim.holds for claim in strategies._claims_10(runs, 1.0, Size.SMALL)]
     assert holds == [False, False, False]
+
+
+def test_rounding_level_is_told_only_of_courses_that_go_on_there() -> None:
+    names = list(strategies.SWITCHES)
+    runs = {name: _run([1.0, 1e-8, 1e-9], 1.0) for name in names}
+    assert "rounding level" in strategies._rounding(runs)
+    runs[names[0]] = _run([1.0, 1e-6, 1e-6], 1.0)
+    assert strategies._rounding(runs) == ""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "holds"),
+    [([2.0, 2.0], True), ([2.0, 0.5], False), ([math.nan, 2.0], True), ([math.nan] * 2, None)],
+)
+def test_a_rival_that_was_not_run_is_not_beaten(theirs: list[float], holds: bool | None) -> None:
+    claim = agreement.faster("a rival", "", list(zip([1.0, 1.0], theirs, strict=True)))
+    assert claim.holds is holds
+    assert ("not run" in claim.numbers) == bool(np.isnan(theirs).any())
+
+
+def test_a_figure_names_each_rival_with_its_own_verdict() -> None:
+    times = {
+        scaling.FAPG: [1.0, 1.0],
+        scaling.LIBSVM: [0.5, 2.0],
+        scaling.INTERIOR: [0.5, math.nan],
+        scaling.LIBLINEAR: [0.5, 0.5],
+    }
+    panel = scaling.Panel("n", [10.0, 1000.0], times)
+    claims = scaling._claims_5([panel, panel, panel])
+    assert [claim.holds for claim in claims[:2]] == [True, None]
+    assert scaling.INTERIOR in claims[1].sentence
+    narrow = scaling.Panel("n", [1.0, 10.0], times)
+    assert [claim.holds for claim in scaling._wide(narrow, (scaling.LIBSVM,), 1000)] == [None]
+    unknown = {**times, scaling.LIBSVM: [math.nan, 2.0]}
+    assert scaling._claims_5([panel, scaling.Panel("m", [1, 2], unknown), panel])[2].holds is None
+
+
+def test_agreement_with_no_printed_number_is_untested() -> None:
+    assert agreement.within_factor("", [("covtype", 1.0, 1.0)]).holds is None
+    assert agreement.digits_agree("", [("heart", 1.0, math.nan)]).holds is None
+    assert agreement.digits_agree("", [("leu", math.inf, 2.11)]).holds is False
+
+
+def _solved(ours: float, theirs: float, objective: float = 1.0) -> dict[str, sparse.Solved]:
+    one = sparse.Solved(ours, objective)
+    return {
+        sparse.PRINTED: one,
+        sparse.FAPG: one,
+        sparse.LIBLINEAR: sparse.Solved(theirs, 1.0),
+    }
+
+
+def test_a_late_fit_decides_nothing_of_the_l1_models_at_the_small_size() -> None:
+    late = sparse.LATE
+
+    def holds(everything: list[dict[str, sparse.Solved]], size: Size) -> list[bool | None]:
+        times = {name: [one[name].seconds for one in everything] for name in everything[0]}
+        panel = scaling.Panel("C", [1.0] * len(everything), times)
+        return [one.holds for one in sparse._claims([panel], everything, size)]
+
+    short = [_solved(late, 1.0), _solved(late, 1.0), _solved(1.0, 1.0)]
+    assert holds(short, Size.SMALL) == [None] * 4
+    assert holds(short, Size.FULL) == [False, True, False, False]
+    ended = [_solved(1.0, 1.0), _solved(1.0, 2.0)]
+    assert holds(ended, Size.SMALL) == [True] * 4
+    worse = [_solved(late, 1.0), _solved(9.0, 1.0, objective=2.0), _solved(9.0, 1.0)]
+    assert holds(worse, Size.SMALL) == [None, False, False, None]
 
 
 def test_accuracies_are_judged_by_their_standard_errors_and_winners() -> None:
@@ -138,8 +281,10 @@ def test_accuracies_are_judged_by_their_standard_errors_and_winners() -> None:
 
     near = {"heart": row(84.0, 84.4, 84.0, 84.0), "diabetes": row(78.0, 77.0, 75.0, 76.0)}
     assert [claim.holds for claim in accuracy._claims(near)] == [True, True]
-    far = {"heart": row(84.0, 90.0, 84.0, 84.0), "covtype": row(0.0, 9.0, 0.0, 0.0)}
+    far = {"heart": row(84.0, 90.0, 84.0, 84.0), "covtype": row(9.0, 0.0, 0.0, 0.0)}
     assert [claim.holds for claim in accuracy._claims(far)] == [False, False]
+    other = {"covtype": far["covtype"]}
+    assert [claim.holds for claim in accuracy._claims(other)] == [None, None]
 
 
 def test_objectives_of_l1_models_are_compared_with_liblinears() -> None:

@@ -13,6 +13,7 @@ from benchmarks.datasets import DataSet
 from benchmarks.family_data import load_scaled
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito import fapg
+from benchmarks.papers.ito.agreement import OUR_CHECK
 from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.printed import BREAKDOWN
 from benchmarks.papers.ito.roots import with_square_roots
@@ -27,6 +28,8 @@ DATA = {Size.SMALL: "artificial:2000,1000", Size.FULL: "artificial:10000,1000"}
 MOST = {Size.SMALL: 500, Size.FULL: 10_000}  # iterations
 MARGINAL = 0.25  # share of the time of a projection that is "marginal", against the products
 DOMINANT = 0.5  # share of the time
+REPEATED = 0.3  # projections of steps that are tried again, over the gradients
+GRADIENTS, VALUES, _ = BREAKDOWN["I3"][0]
 PARTS = {
     "image": "product X'alpha: f",
     "response": "product with X: its gradient",
@@ -73,7 +76,7 @@ def _table(name: str, fitted: Fitted, size: Size) -> Outcome:
     body = table(["part", "share", "seconds", "calls", "ms a call"], rows)
     ended = "the rule met" if fit.met else "the rule not met"
     told = f"{seconds(watch.total)} s, {fit.iterations} iterations, {ended}; printed {total:g} s"
-    return judged(f"{data.name}: {told}\n\n{body}", _claims(watch))
+    return judged(f"{data.name}: {told}\n\n{body}", _claims(name, watch))
 
 
 def _watched(fitted: Fitted, data: DataSet, most: int) -> tuple[Watch, fapg.Fit]:
@@ -83,7 +86,8 @@ def _watched(fitted: Fitted, data: DataSet, most: int) -> tuple[Watch, fapg.Fit]
     return watch, fit
 
 
-def _claims(watch: Watch) -> list[Claim]:
+def _claims(name: str, watch: Watch) -> list[Claim]:
+    (gradient, _, projection), _ = BREAKDOWN[name]
     share: dict[str, float] = {part: watch.seconds[part] / watch.total for part in PARTS}
     products = share["image"] + share["response"]
     calls: Any = watch.calls
@@ -99,9 +103,10 @@ def _claims(watch: Watch) -> list[Claim]:
             f"{share['prox']:.1%} of the time",
         ),
         Claim(
-            "one gradient an iteration, few more values and projections",
-            calls["response"] <= calls["prox"] <= 2 * calls["response"],
-            f"{calls['response']} gradients, {calls['image']} values, {calls['prox']} projections",
+            f"one projection for each gradient, and at most {REPEATED:.0%} more {OUR_CHECK}",
+            calls["response"] <= calls["prox"] <= (1.0 + REPEATED) * calls["response"],
+            f"{calls['response']} gradients, {calls['prox']} projections; printed"
+            f" {gradient.evaluations} and {projection.evaluations}",
         ),
     ]
 
@@ -116,7 +121,9 @@ def _protocol(what: str) -> str:
 {DATA[Size.SMALL]} at the small size, at most {MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,})
 iterations. CPU times by timers around the side of the problem. An image, the product with X', is
 what f needs, and its gradient one product with X more; both are linear, so that those at beta are
-combinations and cost nothing: the counts differ from the printed ones by that."""
+combinations and cost nothing. So there is an image for every step, where the paper evaluates f less
+often than its gradient (Table 3: {VALUES.evaluations:,} times for {GRADIENTS.evaluations:,}
+gradients), which cannot show here."""
 
 
 TABLES = {

@@ -40,7 +40,7 @@ class Reach:
 
 
 REACH = {
-    "a8a": Reach("a9a@22696", "as many samples of a9a by chance, a substitute", small=False),
+    "a8a": Reach("a9a@22696", "other data: as many samples of a9a by chance", small=False),
     "a9a": Reach("a9a", small=False),
     "australian": Reach("australian"),
     "colon-cancer": Reach("colon", "scaled from raw intensities, as far as LIBSVM tells how"),
@@ -51,7 +51,7 @@ REACH = {
     "heart": Reach("heart"),
     "ionosphere": Reach("ionosphere"),
     "leu": Reach("leukemia"),
-    "liver-disorders": Reach("liver", "5 of its 6 features, classes of 155 and 190"),
+    "liver-disorders": Reach("liver", "other data: 5 of its 6 features, classes of 155 and 190"),
     "mushrooms": Reach("mushrooms", "126 columns for 112, other codes", small=False),
     "skin-nonskin": Reach("skin", small=False),
     "sonar": Reach("sonar"),
@@ -121,8 +121,15 @@ def _judged_1(ours: dict[str, Shape]) -> Outcome:
     body = table(["data", "printed: m (m+, m-) x n, density", "here", "the same"], rows)
     if off:
         return Outcome(body, Verdict.NOT, f"{_list(off)} differ from the printed shapes; {said}")
-    what = f"{len(same)} sets have the printed samples, classes, features and densities"
-    return Outcome(body, Verdict.REPRODUCED, f"{what}; {said}")
+    other = [f"{name} ({REACH[name].differs})" for name in ours if REACH[name].differs]
+    unseen = [name for name in REACH if name not in ours]
+    parts = [
+        f"for {len(same)} of {len(SETS)} sets the samples, classes, features and densities",
+        f"not the paper's data: {_list(other)}" if other else "",
+        f"{_list(unseen)} are not taken at this size" if unseen else "",
+        said,
+    ]
+    return Outcome(body, Verdict.REPRODUCED, "; ".join(part for part in parts if part))
 
 
 def _list(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.datasets import Floats
 from benchmarks.family_data import load_scaled
 from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.ito.agreement import OUR_CHECK
 from benchmarks.papers.ito.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
@@ -153,7 +154,11 @@ def _figure_2(size: Size) -> Outcome:
             bool(np.allclose(sums, straight, rtol=0, atol=ROUNDING * ENTRIES)),
             f"{breaks.size} breakpoints",
         ),
-        Claim("its root is the multiplier found here", left <= ROUNDING, f"h - r = {left:.1e}"),
+        Claim(
+            f"its root is the multiplier found here {OUR_CHECK}",
+            left <= ROUNDING,
+            f"h - r = {left:.1e}",
+        ),
     ]
     body = f"{ENTRIES} entries, l = {BOX[0]:g}, u = {BOX[1]:g}, r = {TOTAL:g}: theta = {root:.6g}"
     return judged(body, claims, picture=_drawn_2(theta, sums, breaks, corners, root))

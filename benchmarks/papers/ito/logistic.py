@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito import fapg
-from benchmarks.papers.ito.agreement import NAMES_OUT_OF_REACH, starred, within_factor
+from benchmarks.papers.ito.agreement import (
+    NAMES_OUT_OF_REACH,
+    OUR_CHECK,
+    STARRED,
+    is_same,
+    starred,
+    tested,
+    within_factor,
+)
 from benchmarks.papers.ito.data import loaded, reached
 from benchmarks.papers.ito.printed import LOGISTIC
 from benchmarks.papers.ito.rivals import liblinear, shown
@@ -38,11 +46,12 @@ def _table_8(size: Size) -> Outcome:
         print(f"{name}: {rows[-1]}", flush=True)
     head = ["data", "FAPG, printed", "FAPG", "gap", "LIBLINEAR, printed", "LIBLINEAR"]
     note = f"""Seconds (iterations); "gap" is the certified relative gap of the model with the whole
-range of alpha, xi = 0, at the end. * other data than the paper's. {NAMES_OUT_OF_REACH}"""
+range of alpha, xi = 0, at the end. {STARRED} {NAMES_OUT_OF_REACH}"""
     return judged(f"{note}\n\n{table(head, rows)}", _claims(fits, rivals))
 
 
-def _claims(fits: dict[str, fapg.Fit], rivals: dict[str, float]) -> list[Claim]:
+def _claims(found: dict[str, fapg.Fit], rivals: dict[str, float]) -> list[Claim]:
+    fits = {name: fit for name, fit in found.items() if is_same(name)}
     met = [name for name, fit in fits.items() if fit.met]
     lost = [name for name, fit in fits.items() if rivals[name] < fit.seconds]
     won = [name for name in fits if name not in lost]
@@ -52,25 +61,29 @@ def _claims(fits: dict[str, fapg.Fit], rivals: dict[str, float]) -> list[Claim]:
             "the printed iterations",
             [(name, fit.iterations, LOGISTIC[name].iterations) for name, fit in fits.items()],
         ),
-        Claim("FAPG converges on every set", len(met) == len(fits), f"{len(met)} of {len(fits)}"),
+        Claim(
+            f"FAPG meets the paper's rule on every set {OUR_CHECK}",
+            tested(len(met) == len(fits), fits),
+            f"{len(met)} of {len(fits)}",
+        ),
         Claim(
             "LIBLINEAR, which has no bias term, is faster on most sets, FAPG on some",
-            len(lost) > len(won) > 0,
+            tested(len(lost) > len(won) > 0, fits),
             f"LIBLINEAR on {len(lost)}, FAPG on {len(won)} ({', '.join(won)})",
         ),
         Claim(
-            f"with xi = {fapg.FLOOR:g} the model is solved (to a gap of {FRACTION:g})",
-            len(accurate) == len(fits),
+            f"with xi = {fapg.FLOOR:g} the model is solved (to a gap of {FRACTION:g}) {OUR_CHECK}",
+            tested(len(accurate) == len(fits), fits),
             f"{len(accurate)} of {len(fits)}",
         ),
     ]
 
 
-PROTOCOL = f"""Algorithm 4 with 'dec' where L is tested and K_1 = 100, as in Table 4, from xi e
-(made feasible for unequal classes) with L_0 = 1, xi = {fapg.FLOOR:g}, C = {C:g}, eta_u = eta_d =
-1.1, delta = 0.8, ended by L |alpha - beta| or, every hundredth iteration, L |T_L(alpha) - alpha| at
-1e-6 for (13) as printed, with C before the norm, or after {MOST[Size.SMALL]:,} (full size:
-{MOST[Size.FULL]:,}) iterations. CPU seconds on this machine."""
+PROTOCOL = f"""Algorithm 4 with 'dec' where L is tested and K_1 = 100, inferred as for Table 4, from
+xi e (made feasible for unequal classes) with L_0 = 1, xi = {fapg.FLOOR:g}, C = {C:g}, eta_u =
+eta_d = 1.1, delta = 0.8, ended by L |alpha - beta| or, every hundredth iteration,
+L |T_L(alpha) - alpha| at 1e-6 for (13) as printed, with C before the norm, or after
+{MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,}) iterations. CPU seconds on this machine."""
 TABLES = {
     "I8": PaperTable("Table 8 of Ito et al.: logistic regression", PROTOCOL, (1.0, 120.0), _table_8)
 }
