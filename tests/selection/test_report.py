@@ -141,7 +141,7 @@ def test_a_stable_feature_that_is_not_used_stands_by_the_class_that_it_tells_bes
     model = SparseLogisticRegression(alpha=10.0, multi_class="ovr").fit(X, y)
     assert not model.coef_[:, 3].any()
     stable = StabilitySelection(
-        SparseLogisticRegression(multi_class="ovr"), n_pairs=5, threshold=0.6, q=1, random_state=0
+        SparseLogisticRegression(multi_class="ovr"), n_pairs=10, threshold=0.9, q=1, random_state=0
     ).fit(X, y)
     assert stable.get_support()[3]
     frame = feature_report(model, X, y, stability=stable)

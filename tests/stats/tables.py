@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.papers.xu2015 import BINARY, BINARY_RANKS, MULTICLASS, SIGNED_RANKS
+from benchmarks.papers.xu.xu2015 import BINARY, BINARY_RANKS, MULTICLASS, SIGNED_RANKS
 
 __all__ = ["BINARY", "BINARY_RANKS", "DEMSAR", "MULTICLASS", "SIGNED_RANKS"]
 

@@ -28,6 +28,7 @@ from proxmargin.traits import Trait
 __all__ = ["GroupL2", "GroupLinf", "GroupNorm"]
 
 NORM_ROUNDING = 1e-14  # relative excess of a dual norm over its bound that counts as rounding
+TIE_ROUNDING = 1e-14  # rounding of a prox, relative to the largest coefficient of a group
 TIE_TOLERANCE = 1e-14  # relative distance to the largest entry of a group that counts as a tie
 
 
@@ -133,7 +134,23 @@ class GroupNorm(Penalty):
         layout, radii = self.groups.layout(len(coef)), self.strength * self.omega
         coef = np.ascontiguousarray(coef)
         prox, shifts = balanced_group_prox(coef, steps, *layout, radii, self.is_polyhedral)
-        return prox, shifts
+        return self._with_ties(prox, coef), shifts
+
+    def _with_ties(self, prox: Array, coef: Array) -> Array:
+        """``prox``, that of ``coef``, without rounding among entries that are equal or
+        zero.
+
+        Shifts need not be unique: with some of them equal entries of the sup norm only just reach
+        their bound, and their rounding is that of the coefficients, however small they are.
+        """
+        if not self.is_polyhedral:
+            return prox
+        norms, sizes = (self._norms(self.groups.oriented(each)) for each in (prox, coef))
+        tops = self.groups.spread(norms, len(prox))
+        largest = np.repeat(sizes.max(axis=1, keepdims=True), sizes.shape[1], axis=1)
+        rounding = TIE_ROUNDING * self.groups.spread(largest, len(prox))
+        near = np.abs(prox) >= tops - rounding
+        return np.where(tops > rounding, np.where(near, np.copysign(tops, prox), prox), 0.0)
 
     def balanced_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """An element of the generalised Jacobian of `balanced_prox`."""
