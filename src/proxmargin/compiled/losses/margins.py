@@ -15,7 +15,6 @@ from proxmargin.compiled.cache import njit
 
 __all__ = [
     "best_shift",
-    "bregman_bound",
     "bregman_sum",
     "clip_into_box",
     "settle",
@@ -26,7 +25,6 @@ __all__ = [
 ]
 
 SLOPE_ROUNDING = 1e-14  # relative to the sums of positive and negative terms: slope that is zero
-COORDINATE_ROUNDING = 2.0**-49  # relative rounding error of a dual coordinate: 16 ulps
 SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 
 
@@ -133,36 +131,6 @@ def bregman_sum(phi, scores, signs, weights, dual):
             a = -signs[i] * dual[i] / weights[i]
             total += weights[i] * phi.fenchel_young(signs[i] * scores[i], a)
     return total
-
-
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
-def bregman_bound(phi, scores, signs, weights, dual, end):
-    """An upper bound of `bregman_sum` for a dual close to the gradient, by a loop that vectorises.
-
-    With a the dual coordinate of a margin and b another one, no closer to 0 and ``end`` than c and
-    d times what a is, the term is at most ``(b - a)^2 / (2 c d curvature)``. Only for losses with a
-    finite ``phi.shrunk_bound``.
-
-    Returns
-    -------
-    bound : float
-        Infinite, or not a number, where the bound says nothing.
-    mass : float
-        The weighted sum of the a.
-    """
-    scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
-    dual = dual.reshape(-1)
-    bound, mass = 0.0, 0.0
-    for i in range(scores.size):
-        weight = weights[i]
-        a, curvature = phi.descent_and_curvature(signs[i] * scores[i])
-        b = -signs[i] * dual[i] / weight if weight != 0.0 else a
-        apart = abs(b - a) + COORDINATE_ROUNDING * a
-        near = min(1.0, b / a) * min(1.0, (end - b) / (end - a))
-        term = weight * apart * apart / (2.0 * near * curvature)
-        bound += term if apart > 0.0 else 0.0
-        mass += weight * a
-    return bound, mass
 
 
 @njit(cache=True, nogil=True)

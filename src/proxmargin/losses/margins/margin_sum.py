@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,6 @@ from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
 
-# bound of the Fenchel-Young terms over the sum of the dual coordinates, which the loss is no less
-# than, up to which it takes their place
-NEGLIGIBLE_TERMS = 1e-20
 CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
 
 
@@ -118,13 +114,8 @@ class MarginSum(Loss):
         if self.phi.scalars is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
             return float(np.vdot(self.weights, terms))
-        phi: Any = self.phi.scalars
-        given = (phi, *self._in_rows(scores), np.ascontiguousarray(dual))
-        if np.isfinite(phi.shrunk_bound(1.0, 1.0)):
-            bound, mass = compiled.bregman_bound(*given, self.phi.dual_bound)
-            if bound <= NEGLIGIBLE_TERMS * mass:
-                return float(bound)
-        return float(compiled.bregman_sum(*given))
+        dual = np.ascontiguousarray(dual)
+        return float(compiled.bregman_sum(self.phi.scalars, *self._in_rows(scores), dual))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """`Loss.growth` for smooth losses with a compiled form; else the larger of the exact
