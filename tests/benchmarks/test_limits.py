@@ -12,8 +12,8 @@ from benchmarks.limits import Case, cases, taken
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 1.0
-# seconds beyond it: a start that is not zero and a certificate are a product with the kernel each, for
-# each of eight classes, whatever the limit
+# seconds beyond it: a start that is not zero and a certificate are a product with the kernel each,
+# for each of eight classes, whatever the limit
 SPARE = {"NuSVC kernel=rbf": 1.0}
 # one of each kind of fit that once went far beyond its limit, or could: a step on many samples, a
 # product with a kernel a class, a linear program, the largest kappa of every class
