@@ -20,7 +20,9 @@ __all__ = ["TABLES", "judged_variants", "per_sample"]
 
 BLOCK = 5  # genes in a group, printed
 BLOCKS = printed.GENES // BLOCK
-FLOOR, CEILING = 100.0, 16_000.0  # intensities, bounds usual for these data (Dudoit et al. 2002)
+# bounds of intensities usual for these data (Dudoit et al. 2002)
+FLOOR = 100.0
+CEILING = 16_000.0
 SHARES = {
     Size.SMALL: (1.5, 2, 3, 4, 6, 10, 15, 30, 100),
     Size.FULL: tuple(np.geomspace(1.2, 300, 40).round(2).tolist()),

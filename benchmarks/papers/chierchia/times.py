@@ -83,7 +83,8 @@ def _methods(split: Split, share: float, size: Size) -> dict[str, Method]:
     }
 
 
-LINEAR, LOGISTIC = "FBPD, linear constraints", "logit, forward-backward"
+LINEAR = "FBPD, linear constraints"
+LOGISTIC = "logit, forward-backward"
 
 
 def _run(size: Size) -> Outcome:

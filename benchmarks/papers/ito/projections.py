@@ -23,7 +23,9 @@ __all__ = ["TABLES"]
 NU = 0.5
 CLASS_TOTAL = 0.5  # of each of the two classes of the nu-SVM
 TRIALS = {Size.SMALL: 10, Size.FULL: 20}
-BISECTION, BREAKPOINTS = "bisection", "pivot"  # of the methods, the two of the paper
+# of the methods, the two of the paper
+BISECTION = "bisection"
+BREAKPOINTS = "pivot"
 RIVAL = "the breakpoint search (here with a sampled pivot, not Kiwiel's with random ones)"
 WARM = "from a guess"
 DRIFT = 1e-3  # of the range: how far the points of a warm start have moved, as between iterations

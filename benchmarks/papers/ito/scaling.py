@@ -27,7 +27,9 @@ from proxmargin import kappa_max
 
 __all__ = ["FAPG", "TABLES", "Panel", "Shapes", "growth", "lines", "sketched"]
 
-FAPG, LIBSVM, LIBLINEAR = "FAPG", "LIBSVM", "LIBLINEAR"
+FAPG = "FAPG"
+LIBSVM = "LIBSVM"
+LIBLINEAR = "LIBLINEAR"
 INTERIOR = "interior points"  # Clarabel, for SeDuMi
 FLAT = 0.5  # power of m up to which the time does not depend on it: not printed
 MOST = {Size.SMALL: 20_000, Size.FULL: 50_000}  # iterations

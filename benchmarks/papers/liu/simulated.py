@@ -16,7 +16,8 @@ from benchmarks.report import seconds, table
 
 __all__ = ["TABLES", "judged_features", "judged_solvers"]
 
-TRAIN, TEST = 50, 500  # samples
+TRAIN = 50  # samples
+TEST = 500  # samples
 RELEVANT = 10  # features
 RIDGE = 10.0  # lambda2 of Table 1
 DRAWS = {Size.SMALL: 10, Size.FULL: 100}

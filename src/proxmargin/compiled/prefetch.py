@@ -11,7 +11,10 @@ from numba.extending import intrinsic
 
 __all__ = ["prefetch"]
 
-READ, NEAR, DATA = 0, 3, 1  # arguments of LLVM's intrinsic: a read, into all caches, of data
+# arguments of LLVM's intrinsic
+READ = 0  # not a write
+NEAR = 3  # into all caches
+DATA = 1  # not instructions
 
 
 @intrinsic

@@ -16,7 +16,8 @@ from proxmargin.selection.stability.selector import StabilitySelection
 
 __all__ = ["StabilityDisplay"]
 
-STABLE, OTHER = "C0", "0.75"  # colours of bars
+STABLE = "C0"  # colour of bars
+OTHER = "0.75"  # a light grey
 FAINT = {"color": "0.75", "linewidth": 0.8}  # of the paths without a name
 
 

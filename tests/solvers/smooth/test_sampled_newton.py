@@ -22,7 +22,8 @@ from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.smooth.sampled_objective import SampledObjective, stratified
 from tests.oracles.models import binary_optimum
 
-ROWS, FEATURES = 3000, 6
+ROWS = 3000
+FEATURES = 6
 INTERCEPTS = {"free": Ridge(0.0), "ridge": Ridge(0.3), "none": Pinned()}
 
 

@@ -28,8 +28,10 @@ ROUNDING = 1.5 * 2.0**52  # added to a number, it leaves a whole one
 ROUNDING_SINGLE = np.float32(1.5 * 2.0**23)
 LEAST = -708.0  # exponents below give zero: so do those of numbers with fewer digits
 LEAST_SINGLE = np.float32(-87.0)
-BIAS, DIGITS = 1023, 52  # of the exponent, and in the fraction
-BIAS_SINGLE, DIGITS_SINGLE = np.int32(127), np.int32(23)
+BIAS = 1023  # of the exponent, double precision
+DIGITS = 52  # bits of the fraction
+BIAS_SINGLE = np.int32(127)  # single precision
+DIGITS_SINGLE = np.int32(23)
 
 T0, T1, T2, T3, T4, T5, T6, T7 = (np.float32(each) for each in TAYLOR[:8])
 ZERO_SINGLE = np.float32(0.0)
