@@ -62,7 +62,7 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     X, y, names = _checked(X, y, feature_names)
     labels, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes)
-    by_column, by_row = (X.tocsc(), X.tocsr()) if sp.issparse(X) else (X, X)
+    by_column, by_row = (X.tocsc(), X.tocsr()) if _is_sparse(X) else (X, X)
     columns = Columns.of(by_column)
     rows = repeated_rows(by_row)
     twins = repeated_columns(by_column, columns.constant)
@@ -71,8 +71,8 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     card = {
         "n_samples": int(X.shape[0]),
         "n_features": int(X.shape[1]),
-        "sparse": bool(sp.issparse(X)),
-        "density": float(X.nnz / np.prod(X.shape)) if sp.issparse(X) else None,
+        "sparse": bool(_is_sparse(X)),
+        "density": float(X.nnz / np.prod(X.shape)) if _is_sparse(X) else None,
         "classes": [
             {"label": str(label), "count": int(count)}
             for label, count in zip(labels, counts, strict=True)
@@ -101,10 +101,14 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     return {**card, "findings": [{"what": w, "advice": a} for w, a in _findings(card)]}
 
 
+def _is_sparse(X: Any) -> bool:
+    return bool(sp.issparse(X))
+
+
 def _checked(X: Any, y: Any, names: Names | None) -> tuple[Any, NDArray[Any], list[str]]:
     if names is None and hasattr(X, "columns"):
         names = list(X.columns)
-    if sp.issparse(X):
+    if _is_sparse(X):
         # canonical, so that equal lines have equal bytes; the caller's matrix stays as it is
         X = sp.csr_array(X, copy=True)
         X.sum_duplicates()
@@ -155,7 +159,7 @@ def _separators(
 ) -> Iterator[dict[str, Any]]:
     """Features that alone tell a class from the rest, and more of it than chance would."""
     if screened.size < codes.size:
-        by_column = by_row[screened].tocsc() if sp.issparse(by_row) else by_row[screened]
+        by_column = by_row[screened].tocsc() if _is_sparse(by_row) else by_row[screened]
         codes = codes[screened]
     members = np.eye(labels.size)[codes]
     # with two classes the second curve is the first, turned round
@@ -166,7 +170,7 @@ def _separators(
     for j in order[best[order] >= SUSPICIOUS_AUC]:
         k = int(np.nanargmax(sides[:, j]))
         label = labels[-1] if labels.size == 2 else labels[k]
-        column = by_column[:, [j]].toarray()[:, 0] if sp.issparse(by_column) else by_column[:, j]
+        column = by_column[:, [j]].toarray()[:, 0] if _is_sparse(by_column) else by_column[:, j]
         inside = members[:, -1 if labels.size == 2 else k] > 0
         if inside.all() or not inside.any():
             continue
