@@ -147,7 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         if arguments.json:
             facts = {**comparison.to_dict(), "saved": saved, "report": reported}
-            print_json({"table": table.describe(), **facts})
+            print_json({"file": table.describe(), **facts})
         else:
             _print(comparison, table.source, saved, reported)
     return _status(comparison)
