@@ -34,7 +34,7 @@ LAYERS = (
     ("limits",),
     ("estimators", "paths"),
     ("selection", "permutations"),
-    ("displays",),
+    ("displays", "reports"),
     ("comparing", "files"),
     ("cli", "__main__"),
 )

@@ -8,21 +8,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILES", "RECORD", "how_to_install", "optional"]
+__all__ = ["EXTRAS", "FILES", "RECORD", "how_to_install", "optional"]
 
-# libraries of the extra "files"
 FILES = ("pandas", "pyarrow")
+# libraries of the extras, as pip knows them
+EXTRAS = {"files": FILES, "report": ("jinja2", "vl-convert-python")}
 # file that run.py writes into an environment that it made
 RECORD = "run-py.json"
 
 
-def optional(name: str, use: str) -> Any:
-    """Import a library of `FILES`, or one of its modules.
+def optional(name: str, use: str, extra: str = "files") -> Any:
+    """Import a library of an extra, or one of its modules.
 
     Parameters
     ----------
     use : str
         What needs it, as the beginning of the error message.
+    extra : str
+        One of `EXTRAS`.
 
     Raises
     ------
@@ -34,17 +37,17 @@ def optional(name: str, use: str) -> Any:
     except ImportError as error:
         library = name.partition(".")[0]
         raise ImportError(
-            f"{use} needs {library}, which is not installed: {how_to_install()}"
+            f"{use} needs {library}, which is not installed: {how_to_install(extra)}"
         ) from error
 
 
-def how_to_install() -> str:
-    """The command that installs the libraries of `FILES` into this environment.
+def how_to_install(extra: str = "files") -> str:
+    """The command that installs the libraries of an extra into this environment.
 
     It names them instead of an extra of this package, which pip would look for on the package index
     even if the package was installed from elsewhere.
     """
     run = Path(__file__).parents[3] / "run.py"
     if (Path(sys.prefix) / RECORD).exists() and run.exists():
-        return shlex.join(["python3", str(run), "install", "files"])
-    return shlex.join(["pip", "install", *FILES])
+        return shlex.join(["python3", str(run), "install", extra])
+    return shlex.join(["pip", "install", *EXTRAS[extra]])

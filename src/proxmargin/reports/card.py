@@ -1,0 +1,262 @@
+"""The data card: what to know, and what to doubt, about a data set before models are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
+
+from proxmargin.reports.columns import Columns
+from proxmargin.reports.repeats import repeated_columns, repeated_rows
+from proxmargin.reports.separation import single_feature_auc
+
+__all__ = ["data_card"]
+
+# features and rows listed by name at most; counts are of all
+LISTED = 10
+# samples below which a class is called rare
+RARE = 10
+# single features are screened on at most as many rows, drawn at random
+SCREENED_ROWS = 20_000
+# area under the curve from which one feature alone is a suspect
+SUSPICIOUS_AUC = 0.99
+# level at which chance must not explain it, all features and classes considered (Bonferroni)
+CHANCE = 0.01
+
+Names = Sequence[str]
+Group = NDArray[np.intp]
+
+
+def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, Any]:
+    """Sizes, faults and suspects of leakage of a data set.
+
+    Nothing is changed, and sparse data are not made dense.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, sparse matrix or data frame of numbers
+        May have missing entries (NaN).
+    y : (n_samples,)
+        Labels of the classes.
+    feature_names : (n_features,), optional
+        By default those of the data frame, or ``x0``, ``x1``, ...
+
+    Returns
+    -------
+    dict
+        Plain values, ready for JSON: ``n_samples``, ``n_features``, ``sparse``, ``density``,
+        ``classes`` (label and count), ``missing``, ``constant``, ``duplicate_rows``,
+        ``duplicate_columns``, ``sorted_by_class``, ``screened_rows``, ``suspects`` (feature, what,
+        class, auc, advice) and ``findings``: a list of (what, advice), in sentences. Counts are of
+        all, lists of names of the first ten.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not agree, or the data are no numbers.
+    """
+    X, y, names = _checked(X, y, feature_names)
+    labels, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes)
+    by_column, by_row = (X.tocsc(), X.tocsr()) if _is_sparse(X) else (X, X)
+    columns = Columns.of(by_column)
+    rows = repeated_rows(by_row)
+    twins = repeated_columns(by_column, columns.constant)
+    conflicts = [group for group in rows if np.unique(codes[group]).size > 1]
+    screened = _screened_rows(y.size)
+    card = {
+        "n_samples": int(X.shape[0]),
+        "n_features": int(X.shape[1]),
+        "sparse": bool(_is_sparse(X)),
+        "density": float(X.nnz / np.prod(X.shape)) if _is_sparse(X) else None,
+        "classes": [
+            {"label": str(label), "count": int(count)}
+            for label, count in zip(labels, counts, strict=True)
+        ],
+        "missing": {
+            "entries": int(columns.missing.sum()),
+            **_named(columns.missing > 0, names),
+        },
+        "constant": _named(columns.constant, names),
+        "duplicate_rows": {
+            "count": sum(group.size - 1 for group in rows),
+            "conflicting": sum(group.size for group in conflicts),
+            "examples": [(group[:LISTED] + 1).tolist() for group in (conflicts or rows)[:LISTED]],
+        },
+        "duplicate_columns": {
+            "count": sum(group.size - 1 for group in twins),
+            "examples": [[names[j] for j in group[:LISTED]] for group in twins[:LISTED]],
+        },
+        "sorted_by_class": bool(labels.size > 1 and (np.diff(codes) != 0).sum() == labels.size - 1),
+        "screened_rows": int(screened.size),
+        "suspects": [
+            *_orders(columns.in_row_order, names),
+            *_separators(by_column, by_row, codes, labels, names, screened),
+        ],
+    }
+    return {**card, "findings": [{"what": w, "advice": a} for w, a in _findings(card)]}
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sp.issparse(X))
+
+
+def _checked(X: Any, y: Any, names: Names | None) -> tuple[Any, NDArray[Any], list[str]]:
+    if names is None and hasattr(X, "columns"):
+        names = list(X.columns)
+    if _is_sparse(X):
+        # canonical, so that equal lines have equal bytes; the caller's matrix stays as it is
+        X = sp.csr_array(X, copy=True)
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise ValueError(f"X must be a table of numbers, and has shape {X.shape}, dtype {X.dtype}")
+    y = np.asarray(y)
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must have one label for each of the {X.shape[0]} rows of X")
+    found = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(n) for n in names]
+    if len(found) != X.shape[1]:
+        raise ValueError(f"{len(found)} feature_names were given for {X.shape[1]} features")
+    return X, y, found
+
+
+def _named(which: NDArray[np.bool_], names: Names) -> dict[str, Any]:
+    """How many features there are of a kind, and the first of them by name."""
+    places = which.nonzero()[0]
+    return {"count": int(places.size), "features": [names[j] for j in places[:LISTED]]}
+
+
+def _screened_rows(n: int) -> NDArray[np.intp]:
+    if n <= SCREENED_ROWS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, SCREENED_ROWS, replace=False))
+
+
+def _orders(which: NDArray[np.bool_], names: Names) -> Iterator[dict[str, Any]]:
+    for j in which.nonzero()[0][:LISTED]:
+        yield {
+            "feature": names[j],
+            "what": "follows the order of the rows, as an identifier, a date or a run order does",
+            "class": None,
+            "auc": None,
+            "advice": "Leave it out: it says when or where a sample was written down.",
+        }
+
+
+def _separators(
+    by_column: Any,
+    by_row: Any,
+    codes: NDArray[np.intp],
+    labels: NDArray[Any],
+    names: Names,
+    screened: NDArray[np.intp],
+) -> Iterator[dict[str, Any]]:
+    """Features that alone tell a class from the rest, and more of it than chance would."""
+    if screened.size < codes.size:
+        by_column = by_row[screened].tocsc() if _is_sparse(by_row) else by_row[screened]
+        codes = codes[screened]
+    members = np.eye(labels.size)[codes]
+    # with two classes the second curve is the first, turned round
+    areas = single_feature_auc(by_column, members[:, -1:] if labels.size == 2 else members)
+    sides = np.maximum(areas, 1 - areas)
+    best = np.where(np.isnan(sides).all(axis=0), 0.0, np.nanmax(np.nan_to_num(sides), axis=0))
+    order = np.argsort(-best, kind="stable")[:LISTED]
+    for j in order[best[order] >= SUSPICIOUS_AUC]:
+        k = int(np.nanargmax(sides[:, j]))
+        label = labels[-1] if labels.size == 2 else labels[k]
+        column = by_column[:, [j]].toarray()[:, 0] if _is_sparse(by_column) else by_column[:, j]
+        inside = members[:, -1 if labels.size == 2 else k] > 0
+        if inside.all() or not inside.any():
+            continue
+        chance = mannwhitneyu(column[inside], column[~inside]).pvalue * areas.size
+        if chance < CHANCE:
+            yield _separator(names[j], str(label), labels.size, float(sides[k, j]))
+
+
+def _separator(name: str, label: str, n_classes: int, auc: float) -> dict[str, Any]:
+    between = "the two classes" if n_classes == 2 else f"{label} from the other classes"
+    how = "perfectly" if auc == 1 else "almost perfectly"
+    return {
+        "feature": name,
+        "what": f"alone separates {between} {how} (AUC {auc:.3f})",
+        "class": label,
+        "auc": auc,
+        "advice": "Leave such features out if they become known only with the class (a result of "
+        "the diagnosis, a code of the label); real measurements are strong markers.",
+    }
+
+
+def _findings(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a reader should know and do, in pairs of sentences."""
+    yield from _about_rows(card)
+    yield from _about_columns(card)
+    yield from _about_suspects(card["suspects"])
+
+
+def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    copies, conflicting = (card["duplicate_rows"][key] for key in ("count", "conflicting"))
+    if conflicting:
+        yield (
+            f"{conflicting:,} rows have the same values as another row and a different label.",
+            "Correct the labels: no model can get all of these rows right.",
+        )
+    if copies:
+        yield (
+            _counted(copies, "row repeats", "rows repeat") + " an earlier one.",
+            "Remove copies, or give replicates of a sample the same group: a copy in the training "
+            "part makes scores of the test part too good.",
+        )
+    if card["sorted_by_class"]:
+        yield (
+            "The rows are sorted by class.",
+            "Folds are shuffled, so this does no harm here; but if classes were also measured one "
+            "after another, a batch effect looks like a difference between them.",
+        )
+    rare = min(card["classes"], key=lambda each: each["count"], default=None)
+    if rare and rare["count"] < RARE:
+        yield (
+            f"Class {rare['label']} has only {_counted(rare['count'], 'sample', 'samples')}.",
+            "Read scores with care: one sample more or less changes them visibly.",
+        )
+
+
+def _about_columns(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    missing, constant, twins = card["missing"], card["constant"], card["duplicate_columns"]
+    if missing["entries"]:
+        features = _counted(missing["count"], "feature", "features")
+        yield (
+            f"{_counted(missing['entries'], 'entry is', 'entries are')} missing, in {features}.",
+            "Fill them in by an imputer that learns from training samples only, or leave these "
+            "features out.",
+        )
+    if constant["count"]:
+        yield (
+            _counted(constant["count"], "feature has", "features have") + " one value in all rows.",
+            "Nothing to do: no model can use them.",
+        )
+    if twins["count"]:
+        yield (
+            _counted(twins["count"], "feature repeats", "features repeat")
+            + " another one exactly.",
+            "Keep one of each: sparse models pick one of them arbitrarily.",
+        )
+
+
+def _about_suspects(suspects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """One pair a kind: the features of a kind share their advice."""
+    for advice in dict.fromkeys(each["advice"] for each in suspects):
+        kin = [each for each in suspects if each["advice"] == advice]
+        first = f"{kin[0]['feature']} {kin[0]['what']}"
+        others = [each["feature"] for each in kin[1:]]
+        also = f"; similarly {', '.join(others)}" if others else ""
+        yield f"{first}{also}.", advice
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

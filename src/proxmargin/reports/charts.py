@@ -1,0 +1,288 @@
+"""The charts, as Vega-Lite specifications.
+
+Their fields have fixed names. Names of models, features and classes are values in the data, where
+nothing reads them as a path (``a.b[0]``) or an expression. Colours are variables of the style sheet
+of the page, which follow the theme and the printer without a chart being drawn again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SPECS"]
+
+Spec = dict[str, Any]
+
+TOP, BEHIND, INK, FAINT = "var(--accent)", "var(--behind)", "var(--ink)", "var(--ink-2)"
+CURVES = [f"var(--c{place})" for place in range(8)]
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
+DOT = 80  # area of a dot in square pixels
+WIDE = 2.5  # width of the line of an interval in pixels
+
+CONFIG: Spec = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    # a chart is one picture to a screen reader: its caption says what it shows, its table holds it
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": FAINT,
+        "titleColor": FAINT,
+        "gridColor": "var(--grid)",
+        "domain": False,
+        "ticks": False,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelPadding": 6,
+        "titlePadding": 10,
+        "labelLimit": 210,
+    },
+    # as many ticks as a phone has room for
+    "axisQuantitative": {"tickCount": 6},
+    "text": {"color": FAINT, "fontSize": 12},
+}
+ROLES = ("recommended", "other")
+GROUPS = {"domain": ["top", "behind"], "range": [TOP, BEHIND]}
+
+
+def _spec(height: Any, **parts: Any) -> Spec:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "config": CONFIG,
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "height": height,
+        **parts,
+    }
+
+
+def _field(name: str, kind: str, **options: Any) -> Spec:
+    return {"field": name, "type": kind, **options}
+
+
+def _models() -> Spec:
+    """One line a model, in the order of the data."""
+    return _field(
+        "model", "nominal", sort=None, title=None, axis={"grid": False, "labelColor": INK}
+    )
+
+
+def _scores(name: str, **options: Any) -> Spec:
+    return _field(name, "quantitative", scale={"zero": False, "nice": True}, **options)
+
+
+GROUP = _field("group", "nominal", scale=GROUPS, legend=None)
+TIP = _field("tip", "nominal")
+
+RANKING = _spec(
+    height=28,
+    data={"name": "means"},
+    encoding={"y": _models()},
+    layer=[
+        {
+            "data": {"name": "folds"},
+            "mark": {"type": "tick", "color": BEHIND, "opacity": 0.55, "height": 10},
+            "encoding": {"x": _scores("value")},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": WIDE},
+            "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "color": GROUP},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {
+                "x": _scores("mean"),
+                "color": GROUP,
+                "shape": _field(
+                    "role",
+                    "nominal",
+                    scale={"domain": [*ROLES], "range": ["diamond", "circle"]},
+                    legend=None,
+                ),
+                "size": _field(
+                    "role",
+                    "ordinal",
+                    sort=[*ROLES],
+                    scale={"domain": [*ROLES], "range": [2.4 * DOT, DOT]},
+                    legend=None,
+                ),
+                "tooltip": TIP,
+            },
+        },
+    ],
+)
+
+DIFFERENCES = _spec(
+    height=28,
+    data={"name": "differences"},
+    encoding={"y": _models()},
+    layer=[
+        {
+            "data": {"name": "rope"},
+            "mark": {"type": "rect", "color": TOP, "opacity": 0.13},
+            "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "y": None},
+        },
+        {
+            "data": {"values": [{"value": 0}]},
+            "mark": {"type": "rule", "color": FAINT},
+            "encoding": {"x": _scores("value"), "y": None},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": WIDE},
+            "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "color": GROUP},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": DOT, "opacity": 1},
+            "encoding": {"x": _scores("difference"), "color": GROUP, "tooltip": TIP},
+        },
+    ],
+)
+
+UNIT_TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1]
+UNIT = {"domain": [0, 1], "nice": False}
+# a style number of each model picks colour and dashes
+STYLES = range(len(CURVES) * len(DASHES))
+STYLE: Spec = {
+    "color": _field(
+        "style",
+        "nominal",
+        scale={"domain": [*STYLES], "range": [CURVES[s % len(CURVES)] for s in STYLES]},
+        legend=None,
+    ),
+    "strokeDash": _field(
+        "style",
+        "nominal",
+        scale={"domain": [*STYLES], "range": [DASHES[s // len(CURVES)] for s in STYLES]},
+        legend=None,
+    ),
+    "detail": _field("m", "nominal"),
+}
+
+
+def _square(x: str, y: str, marks: list[Spec], diagonal: bool) -> Spec:
+    """Curves over the unit square."""
+    axes = {
+        "x": _field(
+            "x", "quantitative", scale=UNIT, title=x, axis={"format": ".1f", "values": UNIT_TICKS}
+        ),
+        "y": _field(
+            "y", "quantitative", scale=UNIT, title=y, axis={"format": ".1f", "values": UNIT_TICKS}
+        ),
+    }
+    ends = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+    chance = {
+        "data": {"values": ends} if diagonal else {"name": "chance"},
+        "mark": {"type": "line", "color": FAINT, "strokeDash": [3, 3], "strokeWidth": 1},
+        "encoding": axes,
+    }
+    curves = [{"mark": mark, "encoding": {**axes, **STYLE, "tooltip": TIP}} for mark in marks]
+    return _spec(height=320, data={"name": "curves"}, layer=[chance, *curves])
+
+
+# corners in the order of the data: both axes of a curve may stand still
+LINE = {"type": "line", "strokeWidth": 2, "clip": True}
+ROC = _square("false positive rate", "true positive rate", [LINE], True)
+PRECISION_RECALL = _square("recall", "precision", [LINE], False)
+CALIBRATION = _square(
+    "predicted probability",
+    "observed share",
+    [LINE, {"type": "point", "filled": True, "size": 45, "opacity": 1}],
+    True,
+)
+for _spec_of_curves in (ROC, PRECISION_RECALL, CALIBRATION):
+    for _layer in _spec_of_curves["layer"]:
+        if _layer["mark"]["type"] == "line":
+            _layer["encoding"]["order"] = _field("i", "quantitative")
+
+SIGN = _field(
+    "sign",
+    "nominal",
+    scale={"domain": ["for", "against"], "range": [TOP, "var(--contrast)"]},
+    legend=None,
+)
+FEATURES = _spec(
+    height=24,
+    data={"name": "features"},
+    encoding={
+        "y": _field("feature", "nominal", sort=None, title=None, axis={"labelColor": INK}),
+    },
+    layer=[
+        {
+            "data": {"values": [{"value": 0}]},
+            "mark": {"type": "rule", "color": FAINT},
+            "encoding": {"x": _field("value", "quantitative"), "y": None},
+        },
+        {
+            "mark": {"type": "bar", "height": 3},
+            "encoding": {
+                "x": _field("weight", "quantitative", title="weight per standard deviation"),
+                "color": SIGN,
+                "opacity": _field("frequency", "quantitative", legend=None, scale=None),
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": DOT, "opacity": 1},
+            "encoding": {
+                "x": _field("weight", "quantitative"),
+                "color": SIGN,
+                "tooltip": TIP,
+            },
+        },
+    ],
+)
+
+STRENGTH = _field("strength", "quantitative", scale={"type": "log", "nice": False})
+PATH = _spec(
+    height=240,
+    data={"name": "path"},
+    layer=[
+        {
+            "data": {"name": "chosen"},
+            "mark": {"type": "rule", "color": FAINT, "strokeDash": [3, 3]},
+            "encoding": {"x": STRENGTH},
+        },
+        {
+            "mark": {"type": "rule", "color": TOP, "opacity": 0.6},
+            "encoding": {
+                "x": STRENGTH,
+                "y": _scores("low", title="cross-validated score"),
+                "y2": {"field": "high"},
+            },
+        },
+        {
+            "mark": {"type": "line", "color": TOP, "strokeWidth": 1.5},
+            "encoding": {"x": STRENGTH, "y": _scores("mean")},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "color": TOP, "size": 36, "opacity": 1},
+            "encoding": {"x": STRENGTH, "y": _scores("mean"), "tooltip": TIP},
+        },
+    ],
+)
+COUNTS = _spec(
+    height=110,
+    data={"name": "path"},
+    layer=[
+        {
+            "data": {"name": "chosen"},
+            "mark": {"type": "rule", "color": FAINT, "strokeDash": [3, 3]},
+            "encoding": {"x": STRENGTH},
+        },
+        {
+            "mark": {"type": "line", "color": BEHIND, "strokeWidth": 2, "interpolate": "step"},
+            "encoding": {"x": STRENGTH, "y": _field("n", "quantitative", title="features")},
+        },
+    ],
+)
+
+SPECS: dict[str, Spec] = {
+    "ranking": RANKING,
+    "differences": DIFFERENCES,
+    "roc": ROC,
+    "precision_recall": PRECISION_RECALL,
+    "calibration": CALIBRATION,
+    "features": FEATURES,
+    "path": PATH,
+    "counts": COUNTS,
+}
