@@ -72,15 +72,17 @@ def drawn(given: dict[str, Any], metric: str | None = None, **options: Any) -> C
 def test_intervals_stand_in_the_order_of_the_models() -> None:
     given = facts()
     display = drawn(given)
-    assert display.labels_ == list(NAMES)
+    means = {m["name"]: m["metrics"]["accuracy"]["mean"] for m in given["models"]}
+    assert display.labels_ == sorted(NAMES, key=lambda name: -means[name])
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert names == ["SVC", "DWD ★", "RidgeClassifier", "L2SVC"]
+    assert names == ["DWD ★", "SVC", "RidgeClassifier", "L2SVC"]
     bottom, top = display.ax_.get_ylim()
     assert bottom > top  # the best is at the top
     for bar in display.marks_:
         (line, _, (spans,)) = bar
         for place, span in zip(line.get_ydata(), spans.get_segments(), strict=True):
-            row = given["models"][int(place)]["metrics"]["accuracy"]
+            name = display.labels_[int(place)]
+            row = given["models"][NAMES.index(name)]["metrics"]["accuracy"]
             np.testing.assert_allclose(span[:, 0], [row["low"], row["high"]])
 
 
@@ -112,7 +114,8 @@ def test_folds_have_a_dot_each() -> None:
     display = drawn(given, kind="folds", top=3)
     assert len(display.marks_) == 3
     scores = [row["accuracy"] for row in given["fold_results"] if row["model"] == "DWD"]
-    np.testing.assert_allclose(display.marks_[1].get_xdata(), scores)
+    marks = display.marks_[display.labels_.index("DWD")]
+    np.testing.assert_allclose(marks.get_xdata(), scores)
 
 
 @pytest.mark.parametrize(
@@ -134,26 +137,27 @@ def test_curves_of_two_classes_are_those_of_the_second(columns: int) -> None:
     scores = np.array(given["predictions"]["SVC"]["scores"])[:, -1]
     roc = drawn(given, kind="roc")
     assert len(roc.marks_) == 4
-    assert roc.marks_[0].get_label() == f"SVC ({roc_auc_score(true, scores):.3f})"
-    x, y = roc.marks_[0].get_data()
+    line = roc.marks_[roc.labels_.index("SVC")]
+    assert line.get_label() == f"SVC ({roc_auc_score(true, scores):.3f})"
+    x, y = line.get_data()
     assert np.trapezoid(y, x) == pytest.approx(roc_auc_score(true, scores))
-    recall = drawn(given, kind="precision_recall", top=1)
-    assert recall.marks_[0].get_label() == f"SVC ({average_precision_score(true, scores):.3f})"
-    x, y = recall.marks_[0].get_data()
+    line = drawn(given, kind="precision_recall").marks_[roc.labels_.index("SVC")]
+    assert line.get_label() == f"SVC ({average_precision_score(true, scores):.3f})"
+    x, y = line.get_data()
     assert np.trapezoid(y, x) == pytest.approx(average_precision_score(true, scores))
 
 
 def test_curves_of_more_classes_are_their_mean_or_those_of_one() -> None:
     given = facts(classes=3)
     true = np.array(given["predictions"]["true"])
-    scores = np.array(given["predictions"]["SVC"]["scores"])
+    scores = np.array(given["predictions"]["DWD"]["scores"])
     areas = [roc_auc_score(true == k, scores[:, k]) for k in range(3)]
     mean = drawn(given, kind="roc", top=1)
-    assert mean.marks_[0].get_label() == f"SVC ({np.mean(areas):.3f})"
+    assert mean.marks_[0].get_label() == f"DWD ({np.mean(areas):.3f})"
     x, y = mean.marks_[0].get_data()
     assert np.trapezoid(y, x) == pytest.approx(np.mean(areas), abs=0.02)
     one = drawn(given, kind="roc", top=1, label="class 2")
-    assert one.marks_[0].get_label() == f"SVC ({areas[2]:.3f})"
+    assert one.marks_[0].get_label() == f"DWD ({areas[2]:.3f})"
     drawn(given, kind="precision_recall")
 
 
@@ -168,13 +172,20 @@ def test_models_and_samples_without_numbers_are_left_blank() -> None:
     drawn(given, metric="log_loss")
 
 
+def test_a_loss_has_its_least_at_the_top() -> None:
+    given = facts()
+    for place, loss in enumerate((0.5, 0.1, 0.9, None)):
+        given["models"][place]["metrics"]["log_loss"] = {"mean": loss}
+    assert drawn(given, metric="log_loss").labels_ == ["DWD", "SVC", "RidgeClassifier", "L2SVC"]
+
+
 def test_names_are_drawn_as_they_are() -> None:
     given = facts()
     given["models"][0]["name"] = r"$\frac{<script>$"
     given["predictions"][r"$\frac{<script>$"] = given["predictions"].pop("SVC")
     given["data"]["classes"][1]["label"] = r"$\bad{$"
     for kind in ("intervals", "features", "roc"):
-        drawn(given, kind=kind).figure_.canvas.draw()
+        drawn(given, kind=kind).figure_.canvas.draw()  # raises on a bad formula
 
 
 def test_a_new_figure_is_as_high_as_its_models_need() -> None:

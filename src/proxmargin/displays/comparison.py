@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.displays.axes import axes_for
+from proxmargin.displays.axes import apart, axes_for
 from proxmargin.displays.held_out_curves import draw_precision_recall, draw_roc
 from proxmargin.inputs.validation import check_choice, check_number
 
@@ -35,11 +35,19 @@ class Drawn:
     facts: Facts
     metric: str
     models: Sequence[Facts]
-    of: Any = None
+    class_: Any
+
+    @classmethod
+    def of(cls, facts: Facts, metric: str, limit: int | None, class_: Any) -> Drawn:
+        """Of the best models by that metric."""
+        sign = -1.0 if _known(facts, metric)["larger_is_better"] else 1.0
+        means = [sign * _number(m["metrics"][metric].get("mean")) for m in facts["models"]]
+        order = np.argsort(np.array(means), kind="stable")[:limit]  # NaN is last
+        return cls(facts, metric, [facts["models"][each] for each in order], class_)
 
     @property
     def label(self) -> str:
-        known = {each["name"]: each for each in self.facts["protocol"]["metrics"]}[self.metric]
+        known = _known(self.facts, self.metric)
         better = "larger" if known["larger_is_better"] else "smaller"
         return f"{known['label']} ({better} is better)"
 
@@ -155,7 +163,7 @@ class ComparisonDisplay:
         limit = usual if top is None else top
         if label is not None and kind not in OF_CLASSES:
             raise ValueError(f"label={label!r} is for curves, and kind is {kind!r}")
-        drawn = Drawn(self.facts, self.metric, self.facts["models"][:limit], label)
+        drawn = Drawn.of(self.facts, self.metric, limit, label)
         is_new, ax = ax is None, axes_for(ax)
         if is_new and is_rows:
             ax.figure.set_figheight(FRAME + ROW * max(len(drawn.models), 4))
@@ -260,32 +268,47 @@ def _draw_costs(drawn: Drawn, ax: Any, cost: str, label: str) -> list[Any]:
                     **style,
                 )
             )
-    for model, x, y in zip(drawn.models, costs, mean, strict=True):
-        if np.isfinite([x, y]).all():
-            ax.annotate(
-                _starred(drawn, model),
-                (x, y),
-                xytext=(4, 3),
-                textcoords="offset points",
-                fontsize="x-small",
-            )
     ax.set(xlabel=label, ylabel=drawn.label)
+    _name_points(drawn, ax, costs, mean)
     _legend(ax)
     return marks
+
+
+def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
+    """Names at the right, moved apart, each with a line to its point."""
+    there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    for place, height in zip(there, apart((y[there] - low) / (high - low)), strict=True):
+        ax.annotate(
+            _starred(drawn, drawn.models[int(place)]),
+            (x[place], y[place]),
+            xytext=(1.03, height),
+            textcoords="axes fraction",
+            fontsize="x-small",
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "0.8", "linewidth": 0.5},
+        )
 
 
 # -- curves ---------------------------------------------------------------------------------
 
 
 def _draw_roc(drawn: Drawn, ax: Any) -> list[Any]:
-    return draw_roc(drawn.facts, drawn.models, ax, drawn.of)
+    return draw_roc(drawn.facts, drawn.models, ax, drawn.class_)
 
 
 def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
-    return draw_precision_recall(drawn.facts, drawn.models, ax, drawn.of)
+    return draw_precision_recall(drawn.facts, drawn.models, ax, drawn.class_)
 
 
 # -- shared ---------------------------------------------------------------------------------
+
+
+def _known(facts: Facts, metric: str) -> Facts:
+    """What the comparison says of a metric."""
+    return {each["name"]: each for each in facts["protocol"]["metrics"]}[metric]
 
 
 def _number(value: Any) -> float:
