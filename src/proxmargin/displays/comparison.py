@@ -22,6 +22,8 @@ ROW = 0.34  # inches of a new figure's height, a model
 FRAME = 1.6  # inches above and below the rows
 SPREAD = 0.5  # of the height of a row, over which its folds are drawn
 
+WIDE = 20  # ratio of numbers of features from which their axis is logarithmic
+
 MODEL = "C0"  # colours
 BASELINE = "C1"
 MAJORITY = "0.4"
@@ -241,7 +243,9 @@ def _name_rows(drawn: Drawn, ax: Any) -> None:
 
 
 def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
-    ax.set_xscale("symlog", linthresh=1)
+    counts = np.array([_number(model.get("n_features")) for model in drawn.models])
+    if np.nanmax(counts, initial=0.0) > WIDE * np.nanmin(counts, initial=np.inf):
+        ax.set_xscale("symlog", linthresh=1)
     return _draw_costs(drawn, ax, "n_features", "features used, mean over the folds")
 
 
