@@ -136,8 +136,7 @@ def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
         )
     if name not in known:
         raise ValueError(
-            f"there is no model {name!r} to compare; there are 'all', "
-            f"{', '.join(map(repr, known))}"
+            f"there is no model {name!r} to compare; there are 'all', {', '.join(map(repr, known))}"
         )
     return known[name]
 
@@ -166,9 +165,7 @@ def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
     scaled = partial(_sklearn, sparse=sparse, standardize=standardize)
     return [
         Candidate("majority class", _majority, Given(), "baseline"),
-        Candidate(
-            "sklearn LinearSVC", partial(scaled, "LinearSVC"), Grid(strengths), "baseline"
-        ),
+        Candidate("sklearn LinearSVC", partial(scaled, "LinearSVC"), Grid(strengths), "baseline"),
         Candidate(
             "sklearn LogisticRegression",
             partial(scaled, "LogisticRegression"),
@@ -199,4 +196,3 @@ def _sklearn(name: str, sparse: bool, standardize: bool) -> Any:
     }[name]()
     scaler = StandardScaler(with_mean=not sparse) if standardize else "passthrough"
     return Pipeline([("scale", scaler), ("model", made)])
-

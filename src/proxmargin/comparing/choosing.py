@@ -125,7 +125,9 @@ def _curve(tried: Tried, index: int, scores: Array) -> dict[str, Any]:
     ]
     picked = scores[along]
     count = picked.shape[1]
-    errors = picked.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(along), np.nan)
+    errors = (
+        picked.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(along), np.nan)
+    )
     assert tried.sizes is not None
     return {
         "parameter": name,

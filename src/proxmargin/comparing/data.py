@@ -104,7 +104,7 @@ def _refuse_measurements(y: Any) -> None:
         raise ValueError(
             f"the target holds measurements ({np.unique(values).size} different numbers such as "
             f"{values[values % 1 != 0][0]:g}), and compare is for classes: name another column "
-            "(target=), or make classes of it first, e.g. y > numpy.median(y)"
+            "(target=NAME), or make classes of it first, e.g. y > numpy.median(y)"
         )
 
 

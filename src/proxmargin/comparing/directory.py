@@ -211,7 +211,9 @@ def _read_task(path: Path, number: int) -> Outcome | None:
         plain = json.loads(text)
         saved = plain.pop("saved")
         outcome = Outcome.from_plain(plain)
-        return replace(outcome, estimator=_loaded(path, number, outcome.model)) if saved else outcome
+        return (
+            replace(outcome, estimator=_loaded(path, number, outcome.model)) if saved else outcome
+        )
     except DAMAGE:
         return None
 

@@ -62,9 +62,11 @@ class HeldOut:
 
     def rows(self, index: NDArray[np.intp]) -> HeldOut:
         """Some of the rows."""
-        names = ("codes", "labels", "scores", "probabilities", "weights")
-        picked = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
-        return replace(self, **picked, X=None if self.X is None else self.X[index])
+        names = ("scores", "probabilities", "weights", "X")
+        picked: dict[str, Any] = {
+            n: v if (v := getattr(self, n)) is None else v[index] for n in names
+        }
+        return replace(self, codes=self.codes[index], labels=self.labels[index], **picked)
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
 def _card(data: Data) -> dict[str, Any]:
     from proxmargin.reports.card import data_card
 
-    return data_card(data.X, data.y, data.names)
+    return data_card(data.X, data.y, None if data.names is None else data.names.tolist())
 
 
 def _directory(

@@ -18,7 +18,7 @@ from proxmargin.runtime.interrupts import interrupts
 __all__ = ["AlphaPath", "CPath", "Given", "Grid", "Search", "Tried"]
 
 Settings = dict[str, Any]
-Make = Callable[[], Any]
+Make = Callable[..., Any]
 Array = NDArray[np.float64]
 
 # relative gap of fits that only rank settings: a smaller one does not change their scores

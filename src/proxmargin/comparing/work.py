@@ -32,7 +32,7 @@ __all__ = ["Outcome", "Tally", "Task", "perform"]
 
 # beginnings of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
-STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose their own
+STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose them by themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,9 +175,9 @@ def _judged(model: Any, choice: Choice, data: Data, split: Split) -> HeldOut:
 
 def _settings(model: Any, choice: Choice) -> Settings:
     """The chosen settings; of a classifier that has chosen by itself its choice."""
-    own = {name.rstrip("_"): getattr(model, name, None) for name in STRENGTHS}
-    own = {name: float(value) for name, value in own.items() if isinstance(value, float)}
-    own |= getattr(model, "best_params_", {})
+    own = dict(getattr(model, "best_params_", {}))
+    if hasattr(model, "cv_scores_"):
+        own = {n.rstrip("_"): getattr(model, n) for n in STRENGTHS if hasattr(model, n)}
     return {
         name.removeprefix("model__"): _as_json(value)
         for name, value in {**own, **choice.settings}.items()
@@ -217,4 +217,3 @@ def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
 def _expected(warning: warnings.WarningMessage) -> bool:
     early = issubclass(warning.category, ConvergenceWarning)
     return early or str(warning.message).startswith(_OF_SMALL_FOLDS)
-
