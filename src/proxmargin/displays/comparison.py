@@ -13,13 +13,14 @@ from proxmargin.displays.axes import apart, axes_for
 from proxmargin.displays.held_out_curves import draw_precision_recall, draw_roc
 from proxmargin.inputs.validation import check_choice, check_number
 
-__all__ = ["ComparisonDisplay"]
+__all__ = ["ComparisonDisplay", "height_of"]
 
 Array = NDArray[np.float64]
 Facts = Mapping[str, Any]
 
 ROW = 0.34  # inches of a new figure's height, a model
 FRAME = 1.6  # inches above and below the rows
+FEWEST = 6  # rows of the lowest figure
 SPREAD = 0.5  # of the height of a row, over which its folds are drawn
 
 WIDE = 20  # ratio of numbers of features from which their axis is logarithmic
@@ -168,13 +169,18 @@ class ComparisonDisplay:
         drawn = Drawn.of(self.facts, self.metric, limit, label)
         is_new, ax = ax is None, axes_for(ax)
         if is_new and is_rows:
-            ax.figure.set_figheight(FRAME + ROW * max(len(drawn.models), 4))
+            ax.figure.set_figheight(height_of(len(drawn.models)))
         self.labels_ = [str(model["name"]) for model in drawn.models]
         self.marks_ = draw(drawn, ax)
         ax.spines[["top", "right"]].set_visible(False)
         _plain(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def height_of(models: int) -> float:
+    """Inches of a figure with a row for each model."""
+    return FRAME + ROW * max(models, FEWEST)
 
 
 # -- rows -----------------------------------------------------------------------------------
