@@ -16,6 +16,7 @@ from proxmargin.estimators.registry import MODELS, Model
 
 __all__ = [
     "CANDIDATES",
+    "MAJORITY",
     "AlphaPath",
     "CPath",
     "Candidate",
@@ -29,6 +30,7 @@ __all__ = [
 # of a quick comparison: strengths of a path, and the mixes of the norms
 QUICK_ALPHAS = 12
 QUICK_RATIOS = (0.95,)
+MAJORITY = "majority class"
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
 
 
 def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candidate:
-    """The candidate for an entry of a mapping: an estimator, the name of a model, or a candidate."""
+    """The candidate for an entry of a mapping: estimator, name or candidate."""
     from sklearn.base import clone
 
     if not isinstance(name, str) or not name:
@@ -164,7 +166,7 @@ def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
     strengths = {"model__C": (0.01, 0.1, 1.0, 10.0)}
     scaled = partial(_sklearn, sparse=sparse, standardize=standardize)
     return [
-        Candidate("majority class", _majority, Given(), "baseline"),
+        Candidate(MAJORITY, _majority, Given(), "baseline"),
         Candidate("sklearn LinearSVC", partial(scaled, "LinearSVC"), Grid(strengths), "baseline"),
         Candidate(
             "sklearn LogisticRegression",

@@ -1,4 +1,4 @@
-"""The choice among tried settings, and the calibration of the chosen one, from inner folds alone."""
+"""The choice among tried settings, and calibration of the chosen one, from inner folds alone."""
 
 from __future__ import annotations
 

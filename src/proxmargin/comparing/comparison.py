@@ -16,7 +16,7 @@ from proxmargin.comparing import facts, printed
 from proxmargin.comparing.evidence import Evidence
 from proxmargin.comparing.layout import Listing
 from proxmargin.comparing.setup import Setup
-from proxmargin.comparing.standings import Standing, evidence_of, standings_of
+from proxmargin.comparing.standings import Standing, evidence_of, row_of, standings_of
 from proxmargin.comparing.work import Outcome, Tally
 from proxmargin.runtime.atomic import replaced
 from proxmargin.runtime.optional import optional
@@ -44,8 +44,8 @@ class Comparison:
     ----------
     table : DataFrame
         One row a model, the best first: ``score_mean, score_sd``, the interval ``score_low,
-        score_high`` (Nadeau and Bengio), ``p_holm`` and ``p_equal`` against the best, ``equivalent``
-        (not distinguishable from it), the means of the other metrics, ``features_used``,
+        score_high`` (Nadeau and Bengio), ``p_holm`` and ``p_equal`` against the best,
+        ``equivalent`` (not distinguishable from it), the means of the other metrics, ``features_used``,
         ``stability`` (Nogueira's measure of the selected features), ``seconds_per_fit``,
         ``relative_gap`` (the worst certified one), ``folds``, ``kind``, and the parameters chosen
         on all data.
@@ -145,6 +145,13 @@ class Comparison:
             )
         return self._evidence[name]
 
+    def row(self, model: str, metric: str | None = None) -> dict[str, Any]:
+        """The numbers of one model by one metric: mean, interval, difference from the best."""
+        evidence = self.evidence(metric)
+        name = self.setup.protocol.scoring.name if metric is None else metric
+        scores = [each.scores[name] for each in self.scored if each.model == model]
+        return row_of(evidence, model, scores)
+
     def tests(self, metric: str | None = None) -> Any:
         """The models against the best, a row each: difference, interval, p-values (data frame)."""
         frame = self.evidence(metric).to_frame()
@@ -161,7 +168,7 @@ class Comparison:
 
     @property
     def best_name_(self) -> str:
-        best = self.evidence().best
+        best = self.evidence().best if self.scored else None
         return self.standings[0].model if best is None else best
 
     @property

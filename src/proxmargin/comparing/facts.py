@@ -122,8 +122,8 @@ def _protocol(comparison: Comparison) -> dict[str, Any]:
 
 
 def _model(comparison: Comparison, standing: Standing) -> dict[str, Any]:
-    evidence = {e.name: comparison.evidence(e.name) for e in comparison.setup.protocol.metrics}
-    rows = {name: each.row(standing.model) for name, each in evidence.items()}
+    metrics = [metric.name for metric in comparison.setup.protocol.metrics]
+    rows = {name: comparison.row(standing.model, name) for name in metrics}
     return {
         "name": standing.model,
         "kind": standing.kind,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
@@ -98,6 +99,8 @@ def own_probabilities(model: Any, X: Any) -> Array | None:
 def features_used(model: Any) -> int:
     """Features with a nonzero coefficient; all of them for models without coefficients."""
     coef = coefficients(model)
+    if isinstance(model, DummyClassifier):
+        return 0
     if coef is None:
         return int(getattr(model, "n_features_in_", 0))
     return int(np.count_nonzero(np.any(coef != 0, axis=0)))

@@ -163,7 +163,7 @@ def _brier(held_out: HeldOut) -> float:
 _OWN = (
     Metric("balanced_accuracy", "balanced accuracy", _balanced_accuracy),
     Metric("accuracy", "accuracy", _accuracy),
-    Metric("roc_auc", "area under the ROC curve", _roc_auc, probabilities_from=3),
+    Metric("roc_auc", "ROC AUC", _roc_auc, probabilities_from=3),
     Metric("matthews_corrcoef", "Matthews correlation", _matthews),
     Metric("log_loss", "log-loss", _log_loss, False, probabilities_from=2),
     Metric("brier", "Brier score", _brier, False, probabilities_from=2),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxmargin.comparing.candidates import MAJORITY
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.standings import deviation
 
@@ -65,16 +66,16 @@ def listing(comparison: Comparison) -> Listing:
         [*_cells(comparison, each), *(_shown(each.settings.get(name)) for name in names)]
         for each in standings
     ]
-    if any(each.model == "majority class" for each in standings):
+    if any(each.model == MAJORITY for each in standings):
         return Listing([*headings, *names], rows)
     values = setup.majority[setup.protocol.scoring.name]
     spread = _plus_minus(comparison.majority, deviation(values))
-    last = ["majority class", "", spread, *[""] * (len(headings) - 3 + len(names))]
+    last = [MAJORITY, "", spread, *[""] * (len(headings) - 3 + len(names))]
     return Listing([*headings, *names], [*rows, last])
 
 
 def _cells(comparison: Comparison, standing: Standing) -> list[str]:
-    row = comparison.evidence().row(standing.model)
+    row = comparison.row(standing.model)
     return [
         standing.model,
         _mark(comparison, standing.model),
@@ -151,9 +152,9 @@ def _features_remark(comparison: Comparison) -> str:
 
 def table_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """The rows of `Comparison.table`."""
-    main, *others = comparison.setup.protocol.metrics
+    _, *others = comparison.setup.protocol.metrics
     for each in comparison.standings:
-        row = comparison.evidence().row(each.model)
+        row = comparison.row(each.model)
         yield {
             "model": each.model,
             "score_mean": each.score_mean,
@@ -163,7 +164,7 @@ def table_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
             "p_holm": row["p_holm"],
             "p_equal": row["p_equal"],
             "equivalent": row["equivalent"],
-            **{m.name: comparison.evidence(m.name).row(each.model)["mean"] for m in others},
+            **{m.name: comparison.row(each.model, m.name)["mean"] for m in others},
             "features_used": each.features_used,
             "stability": each.stability,
             "seconds_per_fit": each.seconds_per_fit,

@@ -1,5 +1,4 @@
-"""Searches: which settings of a model are tried on a training part, and what they say about its
-inner folds."""
+"""Searches: the settings tried on a training part, with their predictions for its inner folds."""
 
 from __future__ import annotations
 

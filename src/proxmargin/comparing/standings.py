@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.comparing.basis import basis_of
-from proxmargin.comparing.evidence import Evidence
+from proxmargin.comparing.candidates import MAJORITY
+from proxmargin.comparing.evidence import COLUMNS, Evidence
 from proxmargin.comparing.selected import selection_stability
 from proxmargin.comparing.setup import MetricFacts, Setup
 from proxmargin.comparing.work import Outcome
 
-__all__ = ["Standing", "evidence_of", "standings_of"]
+__all__ = ["Standing", "evidence_of", "row_of", "standings_of"]
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,12 @@ def evidence_of(
     confidence: float = 0.95,
     rope: float = 0.01,
 ) -> Evidence:
-    """The models judged by one metric: simpler is one with fewer features, then one without a
-    kernel, then the earlier; seconds would differ from run to run."""
+    """The models judged by one metric, without the majority, which nobody would take for one.
+
+    Simpler is one with fewer features, then one without a kernel, then the earlier; seconds would
+    differ from run to run.
+    """
+    standings = [standing for standing in standings if standing.model != MAJORITY]
     names = [standing.model for standing in standings]
     keys = [(each.features_used, each.is_kernel, k) for k, each in enumerate(standings)]
     return Evidence.of(
@@ -121,9 +126,18 @@ def _scores(
     place = {name: column for column, name in enumerate(names)}
     scores = np.full((n_splits, len(names)), np.nan)
     for outcome in outcomes:
-        if outcome.fold is not None:
+        if outcome.fold is not None and outcome.model in place:
             scores[outcome.fold, place[outcome.model]] = outcome.scores[metric]
     return scores
+
+
+def row_of(evidence: Evidence, model: str, scores: Sequence[float]) -> dict[str, Any]:
+    """The numbers of one model; of the majority its mean alone."""
+    if model in evidence.models:
+        return evidence.row(model)
+    blank = dict.fromkeys(COLUMNS, np.nan)
+    told = {"mean": mean(scores), "sd": deviation(scores), "n": len(scores), "equivalent": False}
+    return {**blank, **told}
 
 
 def mean(values: Any) -> float:
