@@ -34,6 +34,7 @@ def run(*arguments: str) -> int:
 
 
 def test_models_are_ranked_over_the_data_sets(tables, tmp_path, capsys) -> None:
+    pytest.importorskip("matplotlib")
     runs, plot = tmp_path / "runs", tmp_path / "ranks.svg"
     assert run(*tables, *MODELS, "--run", str(runs), "--plot", str(plot)) == failures.OK
     told = capsys.readouterr().out
@@ -119,6 +120,7 @@ def test_unusable_data_are_told_before_anything_is_compared(tables, capsys) -> N
 
 
 def test_one_data_set_can_be_drawn(tables, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
     plot = tmp_path / "scores.svg"
     assert run(tables[0], *MODELS, "--plot", str(plot)) == failures.OK
     assert "majority class" in plot.read_text()

@@ -257,7 +257,7 @@ def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
 
 def _draw_seconds(drawn: Drawn, ax: Any) -> list[Any]:
     ax.set_xscale("log")
-    return _draw_costs(drawn, ax, "seconds_per_fit", "seconds a fit, with its search")
+    return _draw_costs(drawn, ax, "seconds_per_fit", "seconds of a fit")
 
 
 def _draw_costs(drawn: Drawn, ax: Any, cost: str, label: str) -> list[Any]:
