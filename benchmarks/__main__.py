@@ -13,6 +13,7 @@ from benchmarks import (
     cells,
     check,
     comparison,
+    coverage,
     cv,
     drsvm,
     hinge,
@@ -51,6 +52,7 @@ COMMANDS = {
     "paper": paper,
     "permutations": permutations,
     "calibration": calibration,
+    "coverage": coverage,
 }
 
 

@@ -29,6 +29,7 @@ _HOMES = {
     "ConvergenceDisplay": "displays.convergence",
     "CriticalDifferenceDisplay": "displays.critical_difference",
     "PermutationDisplay": "displays.permutation",
+    "ComparisonDisplay": "displays.comparison",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",
     "History": "callbacks",

@@ -107,6 +107,12 @@ def test_one_data_set_or_one_model_has_a_table_and_no_test() -> None:
     assert (alone.best, alone.average_ranks.tolist(), alone.friedman) == ("a", [1.0], None)
 
 
+def test_the_notes_of_each_comparison_are_kept() -> None:
+    noted = {**facts(DEMSAR[0]), "notes": ["interrupted; the table holds what was finished"]}
+    found = compare_several({"a": noted, "b": facts(DEMSAR[1])})
+    assert found.notes[-1] == "a: interrupted; the table holds what was finished"
+
+
 def test_nothing_complete_is_said_and_not_ranked() -> None:
     found = several([[np.nan, 0.5, 0.5, np.nan], [0.5, np.nan, np.nan, 0.5]])
     assert found.best is None

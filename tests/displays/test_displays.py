@@ -18,8 +18,7 @@ from proxmargin import (
 )
 
 matplotlib = pytest.importorskip("matplotlib")
-from proxmargin.displays.axes import figure  # noqa: E402
-from proxmargin.displays.path import APART, _apart  # noqa: E402
+from proxmargin.displays.axes import APART, apart, figure  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +94,7 @@ def test_what_is_not_fitted_has_no_picture():
 
 def test_names_are_moved_apart_in_their_order():
     heights = np.array([0.5, 0.5, 0.51, 0.9])
-    moved = _apart(heights)
+    moved = apart(heights)
     assert np.all(np.diff(np.sort(moved)) >= APART - 1e-5)
     assert moved[2] > moved[0]
     assert moved[3] == 0.9

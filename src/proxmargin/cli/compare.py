@@ -1,4 +1,4 @@
-"""``proxmargin compare``: all models on one data set."""
+"""``proxmargin compare``: all models on one data set, or on several."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
-from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
+from proxmargin.cli.options import Commands, add_columns, add_common, subcommand, table_of
 from proxmargin.cli.output import check_output, print_json, print_listing
+from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.cli.saving import saved_first
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
+    from proxmargin.files.tables.table import Table
 
 __all__ = ["register"]
 
@@ -36,7 +38,10 @@ def register(commands: Commands) -> None:
     parser = subcommand(
         commands, "compare", run, "compare the models by nested cross-validation, without leakage"
     )
-    add_data(parser)
+    parser.add_argument(
+        "data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set"
+    )
+    add_columns(parser)
     parser.add_argument(
         "--models", nargs="+", metavar="NAME", help="which models (default: all there are)"
     )
@@ -104,21 +109,60 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "--output", "-o", metavar="FILE", help="save the best model, fitted on all samples"
     )
     group.add_argument("--report", metavar="FILE", help="write a report: one page of HTML")
+    add_plot(group, "the intervals of the scores, or of several data sets the average ranks,")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if len(arguments.data) > 1:
+        from proxmargin.cli.several import run_several
+
+        return run_several(arguments, _compared)
+    (arguments.data,) = arguments.data
+    return _run_one(arguments)
+
+
+def _run_one(arguments: argparse.Namespace) -> int:
+    from proxmargin.files.models.model import save_model
+
+    check_output(arguments.output)
+    check_plot(arguments.plot)
+    _check_report(arguments.report)
+    table = table_of(arguments)
+    comparison = _compared(arguments, table)
+    fitted = comparison.best_fitted_
+    wanted = arguments.output if fitted is not None else None
+    with (
+        saved_first(wanted, lambda name: save_model(fitted, name)) as saved,
+        saved_first(arguments.report, comparison.to_html) as reported,
+        saved_first(arguments.plot, lambda name: _draw(comparison, name)) as drawn,
+    ):
+        if arguments.json:
+            files = {"saved": saved, "report": reported, "plot": drawn}
+            print_json({"file": table.describe(), **comparison.to_dict(), **files})
+        else:
+            _print(comparison, table.source, saved, reported)
+            if drawn:
+                print(f"\nIntervals drawn in {drawn}")
+    return _status(comparison)
+
+
+def _draw(comparison: Comparison, name: str) -> None:
+    from proxmargin.displays.comparison import ComparisonDisplay, height_of
+
+    with picture(name, height=height_of(len(comparison.names))) as ax:
+        ComparisonDisplay.from_comparison(comparison, ax=ax)
+
+
+def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
+    """The comparison that the arguments ask for."""
     from sklearn.exceptions import ConvergenceWarning
 
     from proxmargin.comparing.metrics import DEFAULT_METRICS
     from proxmargin.comparing.run import FOLDS, compare
-    from proxmargin.files.models.model import save_model
 
-    check_output(arguments.output)
-    _check_report(arguments.report)
-    table = table_of(arguments)
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
-    comparison = compare(
+    return compare(
         table.X,
         table.y,
         models=_names(arguments.models, ["all"]),
@@ -139,18 +183,6 @@ def run(arguments: argparse.Namespace) -> int:
         name=table.source,
         command=shlex.join(["proxmargin", *sys.argv[1:]]),
     )
-    fitted = comparison.best_fitted_
-    wanted = arguments.output if fitted is not None else None
-    with (
-        saved_first(wanted, lambda name: save_model(fitted, name)) as saved,
-        saved_first(arguments.report, comparison.to_html) as reported,
-    ):
-        if arguments.json:
-            facts = {**comparison.to_dict(), "saved": saved, "report": reported}
-            print_json({"file": table.describe(), **facts})
-        else:
-            _print(comparison, table.source, saved, reported)
-    return _status(comparison)
 
 
 def _check_report(name: str | None) -> None:

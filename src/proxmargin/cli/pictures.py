@@ -14,7 +14,7 @@ from proxmargin.runtime.atomic import replaced
 __all__ = ["add_plot", "check_plot", "picture"]
 
 
-def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
+def add_plot(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
     parser.add_argument(
         "--plot", metavar="FILE", help=f"draw {what} into a file: .png, .pdf or .svg"
     )
@@ -32,11 +32,11 @@ def check_plot(name: str | None) -> None:
 
 
 @contextmanager
-def picture(name: str) -> Iterator[Any]:
+def picture(name: str, height: float = 4.8) -> Iterator[Any]:
     """Axes to draw into; the file is written at the end, in one step."""
     from proxmargin.displays.axes import figure
 
-    whole = figure()
+    whole = figure(height=height)
     yield whole.subplots()
     with replaced(name) as stream:
         whole.savefig(stream, format=_kind(name), dpi=150)

@@ -15,6 +15,7 @@ import numpy as np
 from proxmargin.comparing import facts, printed
 from proxmargin.comparing.evidence import Evidence
 from proxmargin.comparing.layout import Listing
+from proxmargin.comparing.plots import Plots
 from proxmargin.comparing.setup import Setup
 from proxmargin.comparing.standings import Standing, evidence_of, row_of, standings_of
 from proxmargin.comparing.work import Outcome, Tally
@@ -37,7 +38,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Plots):
     """The result of `proxmargin.compare`; printing it shows the answer and the table.
 
     Attributes

@@ -47,6 +47,7 @@ class SeveralComparisons:
     nemenyi : Nemenyi or None
         Which pairs of models differ.
     notes : tuple of str
+        What a reader must know, with the notes of each comparison.
     """
 
     models: tuple[str, ...]
@@ -224,8 +225,9 @@ def compare_several(
     models = list(dict.fromkeys(model for found in means.values() for model in found))
     rows = [[found.get(model, np.nan) for model in models] for found in means.values()]
     scores = np.array(rows, dtype=np.float64).reshape(len(means), len(models))
-    alpha = check_fraction("alpha", alpha)
-    return _judged(scores, models, list(facts), metric, larger, alpha)
+    found = _judged(scores, models, list(facts), metric, larger, check_fraction("alpha", alpha))
+    own = tuple(f"{name}: {note}" for name, each in facts.items() for note in each.get("notes", ()))
+    return replace(found, notes=(*found.notes, *own))
 
 
 def _judged(

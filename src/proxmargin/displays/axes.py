@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["axes_for", "count_features", "drawable", "figure", "show_strengths"]
+__all__ = ["APART", "apart", "axes_for", "count_features", "drawable", "figure", "show_strengths"]
 
 Array = NDArray[np.float64]
 
+APART = 0.045  # least distance of two names, relative to the height of the picture
 COUNTS = 9  # maximum number of feature counts above a picture
 
 
@@ -66,3 +67,19 @@ def count_features(
     top.set_xticks([], minor=True)
     top.tick_params(length=3)
     top.set_xlabel(label)
+
+
+def apart(heights: Array) -> Array:
+    """The heights, at least `APART` from each other, in their order."""
+    order = np.argsort(heights)
+    placed = heights[order]
+    for _ in range(100):
+        short = APART - np.diff(placed)
+        if np.all(short <= 1e-6):
+            break
+        push = np.maximum(short, 0.0) / 2.0
+        placed[:-1] -= push
+        placed[1:] += push
+    moved = np.empty_like(placed)
+    moved[order] = placed
+    return moved

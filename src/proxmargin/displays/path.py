@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.displays.axes import axes_for, count_features, drawable, show_strengths
+from proxmargin.displays.axes import apart, axes_for, count_features, drawable, show_strengths
 from proxmargin.inputs.validation import check_number
 from proxmargin.paths import Path, margin_path
 from proxmargin.selection.base import CrossValidated
@@ -18,7 +18,6 @@ __all__ = ["LETTERS", "PathDisplay", "name_lines"]
 Array = NDArray[np.float64]
 
 LETTERS = 24  # maximum length of the name of a feature
-APART = 0.045  # least distance of two names, relative to the height of the picture
 
 
 class PathDisplay:
@@ -166,7 +165,7 @@ def name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:
     """Names at the right ends of lines, moved apart."""
     low, high = ax.get_ylim()
     ends = np.array([(line.get_ydata()[-1] - low) / (high - low) for line in lines])
-    for line, name, height in zip(lines, names, _apart(ends), strict=True):
+    for line, name, height in zip(lines, names, apart(ends), strict=True):
         ax.annotate(
             name,
             (1.01, height),
@@ -176,19 +175,3 @@ def name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:
             va="center",
             annotation_clip=False,
         )
-
-
-def _apart(heights: Array) -> Array:
-    """The heights, at least `APART` from each other, in their order."""
-    order = np.argsort(heights)
-    placed = heights[order]
-    for _ in range(100):
-        short = APART - np.diff(placed)
-        if np.all(short <= 1e-6):
-            break
-        push = np.maximum(short, 0.0) / 2.0
-        placed[:-1] -= push
-        placed[1:] += push
-    moved = np.empty_like(placed)
-    moved[order] = placed
-    return moved

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -37,6 +37,7 @@ from proxmargin.estimators.assembly import (
     with_zero_sums,
 )
 from proxmargin.estimators.frames import users_level
+from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -77,7 +78,7 @@ Index = NDArray[np.intp]
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
 
 
-class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
     """Base of the linear margin classifiers. Subclasses define the loss and the penalty.
 
     Every subclass takes the parameters ``fit_intercept, standardize, class_weight, solver,

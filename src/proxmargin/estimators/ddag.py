@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
@@ -23,6 +23,7 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.compiled.clock import clock
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
+from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.estimators.regularized import SVC
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_features
@@ -38,7 +39,7 @@ PLAIN = (str, int, float, type(None))  # of parameters that all models may share
 NO_TIME = 1e-9
 
 
-class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
     """Directed acyclic graph of binary classifiers (Platt et al. 2000).
 
     A classifier is fitted for each pair of classes. A prediction keeps a list of all classes and

@@ -17,7 +17,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
@@ -36,6 +36,7 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.frames import users_level
+from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -82,7 +83,7 @@ def _plain_has(name: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self.plain, name)
 
 
-class CrossValidated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
     """Base of the classifiers that choose the strength of a plain one by cross-validation.
 
     Subclasses name the plain classifier.
