@@ -41,6 +41,8 @@ _HOMES = {
     "PermutationTest": "permutations",
     "compare": "comparing.run",
     "Comparison": "comparing.comparison",
+    "compare_several": "comparing.several",
+    "SeveralComparisons": "comparing.several",
 }
 
 # public modules, whose names are not repeated here

@@ -23,10 +23,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from proxmargin import Comparison, SquaredHingeSVC, compare
 from proxmargin.comparing import run, work
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
+from proxmargin.comparing.choosing import best
 from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import inner_splits, outer_splits
 from proxmargin.comparing.layout import Listing, number
-from proxmargin.comparing.scores import scorer_of
+from proxmargin.comparing.metrics import metrics_of
 from proxmargin.runtime.progress import Progress
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
@@ -88,7 +89,8 @@ class TestResults:
 
     def test_printing_shows_what_a_reader_needs(self, found):
         text = str(found)
-        assert text.startswith("569 samples, 30 features, 2 classes (0 212, 1 357); 3 folds")
+        assert text.startswith("Recommended: ")
+        assert "569 samples, 30 features (standardised), 2 classes (0 212, 1 357); 3 folds" in text
         for words in ("balanced accuracy", "majority class", "Best: ", "Certificate: converged"):
             assert words in text
         name, weight, label = found.top_features()[0]
@@ -107,7 +109,7 @@ class TestResults:
     def test_it_is_plain_enough_for_json(self, found):
         facts = found.to_dict()
         again = json.loads(json.dumps(facts, allow_nan=False))
-        assert again["best"]["model"] == found.best_name_
+        assert again["best"] == found.best_name_
         assert len(again["fold_results"]) == 6
         assert again["interrupted"] is False
 
@@ -117,7 +119,7 @@ class TestHonesty:
         """An oracle by hand: same folds, chosen parameters, nothing of the test rows."""
         X, y = (part.to_numpy() for part in cancer)
         seed = np.random.RandomState(0).randint(run.LARGEST_SEED, size=2)[0]
-        splits, _ = outer_splits(X, y, 3, int(seed))
+        splits, _ = outer_splits(Data(X, y), 3, 1, int(seed))
         rows = found.folds[found.folds.model == "SquaredHingeSVC"]
         for row, split in zip(rows.itertuples(), splits, strict=True):
             model = SquaredHingeSVC(alpha=row.alpha, l1_ratio=row.l1_ratio, standardize=True)
@@ -127,14 +129,14 @@ class TestHonesty:
 
     def test_test_rows_do_not_change_what_is_chosen(self):
         X, y = load_breast_cancer(return_X_y=True)
-        splits, _ = outer_splits(X, y, 3, 1)
+        splits, _ = outer_splits(Data(X, y), 3, 1, 1)
         task = work.Task(QUICK, 0, splits[0], seed=2)
-        scorer = scorer_of("accuracy", QUICK.make())
+        metrics = metrics_of("accuracy", [])
         garbled = X.copy()
         garbled[splits[0].test] = 1e6 * np.random.default_rng(0).normal(
             size=garbled[splits[0].test].shape
         )
-        chosen = [work.perform(task, Data(x, y, None), scorer).settings for x in (X, garbled)]
+        chosen = [work.perform(task, Data(x, y), metrics).settings for x in (X, garbled)]
         assert chosen[0] == chosen[1]
 
     def test_permuted_labels_score_near_chance(self):
@@ -189,10 +191,10 @@ class TestHonesty:
 class TestChoice:
     def test_ties_go_to_the_sparser_and_then_to_the_earlier(self):
         scores, sizes = np.array([0.8, 0.9, 0.9 + 1e-15, 0.9]), np.array([1.0, 7.0, 5.0, 5.0])
-        assert work._best(scores, sizes) == 2
+        assert best(scores, sizes) == 2
 
     def test_a_setting_without_a_score_is_not_chosen(self):
-        assert work._best(np.array([np.nan, 0.1]), np.array([1.0, 2.0])) == 1
+        assert best(np.array([np.nan, 0.1]), np.array([1.0, 2.0])) == 1
 
     def test_any_estimator_joins_with_a_grid(self):
         X, y = load_wine(return_X_y=True)
@@ -214,12 +216,18 @@ class TestChoice:
         with pytest.raises(ValueError, match="each model once"):
             compare([[0.0]], [0], models=["HuberizedSVC", "HuberizedSVC"])
 
-    def test_an_unknown_scoring_is_refused_and_so_is_one_that_needs_probabilities(self):
+    def test_an_unknown_scoring_is_refused(self):
         X, y = load_breast_cancer(return_X_y=True)
         with pytest.raises(ValueError, match="unknown scoring 'nope'"):
             compare(X, y, scoring="nope")
-        with pytest.raises(ValueError, match="predict_proba"):
-            compare(X, y, scoring="neg_log_loss", models=[QUICK], cv=2)
+        with pytest.raises(ValueError, match="unknown metrics 'nope'"):
+            compare(X, y, metrics=["nope"])
+
+    def test_scores_of_probabilities_are_of_calibrated_scores(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        found = compare(X, y, scoring="neg_log_loss", models=[QUICK], cv=2, progress=False)
+        assert (found.folds.score < 0).all()
+        np.testing.assert_allclose(found.folds.score, -found.folds.log_loss)
 
     def test_other_scores_and_splitters_work(self):
         X, y = load_breast_cancer(return_X_y=True)
@@ -227,40 +235,7 @@ class TestChoice:
         result = compare(X, y, models=[QUICK], cv=cv, scoring="roc_auc", progress=False)
         assert (result.folds.score > 0.98).all()
         assert result.majority == pytest.approx(0.5)
-        assert "roc auc" in str(result)
-
-
-class TestScores:
-    @pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "roc_auc"])
-    @pytest.mark.parametrize("weighted", [False, True])
-    def test_those_of_a_path_are_those_of_its_models(self, scoring, weighted):
-        X, y = load_iris(return_X_y=True)
-        X, y = (X, y) if scoring != "roc_auc" else (X[50:], y[50:])
-        rng = np.random.default_rng(0)
-        data = Data(X, y, rng.uniform(0.5, 2.0, y.size) if weighted else None)
-        train, test = data.rows(np.arange(0, y.size, 2)), data.rows(np.arange(1, y.size - 20, 2))
-        scorer = scorer_of(scoring, QUICK.make())
-        (path,) = QUICK.search.models(QUICK.make, QUICK.search.settings(QUICK.make, train), train)
-        each = [scorer(path.model(k), test) for k in range(len(path))]
-        assert len(set(each)) > 1
-        np.testing.assert_allclose(scorer.each(path, test), each, rtol=1e-14)
-
-    def test_held_out_rows_may_lack_a_class(self):
-        X, y = load_iris(return_X_y=True)
-        data, scorer = Data(X, y, None), scorer_of("balanced_accuracy", QUICK.make())
-        (path,) = QUICK.search.models(QUICK.make, QUICK.search.settings(QUICK.make, data), data)
-        few = data.rows(np.arange(75))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # predicted classes that the rows have not
-            each = [scorer(path.model(k), few) for k in range(len(path))]
-        np.testing.assert_allclose(scorer.each(path, few), each, rtol=1e-14)
-
-    def test_a_grid_of_strengths_is_fitted_as_a_path(self):
-        X, y = load_breast_cancer(return_X_y=True)
-        data, candidate = Data(X, y, None), CANDIDATES["LogisticRegression"]
-        settings = candidate.search.settings(candidate.make, data)
-        (path,) = candidate.search.models(candidate.make, settings, data)
-        assert path.Cs.tolist() == [setting["C"] for setting in settings]
+        assert "ROC AUC" in str(result)
 
 
 class TestSmallClasses:
@@ -295,7 +270,7 @@ class TestSmallClasses:
 
     def test_inner_folds_always_train_on_every_class(self):
         y = np.array([0] * 7 + [1])
-        splits = inner_splits(y, 0)
+        splits = inner_splits(Data(np.zeros((8, 1)), y), 0)
         assert splits
         assert all(set(y[split.train]) == {0, 1} for split in splits)
 

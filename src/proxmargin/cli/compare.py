@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
@@ -16,6 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+STANDARDIZE: dict[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
+
+
+class _Misplaced(argparse.Action):
+    """``--model`` of the other commands, which would be taken for a file or a beginning of
+    ``--models``."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error(
+            "compare has no --model: which models are compared is --models NAME ..., the file for "
+            "the best one is --output FILE"
+        )
+
 
 def register(commands: Commands) -> None:
     parser = subcommand(
@@ -25,59 +40,136 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--models", nargs="+", metavar="NAME", help="which models (default: all there are)"
     )
-    parser.add_argument("--folds", type=int, default=5, help="outer folds (default: 5)")
+    parser.add_argument("--model", nargs="?", action=_Misplaced, help=argparse.SUPPRESS)
     parser.add_argument(
+        "--baselines", action="store_true", help="and the majority and scikit-learn's models"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds"
+    )
+    _add_protocol(parser)
+    _add_work(parser)
+    _add_files(parser)
+    add_common(parser)
+
+
+def _add_protocol(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("cross-validation")
+    group.add_argument("--folds", type=int, default=None, help="outer folds (default: 5)")
+    group.add_argument(
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with new random folds each (default: 1)",
+    )
+    group.add_argument(
+        "--groups", metavar="COL", help="a column: samples of one group are held out together"
+    )
+    group.add_argument(
         "--scoring",
         default="balanced_accuracy",
-        help="a score of scikit-learn (default: balanced_accuracy)",
+        help="what models are chosen by: a metric, or a score of scikit-learn "
+        "(default: balanced_accuracy)",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
-    parser.add_argument("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
-    parser.add_argument(
-        "--model", dest="save", metavar="FILE", help="save the best model, fitted on all samples"
+    group.add_argument(
+        "--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)"
     )
-    add_common(parser)
+    group.add_argument(
+        "--standardize",
+        choices=STANDARDIZE,
+        default="auto",
+        help="scale the features to unit variance (default: auto: dense ones)",
+    )
+    group.add_argument("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
+
+
+def _add_work(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("work")
+    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
+    group.add_argument(
+        "--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun"
+    )
+    group.add_argument(
+        "--run",
+        dest="run_dir",
+        metavar="DIR",
+        help="keep finished work there, and continue from it",
+    )
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("files")
+    group.add_argument(
+        "--output", "-o", metavar="FILE", help="save the best model, fitted on all samples"
+    )
+    group.add_argument("--report", metavar="FILE", help="write a report: one page of HTML")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from sklearn.exceptions import ConvergenceWarning
 
-    from proxmargin.comparing.run import compare
+    from proxmargin.comparing.metrics import DEFAULT_METRICS
+    from proxmargin.comparing.run import FOLDS, compare
     from proxmargin.files.models.model import save_model
 
-    check_output(arguments.save)
+    check_output(arguments.output)
+    _check_report(arguments.report)
     table = table_of(arguments)
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
     comparison = compare(
         table.X,
         table.y,
-        models=_names(arguments.models),
-        cv=arguments.folds,
+        models=_names(arguments.models, ["all"]),
+        cv=FOLDS if arguments.folds is None else arguments.folds,
+        repeats=arguments.repeats,
         scoring=arguments.scoring,
+        metrics=_names(arguments.metrics, list(DEFAULT_METRICS)),
+        baselines=arguments.baselines,
+        standardize=STANDARDIZE[arguments.standardize],
+        groups=table.groups,
         n_jobs=arguments.jobs,
         random_state=arguments.seed,
+        run_dir=arguments.run_dir,
+        time_limit=arguments.time_limit,
+        quick=arguments.quick,
         progress=not arguments.quiet,
         feature_names=table.feature_names,
+        name=table.source,
+        command=shlex.join(["proxmargin", *sys.argv[1:]]),
     )
     fitted = comparison.best_fitted_
-    wanted = arguments.save if fitted is not None else None
-    with saved_first(wanted, lambda name: save_model(fitted, name)) as saved:
+    wanted = arguments.output if fitted is not None else None
+    with (
+        saved_first(wanted, lambda name: save_model(fitted, name)) as saved,
+        saved_first(arguments.report, comparison.to_html) as reported,
+    ):
         if arguments.json:
-            print_json({"data": table.describe(), **comparison.to_dict(), "saved": saved})
+            facts = {**comparison.to_dict(), "saved": saved, "report": reported}
+            print_json({"table": table.describe(), **facts})
         else:
-            _print(comparison, table.source, saved)
+            _print(comparison, table.source, saved, reported)
     return _status(comparison)
 
 
-def _names(models: list[str] | None) -> Any:
+def _check_report(name: str | None) -> None:
+    """Raise before hours of work where the report could not be made."""
+    check_output(name)
+    if name is not None:
+        from proxmargin.reports import check_libraries
+
+        check_libraries()
+
+
+def _names(given: list[str] | None, default: list[str]) -> Any:
     """The names, which may be separated by spaces or commas; 'all' if that is the only one."""
-    names = [name for word in models or ["all"] for name in word.split(",") if name]
+    names = [name for word in given or default for name in word.split(",") if name]
     return "all" if names == ["all"] else names
 
 
-def _print(comparison: Comparison, source: str, saved: str | None) -> None:
-    print(f"{source}: {comparison.setup.summary()}\n")
+def _print(comparison: Comparison, source: str, saved: str | None, reported: str | None) -> None:
+    print(f"{comparison.answer()}\n\n{source}: {comparison.setup.summary()}\n")
     print_listing(comparison.listing())
     for remark in comparison.remarks():
         print(f"\n{remark}")
@@ -85,6 +177,8 @@ def _print(comparison: Comparison, source: str, saved: str | None) -> None:
         whole = comparison.best_ is not None
         which = "" if whole else f" {comparison.best_fitted_name_}, the best that was finished,"
         print(f"\nSaved{which} to {saved}; use it with: proxmargin predict {saved} DATA")
+    if reported:
+        print(f"\nReport: {reported}")
 
 
 def _status(comparison: Comparison) -> int:

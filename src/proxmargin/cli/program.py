@@ -22,7 +22,7 @@ exit status: 0 done; 1 it failed, or a fit ended before its tolerance was met (i
 says how far it got); 2 wrong usage or unusable data; 130 interrupted (143: by SIGTERM), after
 printing and saving what was finished.
 
-example: proxmargin compare breast_cancer --model best.pmz
+example: proxmargin compare breast_cancer --output best.pmz
 """
 
 

@@ -23,6 +23,11 @@ _FLAGS: Mapping[str, str] = {
     "n_alphas": "--n-alphas",
     "n_jobs": "--jobs",
     "n_pairs": "--pairs",
+    "target": "--target",
+    "time_limit": "--time-limit",
+    "run_dir": "--run",
+    "repeats": "--repeats",
+    "metrics": "--metrics",
     **{name: f"--{name}" for name in ("threshold", "pfer", "q", "fdr", "assumption", "cluster")},
 }
 _ASSIGNMENT = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)})=(?:'([^']*)'|([-+\w.]*\w))?")

@@ -5,122 +5,32 @@ Nothing heavy is imported before a model is made, so that the command line can l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import proxmargin
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.fits import Fits, Tried
+from proxmargin.comparing.searches import SELECTION_TOL, AlphaPath, CPath, Given, Grid, Make, Search
 from proxmargin.estimators.registry import MODELS, Model
-from proxmargin.runtime.interrupts import interrupts
 
-__all__ = ["CANDIDATES", "AlphaPath", "Candidate", "Grid", "Search", "named_candidates"]
+__all__ = [
+    "CANDIDATES",
+    "MAJORITY",
+    "AlphaPath",
+    "CPath",
+    "Candidate",
+    "Given",
+    "Grid",
+    "Search",
+    "baselines_for",
+    "named_candidates",
+]
 
-Settings = dict[str, Any]
-Make = Callable[[], Any]
-
-# relative gap of fits that only rank settings: a smaller one does not change their scores
-SELECTION_TOL = 1e-4
-
-
-class Search(Protocol):
-    """Which settings of a model are tried, and how they are fitted."""
-
-    def settings(self, make: Make, data: Data) -> list[Settings]:
-        """The settings to try on these training rows, in the order of preference among equals."""
-
-    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
-        """The fitted models of all settings in their order, several at a time."""
-
-
-@dataclass(frozen=True)
-class AlphaPath:
-    """Warm-started paths in ``alpha``, one for each ``l1_ratio``.
-
-    Parameters
-    ----------
-    l1_ratios : tuple of float
-    n_alphas : int
-        In geometric progression from `proxmargin.alpha_max` of the training rows.
-    eps : float
-        The last alpha as a share of the first.
-    tol : float
-        Relative gap of these fits.
-    """
-
-    l1_ratios: tuple[float, ...] = (0.95, 0.5)
-    n_alphas: int = 10
-    eps: float = 1e-3
-    tol: float = SELECTION_TOL
-
-    def settings(self, make: Make, data: Data) -> list[Settings]:
-        from proxmargin.paths import alpha_grid
-
-        def grid(l1_ratio: float) -> list[float]:
-            alphas = alpha_grid(
-                make().set_params(l1_ratio=l1_ratio),
-                data.X,
-                data.y,
-                n_alphas=self.n_alphas,
-                eps=self.eps,
-                sample_weight=data.weights,
-            )
-            return [float(alpha) for alpha in alphas]
-
-        return [
-            {"alpha": alpha, "l1_ratio": ratio} for ratio in self.l1_ratios for alpha in grid(ratio)
-        ]
-
-    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
-        for l1_ratio, group in groupby(settings, key=lambda s: s["l1_ratio"]):
-            model = make().set_params(l1_ratio=l1_ratio, tol=self.tol)
-            yield _path(model, data, alphas=[s["alpha"] for s in group])
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Every combination of the given values.
-
-    Parameters
-    ----------
-    values : mapping from parameter to the values to try
-        In the order of preference among equals.
-    tol : float, optional
-        Relative gap of these fits, for estimators that have one.
-    """
-
-    values: Mapping[str, Iterable[Any]]
-    tol: float | None = None
-
-    def settings(self, make: Make, data: Data) -> list[Settings]:
-        from sklearn.model_selection import ParameterGrid
-
-        return list(ParameterGrid(dict(self.values)))
-
-    def models(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Tried]:
-        from proxmargin.paths import fitted_grid
-
-        quick = {} if self.tol is None else {"tol": self.tol}
-        model = make().set_params(**quick)
-        if set(self.values) == {"C"} and getattr(model, "_is_linear", False):
-            yield _path(model, data, Cs=[s["C"] for s in settings])
-        else:
-            yield Fits(list(fitted_grid(model, settings, data.X, data.y, data.weights)))
-
-
-def _path(
-    model: Any, data: Data, alphas: list[float] | None = None, Cs: list[float] | None = None
-) -> Tried:
-    """The path of these strengths; an interruption of it raises, and so ends the comparison."""
-    from proxmargin.paths import margin_path
-
-    with interrupts:
-        path = margin_path(model, data.X, data.y, alphas=alphas, Cs=Cs, sample_weight=data.weights)
-        interrupts.act()  # a path keeps what is complete, which may be all of it
-    return path
+# of a quick comparison: strengths of a path, and the mixes of the norms
+QUICK_ALPHAS = 12
+QUICK_RATIOS = (0.95,)
+MAJORITY = "majority class"
 
 
 @dataclass(frozen=True)
@@ -133,29 +43,46 @@ class Candidate:
     make : callable
         A new estimator, unfitted.
     search : Search
+    kind : 'model' or 'baseline'
+    is_kernel : bool
+        Whether it needs the training samples to predict, which counts as less simple.
     """
 
     name: str
     make: Make
     search: Search
+    kind: str = "model"
+    is_kernel: bool = False
+
+    def hurried(self) -> Candidate:
+        """The same model with a shorter search."""
+        if not isinstance(self.search, AlphaPath):
+            return self
+        search = replace(self.search, n_alphas=QUICK_ALPHAS, l1_ratios=QUICK_RATIOS)
+        return replace(self, search=search)
 
 
-def _standardized(name: str, **parameters: Any) -> Any:
-    return getattr(proxmargin, name)(standardize=True, **parameters)
+def _own(name: str, standardize: bool = True, **parameters: Any) -> Any:
+    return getattr(proxmargin, name)(standardize=standardize, **parameters)
 
 
 def _search(model: Model) -> Search:
-    return AlphaPath() if model.has_path else Grid(model.grid, SELECTION_TOL)
+    if model.has_path:
+        return AlphaPath()
+    if set(model.grid) == {"C"}:
+        return CPath(tuple(sorted(model.grid["C"])))
+    return Grid(model.grid, SELECTION_TOL)
 
 
 _RBF = Candidate(
     "SVC-rbf",
-    partial(_standardized, "SVC", kernel="rbf"),
+    partial(_own, "SVC", kernel="rbf"),
     Grid({"C": (0.1, 1.0, 10.0)}, SELECTION_TOL),
+    is_kernel=True,
 )
-CANDIDATES: dict[str, Candidate] = {
+CANDIDATES: Mapping[str, Candidate] = {
     **{
-        name: Candidate(name, partial(_standardized, name), _search(model))
+        name: Candidate(name, partial(_own, name), _search(model))
         for name, model in MODELS.items()
         if model.compared
     },
@@ -163,28 +90,111 @@ CANDIDATES: dict[str, Candidate] = {
 }
 
 
-def named_candidates(models: str | Iterable[str | Candidate]) -> list[Candidate]:
-    """The candidates asked for: ``'all'``, a name, or names and candidates.
+def named_candidates(
+    models: Any, *, standardize: bool = True, quick: bool = False
+) -> list[Candidate]:
+    """The candidates asked for.
+
+    Parameters
+    ----------
+    models : 'all', a name, a candidate, a list of these, or a mapping from names to estimators
+    standardize : bool
+        Of the models that are given by name.
+    quick : bool
+        The fastest of 'all', and shorter searches.
 
     Raises
     ------
     ValueError
         A name is unknown or given twice, or there is none.
     """
+    known = {
+        name: replace(each, make=partial(each.make, standardize=standardize))
+        for name, each in CANDIDATES.items()
+    }
     if isinstance(models, str) and models == "all":
-        return list(CANDIDATES.values())
-    asked = [models] if isinstance(models, str | Candidate) else list(models)
-    found = [each if isinstance(each, Candidate) else _known(each) for each in asked]
+        names = [name for name in known if not quick or _is_fast(name)]
+        return [known[name].hurried() if quick else known[name] for name in names]
+    if isinstance(models, Mapping):
+        found = [_given(name, each, known) for name, each in models.items()]
+    else:
+        asked = [models] if isinstance(models, str | Candidate) else list(models)
+        found = [e if isinstance(e, Candidate) else _known(e, known) for e in asked]
     names = [candidate.name for candidate in found]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"models must name each model once, and at least one, got {asked!r}")
-    return found
+        raise ValueError(f"models must name each model once, and at least one, got {names!r}")
+    return [each.hurried() for each in found] if quick else found
 
 
-def _known(name: str) -> Candidate:
-    if name not in CANDIDATES:
+def _is_fast(name: str) -> bool:
+    return name in MODELS and MODELS[name].quick
+
+
+def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
+    if not isinstance(name, str):
         raise ValueError(
-            f"there is no model {name!r} to compare; there are 'all', "
-            f"{', '.join(map(repr, CANDIDATES))}"
+            f"models: {type(name).__name__} is no name; give estimators by name: "
+            "models={'mine': estimator}"
         )
-    return CANDIDATES[name]
+    if name not in known:
+        raise ValueError(
+            f"there is no model {name!r} to compare; there are 'all', {', '.join(map(repr, known))}"
+        )
+    return known[name]
+
+
+def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candidate:
+    """The candidate for an entry of a mapping: estimator, name or candidate."""
+    from sklearn.base import clone
+
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"models: names must be text, got {name!r}")
+    if isinstance(estimator, str):
+        return replace(_known(estimator, known), name=name)
+    if isinstance(estimator, Candidate):
+        return replace(estimator, name=name)
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "fit") and hasattr(estimator, "predict")
+    ):
+        raise ValueError(f"models[{name!r}] must be a classifier with fit and predict")
+    kernel = getattr(estimator, "kernel", "linear") != "linear"
+    return Candidate(name, partial(clone, estimator), Given(), is_kernel=kernel)
+
+
+def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
+    """What every comparison should beat: the majority, and everyday models of scikit-learn."""
+    strengths = {"model__C": (0.01, 0.1, 1.0, 10.0)}
+    scaled = partial(_sklearn, sparse=sparse, standardize=standardize)
+    return [
+        Candidate(MAJORITY, _majority, Given(), "baseline"),
+        Candidate("sklearn LinearSVC", partial(scaled, "LinearSVC"), Grid(strengths), "baseline"),
+        Candidate(
+            "sklearn LogisticRegression",
+            partial(scaled, "LogisticRegression"),
+            Grid(strengths),
+            "baseline",
+        ),
+        Candidate("sklearn SVC-rbf", partial(scaled, "SVC"), Grid(strengths), "baseline", True),
+    ]
+
+
+def _majority() -> Any:
+    from sklearn.dummy import DummyClassifier
+
+    return DummyClassifier(strategy="prior")
+
+
+def _sklearn(name: str, sparse: bool, standardize: bool) -> Any:
+    """A classifier of scikit-learn, behind a scaler where the models are standardised too."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC, LinearSVC
+
+    made = {
+        "LinearSVC": lambda: LinearSVC(random_state=0),
+        "LogisticRegression": lambda: LogisticRegression(max_iter=1000),
+        "SVC": SVC,
+    }[name]()
+    scaler = StandardScaler(with_mean=not sparse) if standardize else "passthrough"
+    return Pipeline([("scale", scaler), ("model", made)])

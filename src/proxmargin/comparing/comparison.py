@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from proxmargin.comparing.fits import features_used
-from proxmargin.comparing.layout import Listing, number
+from proxmargin.comparing import facts, printed
+from proxmargin.comparing.evidence import Evidence
+from proxmargin.comparing.layout import Listing
+from proxmargin.comparing.setup import Setup
+from proxmargin.comparing.standings import Standing, evidence_of, row_of, standings_of
 from proxmargin.comparing.work import Outcome, Tally
+from proxmargin.runtime.atomic import replaced
 from proxmargin.runtime.optional import optional
 
-__all__ = ["Comparison", "Ending", "Setup", "Standing"]
-
-TOP_FEATURES = 10
+__all__ = ["Comparison", "Ending"]
 
 
 class Ending(Enum):
@@ -29,117 +32,35 @@ class Ending(Enum):
     WORKER_DIED = (
         "a worker process died, perhaps for want of memory; the table holds what was finished"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """The data and the settings of a comparison.
-
-    Attributes
-    ----------
-    scoring : str
-        The name of the score, in words.
-    n_folds, n_features : int
-    classes : (n_classes,)
-    class_sizes : (n_classes,) integers
-    feature_names : list of str
-        Made up (``x0``, ``x1``, ...) where the data had none.
-    feature_scale : (n_features,)
-        Standard deviations of the features.
-    baseline : (n_folds,)
-        Score of always predicting the largest class, for each fold.
-    notes : list of str
-    """
-
-    scoring: str
-    n_folds: int
-    classes: NDArray[Any]
-    class_sizes: NDArray[np.intp]
-    feature_names: Sequence[str]
-    feature_scale: NDArray[np.float64]
-    baseline: NDArray[np.float64]
-    notes: Sequence[str] = ()
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.class_sizes.sum())
-
-    @property
-    def n_features(self) -> int:
-        return len(self.feature_names)
-
-    def summary(self) -> str:
-        """One line on the data."""
-        sizes = zip(self.classes, self.class_sizes, strict=True)
-        shown = [f"{label} {size}" for label, size in sizes]
-        listed = ", ".join(shown[:6]) + (", ..." if len(shown) > 6 else "")
-        return (
-            f"{self.n_samples} samples, {self.n_features} features, {len(shown)} classes "
-            f"({listed}); {self.n_folds} folds"
-        )
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The results of one model over the folds.
-
-    Attributes
-    ----------
-    model : str
-    folds : int
-        Number of finished folds.
-    score_mean, score_sd, features_used, seconds_per_fit : float
-        Means over the folds, and the sample standard deviation of the score. Seconds are without
-        those in which kernels were compiled.
-    relative_gap : float
-        The largest certified relative gap of these models.
-    settings : dict
-        Chosen on all data; empty when that was not finished.
-    """
-
-    model: str
-    folds: int
-    score_mean: float
-    score_sd: float
-    features_used: float
-    seconds_per_fit: float
-    relative_gap: float
-    settings: dict[str, Any]
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Outcome]) -> Standing:
-        scored = [outcome for outcome in outcomes if outcome.fold is not None]
-        final = [outcome for outcome in outcomes if outcome.fold is None]
-        scores = [outcome.score for outcome in scored]
-        return cls(
-            model=outcomes[0].model,
-            folds=len(scored),
-            score_mean=_mean(scores),
-            score_sd=_deviation(scores),
-            features_used=_mean([outcome.features_used for outcome in scored]),
-            seconds_per_fit=_mean([outcome.seconds for outcome in scored]),
-            relative_gap=float(np.max([outcome.relative_gap for outcome in outcomes])),
-            settings=final[0].settings if final else {},
-        )
+    TIME_LIMIT = "the time limit was reached; the table holds what was finished"
+    UNFINISHED = "the run is not finished; the table holds what was finished"
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The result of `proxmargin.compare`; printing it shows the table and the best model.
+    """The result of `proxmargin.compare`; printing it shows the answer and the table.
 
     Attributes
     ----------
     table : DataFrame
-        One row a model, the best first: ``score_mean, score_sd, features_used, seconds_per_fit,
-        relative_gap`` (the worst certified one), ``folds``, and the parameters chosen on all data.
+        One row a model, the best first: ``score_mean, score_sd``, the interval ``score_low,
+        score_high`` (Nadeau and Bengio), ``p_holm`` and ``p_equal`` against the best,
+        ``equivalent`` (not distinguishable from it), the means of the other metrics, ``features_used``,
+        ``stability`` (Nogueira's measure of the selected features), ``seconds_per_fit``,
+        ``relative_gap`` (the worst certified one), ``folds``, ``kind``, and the parameters chosen
+        on all data.
     folds : DataFrame
-        One row a model and fold: ``score, features_used, seconds, relative_gap`` and the
-        parameters chosen inside the fold.
+        One row a model and fold: ``score``, all metrics, ``features_used, seconds, relative_gap``
+        and the parameters chosen inside the fold.
     best_name_ : str
-        The model with the highest mean score, and with fewer features among equals. Being the
-        best of several, its own mean score is a little optimistic.
+        The model with the best mean score, and the simplest among equals. Being the best of
+        several, its own mean score is a little optimistic.
+    equivalent_ : tuple of str
+        The models that are not distinguishable from the best, the best first.
+    recommended_ : str
+        The simplest of them: the fewest features, then without a kernel.
     best_ : estimator, or None after an interruption
-        That model fitted on all data, with parameters chosen by cross-validation on all data.
+        The best model fitted on all data, with parameters chosen by cross-validation on all data.
     best_fitted_name_ : str or None
         The best of the models in ``models_``: that of ``best_name_`` unless interrupted.
     best_fitted_ : estimator or None
@@ -159,30 +80,104 @@ class Comparison:
     setup: Setup
     outcomes: Sequence[Outcome]
     ending: Ending = Ending.COMPLETE
+    further_notes: Sequence[str] = field(default=())
+
+    @classmethod
+    def from_run(cls, run_dir: str | os.PathLike[str]) -> Comparison:
+        """The comparison of a run directory, finished or not; its data are not needed.
+
+        Raises
+        ------
+        ValueError
+            It is no run directory, or of another version.
+        """
+        from proxmargin.comparing.directory import read_run
+
+        setup, outcomes, complete = read_run(run_dir)
+        return cls(setup, outcomes, Ending.COMPLETE if complete else Ending.UNFINISHED)
+
+    # -- results ----------------------------------------------------------------------------
 
     @property
     def interrupted(self) -> bool:
         return self.ending is not Ending.COMPLETE
 
     @cached_property
+    def scored(self) -> list[Outcome]:
+        """The outcomes on folds."""
+        return [outcome for outcome in self.outcomes if outcome.fold is not None]
+
+    @cached_property
     def standings(self) -> list[Standing]:
         """One a model, the best first; models without a finished fold last."""
-        names = dict.fromkeys(outcome.model for outcome in self.outcomes)
-        standings = [Standing.of([o for o in self.outcomes if o.model == name]) for name in names]
-        return sorted(standings, key=_rank)
+        sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
+        return sorted(standings_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
+
+    @property
+    def names(self) -> list[str]:
+        """The models, the best first."""
+        return [standing.model for standing in self.standings]
+
+    @cached_property
+    def _evidence(self) -> dict[str, Evidence]:
+        return {
+            metric.name: evidence_of(metric, self.outcomes, self.setup, self._in_order)
+            for metric in self.setup.protocol.metrics
+        }
+
+    @cached_property
+    def _in_order(self) -> list[Standing]:
+        return standings_of(self.outcomes, self.setup)
+
+    def evidence(self, metric: str | None = None) -> Evidence:
+        """Intervals, differences and the recommended model by one metric, the scoring by default.
+
+        Raises
+        ------
+        ValueError
+            The metric was not computed.
+        """
+        name = self.setup.protocol.scoring.name if metric is None else metric
+        if name not in self._evidence:
+            raise ValueError(
+                f"metric {name!r} was not computed; there are "
+                f"{', '.join(map(repr, self._evidence))}"
+            )
+        return self._evidence[name]
+
+    def row(self, model: str, metric: str | None = None) -> dict[str, Any]:
+        """The numbers of one model by one metric: mean, interval, difference from the best."""
+        evidence = self.evidence(metric)
+        name = self.setup.protocol.scoring.name if metric is None else metric
+        scores = [each.scores[name] for each in self.scored if each.model == model]
+        return row_of(evidence, model, scores)
+
+    def tests(self, metric: str | None = None) -> Any:
+        """The models against the best, a row each: difference, interval, p-values (data frame)."""
+        frame = self.evidence(metric).to_frame()
+        return frame.loc[[name for name in self.names if name in frame.index]]
 
     @property
     def table(self) -> Any:
-        return _frame(list(_table_rows(self.standings)), index="model")
+        return _frame(list(printed.table_rows(self)), index="model")
 
     @property
     def folds(self) -> Any:
-        scored = [outcome for outcome in self.outcomes if outcome.fold is not None]
-        return _frame([_fold_row(outcome) for outcome in scored])
+        rows = [printed.fold_row(outcome, self.setup) for outcome in self.scored]
+        return _frame(rows)
 
     @property
     def best_name_(self) -> str:
-        return self.standings[0].model
+        best = self.evidence().best if self.scored else None
+        return self.standings[0].model if best is None else best
+
+    @property
+    def equivalent_(self) -> tuple[str, ...]:
+        return self.evidence().equivalent
+
+    @property
+    def recommended_(self) -> str | None:
+        return self.evidence().recommended
 
     @property
     def best_(self) -> Any:
@@ -197,50 +192,51 @@ class Comparison:
         return self.models_.get(self.best_fitted_name_ or "")
 
     @property
-    def models_(self) -> dict[str, Any]:
+    def models_(self) -> Mapping[str, Any]:
         return {o.model: o.estimator for o in self.outcomes if o.estimator is not None}
 
     @property
     def majority(self) -> float:
-        return _mean(self.setup.baseline)
+        return float(np.mean(self.setup.majority[self.setup.protocol.scoring.name]))
 
     @property
     def tally(self) -> Tally:
-        parts = [outcome.tally for outcome in self.outcomes]
-        return Tally(
-            sum(part.fits for part in parts),
-            sum(part.unmet for part in parts),
-            max(part.worst_gap for part in parts),
-        )
+        return sum((outcome.tally for outcome in self.outcomes), Tally())
+
+    def final(self, model: str) -> Outcome | None:
+        """The fit of a model to all rows."""
+        found = (o for o in self.outcomes if o.fold is None and o.model == model)
+        return next(found, None)
+
+    # -- shown ------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        parts = [self.setup.summary(), self.listing().plain(), *self.remarks()]
-        return "\n\n".join(parts)
+        parts = [self.answer(), self.setup.summary(), self.listing().plain(), *self.remarks()]
+        return "\n\n".join(part for part in parts if part)
+
+    def answer(self) -> str:
+        """The recommended model in a sentence."""
+        return printed.answer(self)
 
     def listing(self) -> Listing:
-        """The table as it is printed, with the baseline as its last row."""
-        names = list(dict.fromkeys(name for s in self.standings for name in s.settings))
-        headings = ["model", self.setup.scoring, "features used", "seconds", "certified gap"]
-        blanks = [""] * (3 + len(names))
-        spread = _plus_minus(self.majority, _deviation(self.setup.baseline))
-        rows = [[*_cells(s), *(_shown(s.settings.get(n)) for n in names)] for s in self.standings]
-        return Listing([*headings, *names], [*rows, ["majority class", spread, *blanks]])
+        """The table as it is printed, with always predicting the majority as its last row."""
+        return printed.listing(self)
 
     def remarks(self) -> list[str]:
-        """What is printed under the table: the best model, its certificate, the notes."""
-        found = [*self._best_remarks(), *(f"Note: {note}." for note in self.notes())]
+        """What is printed under the table: marks, the best model, its certificate, the notes."""
+        found = [*printed.remarks(self), *(f"Note: {note}." for note in self.notes())]
         return [remark for remark in found if remark]
 
     def notes(self) -> list[str]:
         """What a reader must know to judge the results: folds, interruptions, unmet tolerances."""
-        notes = [*self.setup.notes]
+        notes = [*self.setup.notes, *self.further_notes, *self.evidence().notes]
         if self.interrupted:
             notes.append(self.ending.value)
         if self.tally.unmet:
             notes.append(str(self.tally))
-        return notes
+        return list(dict.fromkeys(notes))
 
-    def top_features(self, limit: int = TOP_FEATURES) -> list[tuple[str, float, str]]:
+    def top_features(self, limit: int = printed.TOP_FEATURES) -> list[tuple[str, float, str]]:
         """The features that weigh most in the best model.
 
         Returns
@@ -250,134 +246,42 @@ class Comparison:
             than two classes, of the class where it is largest in size. Positive speaks for the
             class.
         """
-        coef = getattr(self.best_, "coef_", None)
-        if coef is None:
-            return []
-        weights = coef * self.setup.feature_scale
-        rows = np.abs(weights).argmax(axis=0)
-        largest = weights[rows, np.arange(weights.shape[1])]
-        labels = self.setup.classes[1:] if len(weights) == 1 else self.setup.classes
-        order = np.argsort(-np.abs(largest), kind="stable")[:limit]
-        return [
-            (str(self.setup.feature_names[j]), float(largest[j]), str(labels[rows[j]]))
-            for j in order
-            if largest[j] != 0
-        ]
+        final = self.final(self.best_name_)
+        rows = [] if final is None else facts.features_of(self, final, limit)
+        return [(row["feature"], row["weight"], row["class"]) for row in rows]
+
+    # -- written ----------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready to be written as JSON."""
-        return {
-            "scoring": self.setup.scoring,
-            "folds": self.setup.n_folds,
-            "table": list(_table_rows(self.standings)),
-            "majority": self.majority,
-            "best": None if self.best_ is None else self._best_facts(),
-            "fold_results": [_fold_row(o) for o in self.outcomes if o.fold is not None],
-            "notes": self.notes(),
-            "interrupted": self.interrupted,
-        }
+        return facts.facts_of(self)
 
-    def _best_facts(self) -> dict[str, Any]:
-        certificate = getattr(self.best_, "certificate_", None)
-        return {
-            "model": self.best_name_,
-            "parameters": self.standings[0].settings,
-            "features_used": features_used(self.best_),
-            "top_features": [
-                {"feature": name, "weight": weight, "class": label}
-                for name, weight, label in self.top_features()
-            ],
-            "certificate": None if certificate is None else _certificate_facts(certificate),
-        }
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_dict` to a file."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        with replaced(path) as stream:
+            stream.write(text.encode())
 
-    def _best_remarks(self) -> Iterator[str]:
-        if self.best_ is None:
-            return
-        settings = ", ".join(f"{k}={_shown(v)}" for k, v in self.standings[0].settings.items())
-        used = features_used(self.best_)
-        yield (
-            f"Best: {self.best_name_}({settings}, standardize=True), fitted on all samples; "
-            f"it uses {used} of {self.setup.n_features} features."
-        )
-        yield self._features_remark()
-        if hasattr(self.best_, "certificate_"):
-            yield f"Certificate: {self.best_.certificate_}."
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a report: one HTML file that needs no network.
 
-    def _features_remark(self) -> str:
-        top = self.top_features()
-        if not top:
-            return ""
-        if len(self.setup.classes) == 2:
-            headings = ["feature", "weight"]
-            rows = [[name, f"{weight:+.3g}"] for name, weight, _ in top]
-            positive = f"; positive speaks for {self.setup.classes[1]}"
-        else:
-            headings = ["feature", "weight", "class"]
-            rows = [[name, f"{weight:+.3g}", label] for name, weight, label in top]
-            positive = ", for the class where it is largest"
-        title = f"Largest weights (coefficient per standard deviation of the feature{positive}):"
-        return f"{title}\n{Listing(headings, rows).plain()}"
+        Raises
+        ------
+        ImportError
+            What draws it is not installed; the message names the command.
+        OSError
+            The file cannot be written.
+        """
+        from proxmargin.reports import write_report
+
+        write_report(self, path)
 
 
-def _rank(standing: Standing) -> tuple[bool, float, float]:
+def _rank(standing: Standing, sign: float) -> tuple[bool, float, float]:
     unknown = np.isnan(standing.score_mean)
     # rounding, so that equal means of the same fractions count as equal
-    score = 0.0 if unknown else -round(standing.score_mean, 12)
+    score = 0.0 if unknown else -sign * round(standing.score_mean, 12)
     return bool(unknown), score, standing.features_used
-
-
-def _mean(values: Any) -> float:
-    return float(np.mean(values)) if len(values) else np.nan
-
-
-def _deviation(values: Any) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
-
-
-def _cells(standing: Standing) -> list[str]:
-    return [
-        standing.model,
-        _plus_minus(standing.score_mean, standing.score_sd),
-        number(standing.features_used, ".1f"),
-        number(standing.seconds_per_fit, ".2g"),
-        number(standing.relative_gap, ".1e"),
-    ]
-
-
-def _plus_minus(mean: float, deviation: float) -> str:
-    return f"{number(mean, '.3f')} ± {number(deviation, '.3f')}"
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "-"
-    return format(value, ".3g") if isinstance(value, float) else str(value)
-
-
-def _table_rows(standings: Sequence[Standing]) -> Iterator[dict[str, Any]]:
-    for standing in standings:
-        row = {**vars(standing)}
-        settings = row.pop("settings")
-        row["folds"] = row.pop("folds")  # behind the results
-        yield {**row, **settings}
-
-
-def _certificate_facts(certificate: Any) -> dict[str, Any]:
-    names = ("primal", "dual", "gap", "relative_gap", "kkt_residual", "converged", "stop_reason")
-    return {name: getattr(certificate, name) for name in names}
-
-
-def _fold_row(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "model": outcome.model,
-        "fold": outcome.fold,
-        "score": outcome.score,
-        "features_used": outcome.features_used,
-        "seconds": outcome.seconds,
-        "relative_gap": outcome.relative_gap,
-        "fits_unmet": outcome.tally.unmet,
-        **outcome.settings,
-    }
 
 
 def _frame(rows: list[dict[str, Any]], index: str | None = None) -> Any:

@@ -14,7 +14,7 @@ __all__ = ["Data"]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Samples with labels and weights.
+    """Samples with labels, weights and groups.
 
     Attributes
     ----------
@@ -23,15 +23,23 @@ class Data:
     weights : (n_samples,) > 0, or None
     names : (n_features,) or None
         Of the features, where the caller gave a data frame.
+    groups : (n_samples,) or None
+        Samples of one group are never on both sides of a split.
+    numbers : (n_samples,) or None
+        Row numbers in the caller's data; None if all rows are here.
     """
 
     X: Any
     y: NDArray[Any]
-    weights: NDArray[Any] | None
+    weights: NDArray[Any] | None = None
     names: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    numbers: NDArray[np.intp] | None = None
 
     @classmethod
-    def checked(cls, estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
+    def checked(
+        cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Data:
         """The caller's data as the estimators use them; samples of weight zero are left out.
 
         Raises
@@ -41,12 +49,17 @@ class Data:
         """
         from proxmargin.inputs.validation import validated, validated_weights
 
+        _refuse_measurements(y)
         X, y = validated(estimator, X, y)
         weights = validated_weights(sample_weight, X)
         # rows are taken out again and again, which only CSR does fast among the sparse formats
         X = X.tocsr() if hasattr(X, "tocsr") else X
-        data = cls(X, y, weights, getattr(estimator, "feature_names_in_", None))
-        return data if weights is None else data.rows(weights.nonzero()[0])
+        names = getattr(estimator, "feature_names_in_", None)
+        data = cls(X, y, weights, names, _checked_groups(groups, X.shape[0]))
+        if weights is None or weights.all():
+            return data
+        kept = weights.nonzero()[0]
+        return replace(data.rows(kept), numbers=kept)
 
     def named(self, names: Sequence[str]) -> Data:
         """The same samples with these names of the features."""
@@ -56,10 +69,11 @@ class Data:
             )
         return replace(self, names=np.array([str(name) for name in names], dtype=object))
 
-    def rows(self, index: NDArray[Any]) -> Data:
+    def rows(self, index: NDArray[np.intp]) -> Data:
         """Some of the samples."""
         weights = None if self.weights is None else self.weights[index]
-        return replace(self, X=self.X[index], y=self.y[index], weights=weights)
+        groups = None if self.groups is None else self.groups[index]
+        return replace(self, X=self.X[index], y=self.y[index], weights=weights, groups=groups)
 
     @property
     def n_samples(self) -> int:
@@ -68,3 +82,46 @@ class Data:
     @property
     def n_features(self) -> int:
         return int(self.X.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return hasattr(self.X, "tocsr")
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The weights of the samples; ones by default."""
+        return np.ones(self.n_samples) if self.weights is None else self.weights
+
+
+def _refuse_measurements(y: Any) -> None:
+    """Raise ValueError for labels that are measurements, and say what to do."""
+    from sklearn.utils.multiclass import type_of_target
+
+    values = np.asarray(y)
+    if values.dtype.kind != "f" or values.ndim != 1 or not np.isfinite(values).all():
+        return  # what else is wrong is told by the validation
+    if type_of_target(values) == "continuous":
+        raise ValueError(
+            f"the target holds measurements ({np.unique(values).size} different numbers such as "
+            f"{values[values % 1 != 0][0]:g}), and compare is for classes: name another column "
+            "(target=NAME), or make classes of it first, e.g. y > numpy.median(y)"
+        )
+
+
+def _checked_groups(groups: Any, n_samples: int) -> NDArray[Any] | None:
+    if groups is None:
+        return None
+    column = np.asarray(groups)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (n_samples,):
+        raise ValueError(
+            f"groups must be one label a sample, ({n_samples},) here, got an array of shape "
+            f"{column.shape}"
+        )
+    missing = [each is None or each != each for each in column.tolist()]
+    if any(missing):
+        raise ValueError(f"groups: row {missing.index(True)} (counted from 0) has no group")
+    return np.unique(column.astype(str) if column.dtype == object else column, return_inverse=True)[
+        1
+    ]

@@ -4,85 +4,126 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from proxmargin.comparing.apart import performed_apart
-from proxmargin.comparing.candidates import Candidate, named_candidates
-from proxmargin.comparing.comparison import Comparison, Ending, Setup
+from proxmargin.comparing.candidates import Candidate, baselines_for, named_candidates
+from proxmargin.comparing.comparison import Comparison, Ending
 from proxmargin.comparing.data import Data
+from proxmargin.comparing.directory import RunDirectory, seed_of
 from proxmargin.comparing.folds import Split, outer_splits
-from proxmargin.comparing.scores import Scorer, scorer_of
+from proxmargin.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
+from proxmargin.comparing.setup import Setup, setup_of
 from proxmargin.comparing.work import Outcome, Task, perform
-from proxmargin.designs import as_design, moments
+from proxmargin.inputs.validation import check_choice, check_flag, check_number
+from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.progress import Progress
 
 __all__ = ["compare"]
 
 LARGEST_SEED = 2**31 - 1
+FOLDS, QUICK_FOLDS = 5, 3
 
 
 def compare(
     X: Any,
     y: Any,
     *,
-    models: str | Iterable[str | Candidate] = "all",
-    cv: Any = 5,
+    models: str | Iterable[str | Candidate] | Mapping[str, Any] = "all",
+    cv: Any = FOLDS,
+    repeats: int = 1,
     scoring: str | Callable[..., float] = "balanced_accuracy",
+    metrics: Sequence[str | Callable[..., float]] = DEFAULT_METRICS,
+    baselines: bool = False,
+    standardize: str | bool = "auto",
+    groups: Any = None,
     n_jobs: int | None = None,
     random_state: Any = 0,
+    run_dir: str | os.PathLike[str] | None = None,
+    time_limit: float | None = None,
+    quick: bool = False,
     progress: bool = True,
     sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
+    name: str | None = None,
+    command: str | None = None,
 ) -> Comparison:
     """Compare models by nested cross-validation, and fit each on all data.
 
     In every outer training part the parameters are chosen by stratified 3-fold cross-validation
-    along a short warm-started path, or over a small grid; the model is then refitted on that part
-    and scored on the part held out. Standardisation, the grid of strengths and the choice use
-    training rows only.
+    along whole warm-started paths, or over a small grid; the model is then refitted on that part
+    and scored on the part held out. Standardisation, the grid of strengths, the choice and the
+    calibration of probabilities use training rows only.
 
     Parameters
     ----------
     X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
     y : (n_samples,) labels of any type
-    models : 'all', a name, or a list of names
-        Names of estimators, each with ``standardize=True`` (the keys of
-        `proxmargin.comparing.candidates.CANDIDATES`), and ``'SVC-rbf'``. A
-        `proxmargin.comparing.candidates.Candidate` adds a model.
+    models : 'all', a name, a list of names, or a mapping from names to estimators
+        Names of estimators (the keys of `proxmargin.comparing.candidates.CANDIDATES`) and
+        ``'SVC-rbf'``. In a mapping a value is a classifier with scikit-learn's interface, such as
+        a pipeline or a ``GridSearchCV``, which is fitted as it is; or the name of a model.
     cv : int or a scikit-learn splitter, default 5
         A number means shuffled stratified folds; fewer where the smallest class has fewer
-        samples, which leaves a note.
+        samples, which leaves a note. With ``groups`` no group is on both sides.
+    repeats : int
+        Repetitions with new random folds.
     scoring : str or callable, default 'balanced_accuracy'
-        As in scikit-learn: larger is better.
+        By which parameters and models are chosen: one of the metrics, or a scorer as in
+        scikit-learn. A callable is given the predictions for the held-out rows in place of a model.
+    metrics : sequence of str
+        What is computed besides: by default balanced accuracy, accuracy, the area under the ROC
+        curve (of more than two classes: the mean of one against the rest), Matthews' correlation,
+        log-loss and Brier score. Probabilities are decision values calibrated by Platt's sigmoid on
+        the inner held-out scores, so that every model has them.
+    baselines : bool
+        Whether to compare with the majority and with scikit-learn's ``LinearSVC``,
+        ``LogisticRegression`` and ``SVC``, their C chosen on the same inner folds.
+    standardize : 'auto', True or False
+        Whether models given by name, and baselines, standardise the features. 'auto': dense ones.
+    groups : (n_samples,), optional
+        Samples of one group (patient, batch) are held out together, in the outer and inner folds.
     n_jobs : int, optional
-        Processes that share the pairs of model and fold.
+        Processes that share the pairs of model and fold. The result is the same for any number.
     random_state : int, RandomState or None, default 0
         Shuffles the folds; the same number gives the same result.
+    run_dir : path-like, optional
+        Directory that keeps every finished task and the final models (of this library). The same
+        call continues an interrupted comparison and ends with the same table; other data or
+        settings are refused. `Comparison.from_run` reads it.
+    time_limit : float, optional
+        Seconds after which no further task is begun.
+    quick : bool
+        A first answer in seconds: the fastest models, shorter paths, 3 folds instead of 5.
     progress : bool, default True
         On standard error, once two seconds have passed.
     sample_weight : (n_samples,), optional
         Used in fits and scores; samples of weight 0 are left out.
     feature_names : (n_features,), optional
         For reports and the final models; by default those of a data frame.
+    name, command : str, optional
+        Of the data, and how this was called; for reports.
 
     Returns
     -------
     Comparison
-        After an interruption (Ctrl-C), or when a process of ``n_jobs`` died, with what was
-        finished, and ``interrupted=True``.
+        After an interruption (Ctrl-C), at the time limit, or when a process of ``n_jobs`` died,
+        with what was finished, and ``interrupted=True``.
 
     Raises
     ------
     ValueError
-        Bad data or an unknown name; a class has fewer than 2 samples.
+        Bad data or an unknown name; a class has fewer than 2 samples, or too few groups;
+        ``run_dir`` holds another comparison.
     KeyboardInterrupt
         Interrupted before anything was finished.
 
@@ -91,7 +132,8 @@ def compare(
     ConvergenceWarning
         Once, when fits ended before their tolerance was met.
     UserWarning
-        What else the fits warned about, each text once.
+        What else the fits warned about, each text once; once, when ``run_dir`` cannot be written
+        any more, and the comparison goes on in memory.
 
     Examples
     --------
@@ -102,111 +144,236 @@ def compare(
     >>> bool(comparison.table.loc["HuberizedSVC", "score_mean"] > 0.9)
     True
     """
-    candidates = named_candidates(models)
-    scorer = scorer_of(scoring, candidates[0].make())
-    data = Data.checked(candidates[0].make(), X, y, sample_weight)
+    _check(baselines, standardize, quick, time_limit)
+    judges = metrics_of(scoring, metrics)
+    sparse = hasattr(X, "tocsr")
+    scaled = not sparse if standardize == "auto" else bool(standardize)
+    candidates = named_candidates(models, standardize=scaled, quick=quick)
+    if baselines:
+        candidates = _joined(candidates, baselines_for(sparse, scaled))
+    data = Data.checked(_checker(scaled), X, y, sample_weight, groups)
     data = data if feature_names is None else data.named(feature_names)
-    outer_seed, inner_seed = check_random_state(random_state).randint(LARGEST_SEED, size=2)
-    splits, notes = outer_splits(data.X, data.y, cv, int(outer_seed))
-    setup = _setup(data, splits, scoring, scorer, notes)
+    seed = _seed(random_state, run_dir)
+    folds = QUICK_FOLDS if quick and cv is FOLDS else cv
+    outer_seed, inner_seed = np.random.RandomState(seed).randint(LARGEST_SEED, size=2)
+    splits, notes = outer_splits(data, folds, repeats, int(outer_seed))
     tasks = list(_tasks(candidates, splits, int(inner_seed)))
-    outcomes, ending = _performed(tasks, data, scorer, n_jobs, progress)
-    order = {id_: place for place, id_ in enumerate((t.candidate.name, t.fold) for t in tasks)}
-    outcomes.sort(key=lambda outcome: order[outcome.model, outcome.fold])
-    comparison = Comparison(setup, _with_names(outcomes, data), ending)
+    setup = setup_of(
+        data,
+        splits,
+        candidates,
+        judges,
+        notes,
+        name=name,
+        card=_card(data),
+        random_state=seed,
+        standardize=scaled,
+        quick=quick,
+        baselines=baselines,
+        command=command,
+    )
+    kept = _directory(run_dir, tasks, data, setup, folds)
+    comparison = _Run(tasks, data, judges, setup, kept, n_jobs, progress, time_limit).performed()
     _warn(comparison)
     return comparison
 
 
+def _check(baselines: Any, standardize: Any, quick: Any, time_limit: Any) -> None:
+    check_flag("baselines", baselines)
+    check_flag("quick", quick)
+    if not isinstance(standardize, bool | np.bool_):
+        check_choice("standardize", standardize, ("auto",))
+    check_number("time_limit", time_limit, low=0.0, low_open=True, optional=True)
+
+
+def _checker(standardize: bool) -> Any:
+    """An estimator with the checks of data that all models share."""
+    from proxmargin.estimators.elastic_net import HuberizedSVC
+
+    return HuberizedSVC(standardize=standardize)
+
+
+def _joined(candidates: list[Candidate], baselines: list[Candidate]) -> list[Candidate]:
+    taken = {each.name for each in candidates} & {each.name for each in baselines}
+    if taken:
+        raise ValueError(f"models: {taken.pop()!r} is the name of a baseline")
+    return [*candidates, *baselines]
+
+
+def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:
+    """The seed; without one of its own that of the run that is continued."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    known = None if run_dir is None or random_state is not None else seed_of(run_dir)
+    return int(check_random_state(random_state).randint(LARGEST_SEED)) if known is None else known
+
+
 def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:
-    """Fold by fold, so that after an interruption the models were scored on the same folds."""
+    """Fold by fold, so that after an interruption the models were scored on the same folds; the
+    fits to all rows after the first repeat."""
+    count = sum(split.repeat == 0 for split in splits)
     for fold, split in enumerate(splits):
+        if fold == count:
+            yield from _final(candidates, seed)
         for candidate in candidates:
-            yield Task(candidate, fold, split, seed)
+            yield Task(candidate, fold, split, seed, keeps=fold < count)
+    if count == len(splits):
+        yield from _final(candidates, seed)
+
+
+def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
     for candidate in candidates:
         yield Task(candidate, None, None, seed)
 
 
-def _performed(
-    tasks: Sequence[Task], data: Data, scorer: Scorer, n_jobs: int | None, progress: bool
-) -> tuple[list[Outcome], Ending]:
-    """The outcomes in the order of completion, and how that ended."""
-    outcomes: list[Outcome] = []
-    try:
-        with Progress("compare", len(tasks), shown=progress) as shown:
-            for outcome in _running(tasks, data, scorer, n_jobs):
-                outcomes.append(outcome)
-                shown.advance(latest=_label(outcome))
-    except (KeyboardInterrupt, BrokenExecutor) as error:
-        if not outcomes:
-            raise
-        died = isinstance(error, BrokenExecutor)
-        return outcomes, Ending.WORKER_DIED if died else Ending.INTERRUPTED
-    return outcomes, Ending.COMPLETE
+def _card(data: Data) -> dict[str, Any]:
+    from proxmargin.reports.card import data_card
+
+    return data_card(data.X, data.y, None if data.names is None else data.names.tolist())
 
 
-def _running(
-    tasks: Sequence[Task], data: Data, scorer: Scorer, n_jobs: int | None
-) -> Iterator[Outcome]:
-    from joblib import Parallel, delayed
-
-    parallel, me = Parallel(n_jobs=n_jobs, return_as="generator_unordered"), os.getpid()
-    outcomes: Iterator[Outcome] = parallel(
-        delayed(performed_apart)(me, perform, task, data, scorer) for task in tasks
-    )
-    return outcomes
-
-
-def _label(outcome: Outcome) -> str:
-    where = "all samples" if outcome.fold is None else f"fold {outcome.fold + 1}"
-    return f"{outcome.model}, {where}"
-
-
-def _setup(
+def _directory(
+    run_dir: str | os.PathLike[str] | None,
+    tasks: Sequence[Task],
     data: Data,
-    splits: Sequence[Split],
-    scoring: str | Callable[..., float],
-    scorer: Scorer,
-    notes: Sequence[str],
-) -> Setup:
-    classes, sizes = np.unique(data.y, return_counts=True)
-    names = [f"x{j}" for j in range(data.n_features)] if data.names is None else data.names
-    shares = np.ones(data.n_samples) if data.weights is None else data.weights
-    _, scale = moments(as_design(data.X), shares / shares.sum())
-    return Setup(
-        scoring=_in_words(scoring),
-        n_folds=len(splits),
-        classes=classes,
-        class_sizes=sizes,
-        feature_names=[str(name) for name in names],
-        feature_scale=scale,
-        baseline=np.array([_majority_score(data, split, scorer) for split in splits]),
-        notes=notes,
-    )
+    setup: Setup,
+    cv: Any,
+) -> RunDirectory | None:
+    if run_dir is None:
+        return None
+    identity = Identity.of(_Settings(tasks, setup, cv), data.X, np.unique(data.y), *_targets(data))
+    return RunDirectory(Path(run_dir), [task.key for task in tasks], identity, setup)
 
 
-def _majority_score(data: Data, split: Split, scorer: Scorer) -> float:
-    train, test = data.rows(split.train), data.rows(split.test)
-    model = DummyClassifier(strategy="most_frequent")
-    model.fit(np.zeros((train.n_samples, 1)), train.y, sample_weight=train.weights)
-    with warnings.catch_warnings():
-        # undefined precisions of the classes that it never predicts
-        warnings.simplefilter("ignore")
-        return scorer(model, replace(test, X=np.zeros((test.n_samples, 1))))
+class _Settings:
+    """What decides a comparison besides the data, as the parameters of an estimator."""
+
+    def __init__(self, tasks: Sequence[Task], setup: Setup, cv: Any) -> None:
+        protocol = setup.protocol
+        candidates = {task.candidate.name: task.candidate for task in tasks}
+        self.settings = {
+            "models": list(candidates),
+            **{f"models[{name!r}]": _facts(each) for name, each in candidates.items()},
+            "cv": cv if isinstance(cv, int | str) else [list(split) for split in setup.splits],
+            "repeats": protocol.repeats,
+            "scoring": protocol.scoring.name,
+            "metrics": [metric.name for metric in protocol.metrics],
+            "groups": protocol.grouped,
+            "seed": protocol.random_state,
+            "feature_names": list(setup.feature_names),
+        }
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        return self.settings
 
 
-def _in_words(scoring: str | Callable[..., float]) -> str:
-    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    return name.replace("_", " ")
+def _facts(candidate: Candidate) -> list[Any]:
+    return [repr(candidate.make()), candidate.search]
 
 
-def _with_names(outcomes: Sequence[Outcome], data: Data) -> Sequence[Outcome]:
-    """The fits saw plain arrays; give the final ones the names of the caller's columns."""
-    if data.names is not None:
-        for outcome in outcomes:
-            if outcome.estimator is not None:
-                outcome.estimator.feature_names_in_ = data.names
-    return outcomes
+def _targets(data: Data) -> list[Any]:
+    codes = np.unique(data.y, return_inverse=True)[1]
+    return [codes, *(each for each in (data.weights, data.groups) if each is not None)]
+
+
+@dataclass
+class _Run:
+    """Performs the tasks that are not finished."""
+
+    tasks: Sequence[Task]
+    data: Data
+    metrics: Sequence[Metric]
+    setup: Setup
+    kept: RunDirectory | None
+    n_jobs: int | None
+    progress: bool
+    time_limit: float | None
+
+    def performed(self) -> Comparison:
+        done: dict[tuple[str, int], Outcome] = {}
+        if self.kept is not None:
+            self.setup = self.kept.open()
+            done.update(self.kept.outcomes)
+        ending = self._finish(done)
+        outcomes = [done[task.key] for task in self.tasks if task.key in done]
+        notes = self.kept.notes if self.kept is not None else []
+        return Comparison(self.setup, outcomes, ending, notes)
+
+    def _finish(self, done: dict[tuple[str, int], Outcome]) -> Ending:
+        """Take in the outcomes in the order of completion; how that ended."""
+        missing = [task for task in self.tasks if _is_missing(done.get(task.key))]
+        total = len(self.tasks)
+        try:
+            with Progress("compare", total, shown=self.progress) as shown:
+                shown.advance(total - len(missing))
+                for outcome in self._running(missing):
+                    self._take(outcome, done)
+                    shown.advance(latest=_label(outcome, self.setup.n_folds))
+        except (KeyboardInterrupt, BrokenExecutor) as error:
+            if not done:
+                raise
+            died = isinstance(error, BrokenExecutor)
+            return Ending.WORKER_DIED if died else Ending.INTERRUPTED
+        whole = all(task.key in done for task in self.tasks)
+        return Ending.COMPLETE if whole else Ending.TIME_LIMIT
+
+    def _take(self, outcome: Outcome, done: dict[tuple[str, int], Outcome]) -> None:
+        known = done.get(outcome.key)
+        if known is not None:  # only its model was missing, which no file holds
+            done[outcome.key] = replace(known, estimator=self._named(outcome.estimator))
+            return
+        outcome = replace(outcome, estimator=self._named(outcome.estimator))
+        done[outcome.key] = outcome
+        if self.kept is not None:
+            self.kept.add(outcome)
+
+    def _named(self, estimator: Any) -> Any:
+        """The fits saw plain arrays; give the final ones the names of the caller's columns."""
+        if estimator is not None and self.data.names is not None:
+            try:
+                estimator.feature_names_in_ = self.data.names
+            except AttributeError:  # of a pipeline, which asks its first step
+                estimator[0].feature_names_in_ = self.data.names
+        return estimator
+
+    def _running(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        from joblib import Parallel, delayed
+
+        # one by one, so that nothing is lost at an interruption and limits of time hold
+        parallel = Parallel(
+            n_jobs=self.n_jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="n_jobs",
+        )
+        me = os.getpid()
+        outcomes: Iterator[Outcome] = parallel(
+            delayed(performed_apart)(me, perform, task, self.data, self.metrics)
+            for task in self._in_time(tasks)
+        )
+        return outcomes
+
+    def _in_time(self, tasks: Sequence[Task]) -> Iterator[Task]:
+        """The tasks until the time limit, and the first in any case."""
+        started = perf_counter()
+        for number, task in enumerate(tasks):
+            late = self.time_limit is not None and perf_counter() - started > self.time_limit
+            if late and number:
+                return
+            yield task
+
+
+def _is_missing(outcome: Outcome | None) -> bool:
+    """Whether a task is to be done: nothing is known of it, or its model was not saved."""
+    return outcome is None or (outcome.fold is None and outcome.estimator is None)
+
+
+def _label(outcome: Outcome, n_folds: int) -> str:
+    if outcome.fold is None:
+        return f"{outcome.model}, all samples"
+    repeat, fold = divmod(outcome.fold, n_folds)
+    again = f" of repeat {repeat + 1}" if repeat else ""
+    return f"{outcome.model}, fold {fold + 1}{again}"
 
 
 def _warn(comparison: Comparison) -> None:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin.comparing.candidates import Candidate, Settings
+from proxmargin.comparing.candidates import Candidate
+from proxmargin.comparing.choosing import Choice, chosen
 from proxmargin.comparing.data import Data
-from proxmargin.comparing.fits import features_used
+from proxmargin.comparing.fits import (
+    Tally,
+    coefficients,
+    features_used,
+    fitted,
+    held_out,
+    own_probabilities,
+)
 from proxmargin.comparing.folds import Split, inner_splits
-from proxmargin.comparing.scores import Scorer
+from proxmargin.comparing.metrics import HeldOut, Metric
+from proxmargin.comparing.searches import Settings
 from proxmargin.compiled.clock import clock
+from proxmargin.runtime.threads import quiet_threads
 
 __all__ = ["Outcome", "Tally", "Task", "perform"]
 
-# mean scores closer than this count as equal: the order of summation alone may make them differ
-TIE = 1e-12
-# prefixes of scikit-learn's warnings about held-out rows that lack a class
+# beginnings of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
+STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose them by themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,119 +43,169 @@ class Task:
     fold: int | None
     split: Split | None
     seed: int
+    keeps: bool = True
 
-
-@dataclass
-class Tally:
-    """The number of fits, of those that did not meet their tolerance, and their worst gap."""
-
-    fits: int = 0
-    unmet: int = 0
-    worst_gap: float = 0.0
-
-    def __str__(self) -> str:
-        return (
-            f"{self.unmet} of {self.fits} fits stopped before their tolerance was met, the worst "
-            f"at a relative gap of {self.worst_gap:.1e}"
-        )
-
-    def count(self, certificate: Any) -> None:
-        """Take in one fitted model; those without a certificate count as fits only."""
-        self.fits += 1
-        if certificate is not None and not certificate.converged:
-            self.unmet += 1
-            self.worst_gap = max(self.worst_gap, float(certificate.relative_gap))
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which task of a comparison it is; the fit to all rows has the number -1."""
+        return self.candidate.name, -1 if self.fold is None else self.fold
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a task.
+    """The result of a task, all plain values but for the estimator.
 
     Attributes
     ----------
     model : str
     fold : int or None
-        None for all rows.
-    score : float
-        On the test rows; NaN for all rows.
+        Among those of all repeats; None for all rows.
+    scores : dict
+        A number for each metric, on the test rows; NaN where it does not exist.
     features_used : int
     seconds : float
         Time of the refit, without the compilation of kernels.
-    relative_gap : float
+    relative_gap, passes : float
         Certified for the refit; NaN for a model without a certificate.
+    certified : bool or None
+        Whether the gap of the refit met its tolerance.
     settings : dict
         As chosen on the training rows.
     tally : Tally
         Over all fits of the task.
-    estimator : the refit on all rows, else None
+    used : dict
+        The features with a coefficient: ``features`` (their numbers; None for all of them) and
+        ``weights``, a list a class; empty for models without coefficients.
+    held : dict
+        Predictions for the test rows, if they are kept: ``labels``, ``scores``, ``probabilities``.
+    curve : dict
+        Inner scores along the strength.
+    spent, compiling : float
+        Wall-clock seconds of the task, and those of them in which kernels were compiled.
     messages : tuple of str
         Other warnings, each once.
+    estimator : the refit on all rows, else None
     """
 
     model: str
     fold: int | None
-    score: float
+    scores: dict[str, float]
     features_used: int
     seconds: float
     relative_gap: float
+    passes: float
+    certified: bool | None
     settings: Settings
     tally: Tally
+    used: dict[str, Any] = field(default_factory=dict)
+    held: dict[str, Any] = field(default_factory=dict)
+    curve: dict[str, Any] = field(default_factory=dict)
+    spent: float = 0.0
+    compiling: float = 0.0
+    messages: tuple[str, ...] = ()
     estimator: Any = None
-    messages: tuple[str, ...] = field(default=())
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.model, -1 if self.fold is None else self.fold
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything but the estimator, as JSON has it; numbers keep all their bits."""
+        return asdict(replace(self, estimator=None))
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Outcome:
+        tally, messages = Tally(**plain["tally"]), (*plain["messages"],)
+        return cls(**{**plain, "tally": tally, "messages": messages})
 
 
-def perform(task: Task, data: Data, scorer: Scorer) -> Outcome:
-    """Choose the settings, refit, and score; test rows are read by the score only."""
+def perform(task: Task, data: Data, metrics: Sequence[Metric]) -> Outcome:
+    """Choose the settings, refit, and score; test rows are read by the scores only."""
+    started, without_compiling = perf_counter(), clock()
     train = data if task.split is None else data.rows(task.split.train)
-    tally = Tally()
-    with warnings.catch_warnings(record=True) as caught:
+    # the number of BLAS threads changes the last bits of sums
+    with warnings.catch_warnings(record=True) as caught, quiet_threads(0):
         warnings.simplefilter("always")
-        settings = _chosen(task, train, scorer, tally)
-        started = clock()
-        model = task.candidate.make().set_params(**settings)
-        model.fit(train.X, train.y, sample_weight=train.weights)
-        seconds = clock() - started
-        tally.count(getattr(model, "certificate_", None))
-        reached = np.nan
-        if task.split is not None:
-            reached = scorer(model, data.rows(task.split.test))
+        tried = task.candidate.search.tried(
+            task.candidate.make, train, inner_splits(train, task.seed)
+        )
+        choice = chosen(tried, train, metrics[0])
+        model, seconds = _refitted(task, choice, train)
+        certificate = getattr(model, "certificate_", None)
+        tried.tally.count(certificate)
+        judged = None if task.split is None else _judged(model, choice, data, task.split)
+        scores = {} if judged is None else {each.name: each(judged) for each in metrics}
+    spent = perf_counter() - started
     return Outcome(
         model=task.candidate.name,
         fold=task.fold,
-        score=reached,
+        scores=scores,
         features_used=features_used(model),
         seconds=seconds,
-        relative_gap=float(getattr(getattr(model, "certificate_", None), "relative_gap", np.nan)),
-        settings=settings,
-        tally=tally,
-        estimator=model if task.split is None else None,
+        relative_gap=float(getattr(certificate, "relative_gap", np.nan)),
+        passes=float(getattr(certificate, "n_passes", np.nan)),
+        certified=None if certificate is None else bool(certificate.converged),
+        settings=_settings(model, choice),
+        tally=tried.tally,
+        used=_used(model),
+        held=_plain(judged) if judged is not None and task.keeps else {},
+        curve=choice.curve,
+        spent=spent,
+        compiling=max(0.0, spent - (clock() - without_compiling)),
         messages=_messages(caught),
+        estimator=model if task.split is None else None,
     )
 
 
-def _chosen(task: Task, train: Data, scorer: Scorer, tally: Tally) -> Settings:
-    """The settings with the best mean inner score; among equals the sparser, then the earlier."""
-    make, search = task.candidate.make, task.candidate.search
-    settings = search.settings(make, train)
-    if len(settings) == 1:
-        return settings[0]
-    scores, sizes = [], []
-    for split in inner_splits(train.y, task.seed):
-        inner, held_out = train.rows(split.train), train.rows(split.test)
-        tried = list(search.models(make, settings, inner))
-        for certificate in chain.from_iterable(models.certificates for models in tried):
-            tally.count(certificate)
-        scores.append(np.concatenate([scorer.each(models, held_out) for models in tried]))
-        sizes.append(np.concatenate([models.n_nonzero for models in tried]))
-    return settings[_best(np.mean(scores, axis=0), np.mean(sizes, axis=0))]
+def _refitted(task: Task, choice: Choice, train: Data) -> tuple[Any, float]:
+    model = task.candidate.make().set_params(**choice.settings)
+    started = clock()
+    model = fitted(model, train)
+    return model, clock() - started
 
 
-def _best(scores: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
-    scores = np.where(np.isnan(scores), -np.inf, scores)
-    if scores.max() == -np.inf:
-        raise ValueError("the scoring gave no number for any setting; choose another one")
-    ties = np.flatnonzero(scores >= scores.max() - TIE)
-    return int(ties[sizes[ties].argmin()])
+def _judged(model: Any, choice: Choice, data: Data, split: Split) -> HeldOut:
+    """What the model says about the test rows, with calibrated probabilities."""
+    test = data.rows(split.test)
+    said = held_out(model, test, np.unique(data.y))
+    if choice.calibrator is not None and said.scores is not None:
+        return replace(said, probabilities=choice.calibrator.probabilities(said.scores))
+    return replace(said, probabilities=own_probabilities(model, test.X))
+
+
+def _settings(model: Any, choice: Choice) -> Settings:
+    """The chosen settings; of a classifier that has chosen by itself its choice."""
+    own = dict(getattr(model, "best_params_", {}))
+    if hasattr(model, "cv_scores_"):
+        own = {n.rstrip("_"): getattr(model, n) for n in STRENGTHS if hasattr(model, n)}
+    return {
+        name.removeprefix("model__"): _as_json(value)
+        for name, value in {**own, **choice.settings}.items()
+    }
+
+
+def _as_json(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _used(model: Any) -> dict[str, Any]:
+    """The features with a coefficient, and their coefficients."""
+    coef = coefficients(model)
+    if coef is None:
+        return {}
+    features = np.flatnonzero(np.any(coef != 0, axis=0))
+    every = features.size == coef.shape[1]
+    return {
+        "features": None if every else features.tolist(),
+        "weights": coef[:, features].tolist(),
+    }
+
+
+def _plain(judged: HeldOut) -> dict[str, Any]:
+    arrays = {"scores": judged.scores, "probabilities": judged.probabilities}
+    told = {name: None if each is None else each.tolist() for name, each in arrays.items()}
+    return {"labels": judged.labels.tolist(), **told}
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:

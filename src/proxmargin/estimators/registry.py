@@ -33,6 +33,8 @@ class Model(NamedTuple):
         Whether it takes a ``kernel``.
     compared : bool
         Whether a comparison of all models includes it.
+    quick : bool
+        Whether a quick comparison does.
     grid : mapping from parameter to values
         Values that a comparison tries, for a model without a path.
     instead_of_saving : str
@@ -43,6 +45,7 @@ class Model(NamedTuple):
     parameters: tuple[str, ...] = ()
     kernels: bool = False
     compared: bool = True
+    quick: bool = False
     grid: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
     instead_of_saving: str = ""
 
@@ -57,15 +60,15 @@ BY_NU: dict[str, Any] = {"parameters": ("nu",), "kernels": True}
 BY_KAPPA: dict[str, Any] = {"parameters": ("kappa",), "kernels": True, "grid": {"kappa": SHARES}}
 
 MODELS: Mapping[str, Model] = {
-    "HuberizedSVC": Model("elastic_net", (*NET, "delta", "intercept_ridge")),
+    "HuberizedSVC": Model("elastic_net", (*NET, "delta", "intercept_ridge"), quick=True),
     "ElasticNetSVC": Model("elastic_net", NET),
-    "SquaredHingeSVC": Model("elastic_net", NET),
-    "SparseLogisticRegression": Model("sparse_logistic", NET),
+    "SquaredHingeSVC": Model("elastic_net", NET, quick=True),
+    "SparseLogisticRegression": Model("sparse_logistic", NET, quick=True),
     "MulticlassSVC": Model("multiclass", ("C",), grid={"C": (0.01, 0.1, 1.0)}),
     "MarginClassifier": Model("custom", compared=False),
     "SVC": Model("regularized", **BY_C),
-    "L2SVC": Model("regularized", **BY_C),
-    "LogisticRegression": Model("regularized", **BY_C),
+    "L2SVC": Model("regularized", quick=True, **BY_C),
+    "LogisticRegression": Model("regularized", quick=True, **BY_C),
     "NuSVC": Model("hulls", grid={"nu": SHARES}, **BY_NU),
     "DWD": Model("hulls", **BY_NU),
     "MarginFDA": Model("minimax", **BY_KAPPA),

@@ -8,8 +8,10 @@ whose variance is corrected for that.
 
 from proxmargin.stats.folds import (
     BayesianTTest,
+    ResampledInterval,
     ResampledTTest,
     bayesian_correlated_ttest,
+    corrected_resampled_interval,
     corrected_resampled_ttest,
 )
 from proxmargin.stats.holm import ControlComparison, against_control, holm
@@ -21,10 +23,12 @@ __all__ = [
     "ControlComparison",
     "Friedman",
     "Nemenyi",
+    "ResampledInterval",
     "ResampledTTest",
     "SignedRanks",
     "against_control",
     "bayesian_correlated_ttest",
+    "corrected_resampled_interval",
     "corrected_resampled_ttest",
     "friedman",
     "holm",

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t
 
 from proxmargin.stats.scores import (
     Floats,
     check_flag,
     check_fraction,
     pairs_frame,
+    read_numbers,
     read_scores,
 )
+from proxmargin.stats.student import Student, resampled
 
 __all__ = [
     "BayesianTTest",
+    "ResampledInterval",
     "ResampledTTest",
     "bayesian_correlated_ttest",
+    "corrected_resampled_interval",
     "corrected_resampled_ttest",
 ]
+
+
+@dataclass(frozen=True)
+class ResampledInterval:
+    """Mean scores over folds with their confidence intervals.
+
+    Attributes
+    ----------
+    mean, low, high, error : (n_models,), or numbers for the scores of one model
+        The last is the standard error.
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+    error: Floats
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,43 @@ class BayesianTTest:
         return pairs_frame(self.names, better=self.better, equal=self.equal, worse=self.worse)
 
 
+def corrected_resampled_interval(
+    scores: ArrayLike, *, test_share: float, confidence: float = 0.95
+) -> ResampledInterval:
+    """Mean scores over folds, and intervals with the variance of Nadeau and Bengio (2003).
+
+    Parameters
+    ----------
+    scores : (n_folds, n_models), or (n_folds,)
+        Scores of all folds and repetitions, two rows or more.
+    test_share : float
+        The share of the samples that each fold tests: ``1 / k`` for (repeated) k folds.
+    confidence : float
+
+    Returns
+    -------
+    ResampledInterval
+
+    Notes
+    -----
+    The interval is for the expected score of a model fitted to as many samples as the folds leave
+    for training, and is about twice as wide as one by ``s / sqrt(J)``.
+
+    Raises
+    ------
+    ValueError
+        Not real and finite numbers; fewer than two rows; test_share or confidence outside 0 and 1.
+    """
+    confidence, ratio = check_fraction("confidence", confidence), _ratio(test_share)
+    values = read_numbers(scores, "scores")
+    if values.ndim not in (1, 2) or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError(
+            f"scores must be finite, with two rows or more; their shape is {values.shape}"
+        )
+    found = resampled(values.T, ratio)
+    return ResampledInterval(found.mean, *found.interval(confidence), found.error)
+
+
 def corrected_resampled_ttest(
     scores: ArrayLike, *, test_share: float, confidence: float = 0.95
 ) -> ResampledTTest:
@@ -118,12 +174,9 @@ def corrected_resampled_ttest(
         As `read_scores`; test_share or confidence outside 0 and 1.
     """
     confidence = check_fraction("confidence", confidence)
-    names, mean, error, freedom = _correlated(scores, test_share)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(mean == 0, 0.0, mean / error)
-    reach = error * t.ppf(0.5 * (1 + confidence), freedom)
-    pvalue = np.asarray(2 * t.sf(np.abs(statistic), freedom))
-    return ResampledTTest(names, mean, mean - reach, mean + reach, statistic, pvalue)
+    names, found = _differences(scores, test_share)
+    low, high = found.interval(confidence)
+    return ResampledTTest(names, found.mean, low, high, found.statistic, found.pvalue)
 
 
 def bayesian_correlated_ttest(
@@ -161,32 +214,23 @@ def bayesian_correlated_ttest(
     """
     if not (_is_real(rope) and np.isfinite(rope) and rope >= 0):
         raise ValueError(f"rope={rope!r} must be a finite number, not negative")
-    names, mean, error, freedom = _correlated(scores, test_share)
-    mean = mean if check_flag("higher_is_better", higher_is_better) else -mean
-    with np.errstate(divide="ignore", invalid="ignore"):  # no spread: all the mass at the mean
-        above, below = (
-            np.where(beyond == 0, 0.0, beyond / error) for beyond in (mean - rope, -mean - rope)
-        )
-    above = np.where((error == 0) & (mean <= rope), -np.inf, above)
-    below = np.where((error == 0) & (-mean <= rope), -np.inf, below)
-    better, worse = (np.asarray(t.cdf(each, freedom)) for each in (above, below))
-    equal = np.maximum(1 - better - worse, 0.0)
+    sign = 1.0 if check_flag("higher_is_better", higher_is_better) else -1.0
+    names, found = _differences(scores, test_share)
+    better, equal, worse = replace(found, mean=sign * found.mean).posterior(rope)
     return BayesianTTest(names, better, equal, worse, float(rope))
 
 
-def _correlated(
-    scores: ArrayLike, test_share: float
-) -> tuple[tuple[str, ...], Floats, Floats, int]:
-    """Names; means of all differences, and their standard errors; degrees of freedom."""
-    share = check_fraction("test_share", test_share, ": it is 1 / k for k folds")
+def _differences(scores: ArrayLike, test_share: float) -> tuple[tuple[str, ...], Student]:
+    """Names of the models, and means of all differences."""
+    ratio = _ratio(test_share)
     table = read_scores(scores)
     differences = table.differences()
-    values = differences.values
-    folds = values.shape[2]
-    spread = values.std(axis=2, ddof=1)
-    constant = np.ptp(values, axis=2) <= differences.rounding.max(axis=2)
-    error = np.where(constant, 0.0, spread) * np.sqrt(1 / folds + share / (1 - share))
-    return table.names, values.mean(axis=2), error, folds - 1
+    return table.names, resampled(differences.values, ratio, differences.rounding)
+
+
+def _ratio(test_share: float) -> float:
+    share = check_fraction("test_share", test_share, ": it is 1 / k for k folds")
+    return share / (1 - share)
 
 
 def _is_real(value: object) -> bool:

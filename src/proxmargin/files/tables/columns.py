@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from proxmargin.files.wording import listed, plural
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 
 _USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
+_OR_TARGET = "; if one of them has the labels, name it (target=NAME)"
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,15 @@ class NamedColumns:
     def table(self, request: Request) -> Table:
         """All columns but the target as features, and the target as labels."""
         ignored = {_column_called(name, self.names, self.source) for name in request.ignore}
+        grouping = None
+        if request.groups is not None:
+            grouping = _column_called(request.groups, self.names, self.source)
+            ignored.add(grouping)
         target = self._target(
             request.target, last_by_default=request.labelled, out_of_question=ignored
         )
+        if target is not None and target == grouping:
+            raise DataError(f"{self.source}: the target {target!r} cannot be the groups, too.")
         if target in ignored:
             raise DataError(f"{self.source}: the target {target!r} cannot be ignored.")
         used = [name for name in self.names if name != target and name not in ignored]
@@ -72,13 +79,26 @@ class NamedColumns:
         if request.encode:
             warn_of_stray_text(columns, self.source)
         else:
-            refuse_text(columns, self.source, way_out=_USE_ENCODE)
+            or_target = "" if request.target is not None else _OR_TARGET
+            refuse_text(columns, self.source, way_out=_USE_ENCODE + or_target)
         features = features_of(columns)
         _refuse_clashes(features, self.source)
         y = self._labels(labels, required=request.labelled)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
-        return self._table(features, columns, target, y)
+        table = self._table(features, columns, target, y)
+        return table if grouping is None else replace(table, groups=self._groups(grouping))
+
+    def _groups(self, name: str) -> NDArray[Any]:
+        """The groups as they are written."""
+        (column,) = self.load([name], {name})
+        if column.missing.any():
+            row = int(column.missing.argmax()) + 1
+            raise DataError(
+                f"{self.source}: the group {name!r} is missing in row {row} (counting data rows "
+                "from 1)."
+            )
+        return column.as_text().astype(str)
 
     def for_model(self, wanted: Wanted) -> Table:
         """The model's features, found by name; other columns are ignored."""

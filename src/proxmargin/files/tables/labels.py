@@ -81,7 +81,7 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
         raise DataError(
             f"{source}: the target {column.name!r} holds {plural(len(np.unique(labels)), 'value')} "
             "that are not whole numbers, which looks like a measurement and not like classes; "
-            "choose another target column, or turn the values into classes first."
+            "choose another target column (target=NAME), or turn the values into classes first."
         )
     if labels.dtype.kind == "f" and _is_whole(labels):
         return labels.astype(np.int64)

@@ -58,6 +58,11 @@ class PlainMatrix:
             raise DataError(
                 f"{self.source}: only columns of tables can be ignored, and this is a matrix."
             )
+        if request.groups is not None:
+            raise DataError(
+                f"{self.source}: groups are a column of a table, and this is a matrix: use CSV or "
+                "Parquet, or the library."
+            )
         if self.y is None:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")

@@ -1,0 +1,228 @@
+"""The run directory: every finished task on disk, from which a comparison continues.
+
+``run.json`` holds the setup and the identity of data and settings, ``tasks/00007.json`` the outcome
+of a task with a digest, ``models/`` the final models. All files are written whole or not at all
+(`proxmargin.runtime.atomic`); a task file that is damaged all the same counts as not finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from proxmargin.comparing.setup import Setup
+from proxmargin.comparing.work import Outcome
+from proxmargin.resuming.identity import Identity
+from proxmargin.runtime.atomic import replaced
+
+__all__ = ["RunDirectory", "read_run", "seed_of"]
+
+FORMAT, VERSION = "proxmargin run", 1
+RUN, TASKS, MODELS = "run.json", "tasks", "models"
+NAMED = 60  # characters of a model's name in the name of its file
+# errors of damaged files
+DAMAGE = (OSError, ValueError, KeyError, TypeError)
+
+
+@dataclass
+class RunDirectory:
+    """The directory of one comparison.
+
+    Parameters
+    ----------
+    path : Path
+    keys : sequence of (model, fold)
+        Of all tasks, in their order.
+    identity : Identity
+    setup : Setup
+
+    Attributes
+    ----------
+    outcomes : dict
+        The finished tasks by key, those of earlier runs included.
+    notes : list of str
+    """
+
+    path: Path
+    keys: Sequence[tuple[str, int]]
+    identity: Identity
+    setup: Setup
+    outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def open(self) -> Setup:
+        """Read what is finished, or begin; returns the setup of the first run.
+
+        Raises
+        ------
+        ValueError
+            The directory belongs to another comparison, or to something else.
+        OSError
+            It cannot be written.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if (self.path / RUN).exists():
+            self.setup = self._continued()
+        else:
+            self._refuse_other_files()
+            self._begin()
+        for folder in (TASKS, MODELS):
+            (self.path / folder).mkdir(exist_ok=True)
+        for number, key in enumerate(self.keys):
+            outcome = _read_task(self.path, number)
+            if outcome is not None and outcome.key == key:
+                self.outcomes[key] = outcome
+        return self.setup
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep a finished task, its model too. A full disk costs a warning and no result."""
+        self.outcomes[outcome.key] = outcome
+        try:
+            _write_task(self.path, self.keys.index(outcome.key), outcome)
+        except OSError as error:
+            self._tell(f"{self.path} cannot be written ({error}): finished work is in memory only")
+
+    def _tell(self, note: str) -> None:
+        """Warn once, and leave a note."""
+        if not self.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+            self.notes.append(note)
+
+    def _begin(self) -> None:
+        facts = {
+            "format": FORMAT,
+            "version": VERSION,
+            "identity": asdict(self.identity),
+            "n_tasks": len(self.keys),
+            "setup": self.setup.to_plain(),
+        }
+        with replaced(self.path / RUN) as stream:
+            stream.write(json.dumps(facts, ensure_ascii=False).encode())
+
+    def _continued(self) -> Setup:
+        facts = _read_facts(self.path)
+        identity = facts["identity"]
+        earlier = Identity(**{**identity, "shape": (*identity["shape"],)})
+        objection = self.identity.objection(earlier)
+        if objection is not None:
+            raise ValueError(
+                f"run_dir={os.fspath(self.path)!r} holds another comparison: {objection}; give "
+                "another directory, or the same data and settings"
+            )
+        return Setup.from_plain(facts["setup"])
+
+    def _refuse_other_files(self) -> None:
+        others = [each for each in sorted(os.listdir(self.path)) if not each.startswith(".")]
+        if others:
+            raise ValueError(
+                f"run_dir={os.fspath(self.path)!r} holds {others[0]!r} and no comparison: give a "
+                "new or an empty directory"
+            )
+
+
+def seed_of(run_dir: str | os.PathLike[str]) -> int | None:
+    """The seed of the comparison in a directory; None if there is none."""
+    if not (Path(run_dir) / RUN).exists():
+        return None
+    return int(_read_facts(Path(run_dir))["setup"]["protocol"]["random_state"])
+
+
+def read_run(run_dir: str | os.PathLike[str]) -> tuple[Setup, list[Outcome], bool]:
+    """The setup, the finished tasks in their order, and whether these are all.
+
+    Raises
+    ------
+    ValueError
+        There is no comparison in it.
+    """
+    path = Path(run_dir)
+    facts = _read_facts(path)
+    found = [_read_task(path, number) for number in range(facts["n_tasks"])]
+    outcomes = [outcome for outcome in found if outcome is not None]
+    return Setup.from_plain(facts["setup"]), outcomes, len(outcomes) == len(found)
+
+
+def _read_facts(path: Path) -> Mapping[str, Any]:
+    name = os.fspath(path)
+    if not (path / RUN).exists():
+        raise ValueError(f"{name} is no directory of a comparison: it has no {RUN}")
+    try:
+        facts = json.loads((path / RUN).read_bytes())
+        known, version = facts["format"] == FORMAT, facts["version"]
+        facts["identity"], facts["setup"], facts["n_tasks"]
+    except DAMAGE as error:
+        raise ValueError(f"{name}/{RUN} is damaged ({error})") from error
+    if not known or version != VERSION:
+        raise ValueError(f"{name}/{RUN} was written by another version of proxmargin")
+    return dict(facts)
+
+
+# -- tasks ------------------------------------------------------------------------------------
+
+
+def _task_file(path: Path, number: int) -> Path:
+    return path / TASKS / f"{number:05d}.json"
+
+
+def _model_file(path: Path, number: int, model: str) -> Path:
+    return path / MODELS / f"{number:05d}-{re.sub(r'[^A-Za-z0-9_-]', '_', model)[:NAMED]}.pmz"
+
+
+def _write_task(path: Path, number: int, outcome: Outcome) -> None:
+    """The model first: a task file says that the task is complete."""
+    saved = outcome.estimator is not None and _saved(
+        outcome.estimator, _model_file(path, number, outcome.model)
+    )
+    text = json.dumps({**outcome.to_plain(), "saved": saved}, ensure_ascii=False)
+    with replaced(_task_file(path, number)) as stream:
+        stream.write(f"{_digest(text)}\n{text}\n".encode())
+
+
+def _saved(estimator: Any, file: Path) -> bool:
+    """Whether the model was saved; those of other libraries cannot be."""
+    from proxmargin.estimators.base import MarginEstimator
+    from proxmargin.files.models.model import save_model
+
+    if not isinstance(estimator, MarginEstimator):
+        return False
+    try:
+        save_model(estimator, file)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, OSError):
+            raise
+        return False
+    return True
+
+
+def _read_task(path: Path, number: int) -> Outcome | None:
+    """The outcome of a task; None if it is not finished or its file is damaged."""
+    try:
+        digest, _, text = _task_file(path, number).read_text("utf-8").partition("\n")
+        text = text.rstrip("\n")
+        if digest != _digest(text):
+            return None
+        plain = json.loads(text)
+        saved = plain.pop("saved")
+        outcome = Outcome.from_plain(plain)
+        return (
+            replace(outcome, estimator=_loaded(path, number, outcome.model)) if saved else outcome
+        )
+    except DAMAGE:
+        return None
+
+
+def _loaded(path: Path, number: int, model: str) -> Any:
+    from proxmargin.files.models.model import load_model
+
+    return load_model(_model_file(path, number, model))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,297 @@
+"""Metrics of predictions for held-out rows, and the scorers of scikit-learn over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
+from sklearn.utils.metaestimators import available_if
+
+__all__ = ["DEFAULT_METRICS", "HeldOut", "Metric", "metric_of", "metrics_of"]
+
+Array = NDArray[np.float64]
+
+LEAST_PROBABILITY = np.finfo(np.float64).eps  # of a class, in a logarithm; as scikit-learn's
+DEFAULT_METRICS = (
+    "balanced_accuracy",
+    "accuracy",
+    "roc_auc",
+    "matthews_corrcoef",
+    "log_loss",
+    "brier",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What a model says about rows that it was not fitted to.
+
+    Attributes
+    ----------
+    codes, labels : (n,) integers
+        Indices of the true and of the predicted classes.
+    classes : (n_classes,)
+    scores : (n,), or (n, n_classes) of more than two classes; None if the model has none
+    probabilities : (n, n_classes), or None
+    weights : (n,) or None
+    X : (n, n_features)
+        Only for scorers of the caller.
+    """
+
+    codes: NDArray[np.intp]
+    labels: NDArray[np.intp]
+    classes: NDArray[Any]
+    scores: Array | None = None
+    probabilities: Array | None = None
+    weights: Array | None = None
+    X: Any = None
+
+    @cached_property
+    def confusion(self) -> Array:
+        """Weights of (true, predicted) classes, (n_classes, n_classes)."""
+        count = self.classes.size
+        pairs = np.bincount(self.codes * count + self.labels, self.weights, count**2)
+        return pairs.reshape(count, count).astype(np.float64)
+
+    def rows(self, index: NDArray[np.intp]) -> HeldOut:
+        """Some of the rows."""
+        names = ("scores", "probabilities", "weights", "X")
+        picked: dict[str, Any] = {
+            n: v if (v := getattr(self, n)) is None else v[index] for n in names
+        }
+        return replace(self, codes=self.codes[index], labels=self.labels[index], **picked)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that judges predictions; NaN where they do not tell it.
+
+    Attributes
+    ----------
+    name, label : str
+    of : callable from `HeldOut` to float
+    larger_is_better : bool
+    probabilities_from : int or None
+        The least number of classes for which it reads probabilities; None: never.
+    needs_rows : bool
+        Whether it reads the features.
+    """
+
+    name: str
+    label: str
+    of: Callable[[HeldOut], float]
+    larger_is_better: bool = True
+    probabilities_from: int | None = None
+    needs_rows: bool = False
+
+    def __call__(self, held_out: HeldOut) -> float:
+        return float(self.of(held_out))
+
+    def needs_probabilities(self, n_classes: int) -> bool:
+        return self.probabilities_from is not None and n_classes >= self.probabilities_from
+
+    @property
+    def sign(self) -> float:
+        """What makes more of it better."""
+        return 1.0 if self.larger_is_better else -1.0
+
+
+def _accuracy(held_out: HeldOut) -> float:
+    return float(np.trace(held_out.confusion) / held_out.confusion.sum())
+
+
+def _balanced_accuracy(held_out: HeldOut) -> float:
+    """The mean recall of the classes that are there."""
+    totals = held_out.confusion.sum(axis=1)
+    live = totals > 0
+    return float(np.mean(np.diag(held_out.confusion)[live] / totals[live]))
+
+
+def _matthews(held_out: HeldOut) -> float:
+    """Gorodkin's R_K (2004), Matthews' coefficient of two classes; 0 if either is constant."""
+    table = held_out.confusion
+    true, said, total = table.sum(axis=1), table.sum(axis=0), table.sum()
+    spread = (total**2 - said @ said) * (total**2 - true @ true)
+    return float((np.trace(table) * total - true @ said) / np.sqrt(spread)) if spread > 0 else 0.0
+
+
+def _roc_auc(held_out: HeldOut) -> float:
+    """Of two classes by the score; of more the mean of one against the rest, by probabilities."""
+    count = held_out.classes.size
+    if np.unique(held_out.codes).size < count:
+        return np.nan
+    if count > 2:
+        if held_out.probabilities is None:
+            return np.nan
+        columns = held_out.probabilities.T
+        each = [_auc(held_out.codes == k, column, held_out) for k, column in enumerate(columns)]
+        return float(np.mean(each))
+    scores = held_out.scores
+    if scores is None and held_out.probabilities is not None:
+        scores = held_out.probabilities[:, 1]
+    return np.nan if scores is None else _auc(held_out.codes == 1, scores, held_out)
+
+
+def _auc(positive: NDArray[np.bool_], scores: Array, held_out: HeldOut) -> float:
+    return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
+
+
+def _log_loss(held_out: HeldOut) -> float:
+    if held_out.probabilities is None:
+        return np.nan
+    own = held_out.probabilities[np.arange(held_out.codes.size), held_out.codes]
+    logs = np.log(np.clip(own, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY))
+    return -float(np.average(logs, weights=held_out.weights))
+
+
+def _brier(held_out: HeldOut) -> float:
+    """Squared error of the probabilities: of the second of two classes, summed over more."""
+    if held_out.probabilities is None:
+        return np.nan
+    wrong = held_out.probabilities - np.eye(held_out.classes.size)[held_out.codes]
+    each = wrong[:, 1:] if held_out.classes.size == 2 else wrong
+    return float(np.average((each**2).sum(axis=1), weights=held_out.weights))
+
+
+_OWN = (
+    Metric("balanced_accuracy", "balanced accuracy", _balanced_accuracy),
+    Metric("accuracy", "accuracy", _accuracy),
+    Metric("roc_auc", "ROC AUC", _roc_auc, probabilities_from=3),
+    Metric("matthews_corrcoef", "Matthews correlation", _matthews),
+    Metric("log_loss", "log-loss", _log_loss, False, probabilities_from=2),
+    Metric("brier", "Brier score", _brier, False, probabilities_from=2),
+)
+METRICS: Mapping[str, Metric] = MappingProxyType({each.name: each for each in _OWN})
+# names of scikit-learn for the same numbers, with another sign
+_NEGATED = {"neg_log_loss": "log_loss", "neg_brier_score": "brier"}
+
+
+def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
+    """The scoring first, then the other metrics.
+
+    Raises
+    ------
+    ValueError
+        There is no such metric.
+    """
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    found = [metric_of(scoring), *(metric_of(each, "metrics") for each in metrics)]
+    unique: dict[str, Metric] = {}
+    for metric in found:
+        unique.setdefault(metric.name, metric)
+    return list(unique.values())
+
+
+def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
+    """The metric for a name, or for a scorer as scikit-learn takes it.
+
+    Raises
+    ------
+    ValueError
+        There is no such metric.
+    """
+    if isinstance(scoring, str) and scoring in METRICS:
+        return METRICS[scoring]
+    if isinstance(scoring, str) and scoring in _NEGATED:
+        return _negated(scoring)
+    if callable(scoring):
+        name = getattr(scoring, "__name__", getattr(scoring, "_score_func", scoring))
+        name = name if isinstance(name, str) else getattr(name, "__name__", "score")
+    elif isinstance(scoring, str) and scoring in get_scorer_names():
+        name = scoring
+    else:
+        raise ValueError(
+            f"unknown {parameter} {scoring!r}; there are {', '.join(map(repr, METRICS))}, and the "
+            "names of scikit-learn's scorers, such as 'f1_macro'"
+        )
+    scorer = check_scoring(_Answers(), scoring)
+    by_name = isinstance(scoring, str)
+    return Metric(
+        name,
+        name.replace("_", " "),
+        _Asked(name, scorer, rows=not by_name),
+        probabilities_from=2,
+        needs_rows=not by_name,
+    )
+
+
+def _negated(name: str) -> Metric:
+    own = METRICS[_NEGATED[name]]
+    label = f"negated {own.label}"
+    return replace(own, name=name, label=label, of=_Negative(own), larger_is_better=True)
+
+
+@dataclass(frozen=True)
+class _Negative:
+    metric: Metric
+
+    def __call__(self, held_out: HeldOut) -> float:
+        return -self.metric(held_out)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A scorer of scikit-learn, which is shown the predictions as if they were a model."""
+
+    name: str
+    scorer: Callable[..., float]
+    rows: bool
+
+    def __call__(self, held_out: HeldOut) -> float:
+        weights = {} if held_out.weights is None else {"sample_weight": held_out.weights}
+        X = held_out.X if self.rows else np.zeros((held_out.codes.size, 1))
+        model = _Answers(held_out)
+        try:
+            return float(self.scorer(model, X, held_out.classes[held_out.codes], **weights))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"scoring={self.name!r} cannot be computed from predictions: {error}"
+            ) from error
+
+
+def _has(name: str) -> Callable[[Any], bool]:
+    def has(answers: Any) -> bool:
+        return answers.held_out is None or getattr(answers.held_out, name) is not None
+
+    return has
+
+
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier that knows its answers for the held-out rows only."""
+
+    def __init__(self, held_out: HeldOut | None = None) -> None:
+        self.held_out = held_out
+
+    def fit(self, X: Any, y: Any) -> _Answers:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return self._known.classes
+
+    @property
+    def _known(self) -> HeldOut:
+        assert self.held_out is not None
+        return self.held_out
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._known.labels])
+
+    @available_if(_has("scores"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array | None:
+        return self._known.scores
+
+    @available_if(_has("probabilities"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array | None:
+        return self._known.probabilities
