@@ -371,7 +371,9 @@ class KernelMachine(MarginEstimator):
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
         if not (chosen or asked):
             return False
-        solver = self.solver if isinstance(self.solver, BlockDecomposition) else BlockDecomposition()
+        solver = (
+            self.solver if isinstance(self.solver, BlockDecomposition) else BlockDecomposition()
+        )
         if any(solver.objection(problem) for problem in problems):
             return False
         starts = sum(solver.start_work(problem) for problem in problems)
