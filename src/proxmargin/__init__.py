@@ -29,6 +29,7 @@ _HOMES = {
     "ConvergenceDisplay": "displays.convergence",
     "CriticalDifferenceDisplay": "displays.critical_difference",
     "PermutationDisplay": "displays.permutation",
+    "certify": "auditing",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",
     "History": "callbacks",

@@ -456,8 +456,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != shape:
             return [None] * len(assembly.problems)
-        points = assembly.points(self.coef_, self.intercept_)
+        points = self._points(assembly, self.coef_, self.intercept_)
         return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
+
+    def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
+        """The points of the problems with these published coefficients and intercepts."""
+        return assembly.points(coef, intercept)
 
     def _progress(self, count: int) -> Iterator[Callable[[Report], object]]:
         if self.verbose:
