@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
+from proxmargin.callbacks.guard import Guard
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock, cpu_clock
 from proxmargin.designs import (
@@ -106,6 +107,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _without_offset: ClassVar[str] = ""
     _deadline: float = np.inf
     """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
+    _guard: Guard | None = None
+    """Of the callbacks of the fit that is running."""
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -171,7 +174,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         OSError
             The checkpoint cannot be read.
         KeyboardInterrupt
-            After an interruption; the model found so far is published first.
+            After an interruption; the model found so far is published first. An error that a
+            callback raises, likewise.
 
         Warns
         -----
@@ -395,7 +399,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             yield stop
         finally:
-            self.__dict__.pop("_deadline", None)  # only while the fit runs
+            for name in ("_deadline", "_guard"):  # only while the fit runs
+                self.__dict__.pop(name, None)
 
     def _bounded(self, stop: Stop, samples: int, features: int) -> Stop:
         """The limits of a fit: `TINY_SECONDS` of CPU time for a tiny problem, unless a solver,
@@ -423,7 +428,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         journal = assembly.journal
-        callbacks = [*journal.told(self.callbacks), *self._progress(len(assembly.problems))]
+        guard = self._guard = self._guard or Guard()
+        told = [guard.around(callback) for callback in journal.told(self.callbacks)]
+        callbacks = [*told, *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
             stop = limits.shared(clock(), len(assembly.problems) - len(solutions))
@@ -441,7 +448,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 minimize=journal.minimize,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
-            solution = replace(solution, certificate=stated, state=None)
+            solution = guard.explained(replace(solution, certificate=stated, state=None))
             if len(assembly.problems) > 1:  # free arrays of the size of the data for other classes
                 gap = replace(solution.gap, violations=np.zeros(0))
                 solution = replace(solution, gap=gap)
@@ -493,9 +500,17 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:
             self.history_ = histories[0]
-        if any(solution.status is Status.INTERRUPTED for solution in solutions):
+        asked = self._ended_by_callback()
+        if any(solution.status is Status.INTERRUPTED for solution in solutions) and not asked:
             raise KeyboardInterrupt(f"the fit was interrupted; so far: {self.certificate_}")
         self._warn(solutions)
+
+    def _ended_by_callback(self) -> bool:
+        """Whether a callback asked to stop; raises what one raised."""
+        guard = self.__dict__.pop("_guard", None) or Guard()
+        if guard.error is not None:
+            raise guard.error
+        return bool(guard.asked)
 
     def _warn(self, solutions: list[Solution]) -> None:
         short = unmet(solutions, self.stopping != "gap")
