@@ -38,6 +38,7 @@ from proxmargin.estimators.assembly import (
     with_zero_sums,
 )
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -109,6 +110,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
     _guard: Guard | None = None
     """Of the callbacks of the fit that is running."""
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        refuse_unknown(cls, parameters)
+        return super().__new__(cls)
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -331,6 +336,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.sum([loss.values(part) for loss, part in pairs], axis=0)
 
     def _check_parameters(self) -> None:
+        if self.multi_class == "joint" and not self._joint_allowed:
+            raise ValueError(
+                f"multi_class='joint' is not for {type(self).__name__}, whose classes are fitted one "
+                "against the rest (multi_class='ovr'): HuberizedSVC, SparseLogisticRegression and "
+                "MulticlassSVC fit them together, DDAGClassifier pair by pair"
+            )
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
         check_choice("multi_class", self.multi_class, allowed)
         check_flag("fit_intercept", self.fit_intercept)
