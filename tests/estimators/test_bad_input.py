@@ -525,5 +525,5 @@ def test_a_parameter_of_other_libraries_is_refused_with_where_it_is(
 
 def test_classes_together_are_refused_with_the_models_that_do_so() -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="one against the rest.*MulticlassSVC"):
+    with pytest.raises(ValueError, match=r"each class against the rest.*MulticlassSVC"):
         proxmargin.SVC(multi_class="joint").fit(X, y)
