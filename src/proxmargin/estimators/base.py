@@ -338,8 +338,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         if self.multi_class == "joint" and not self._joint_allowed:
             raise ValueError(
-                f"multi_class='joint' is not for {type(self).__name__}, which fits each class against "
-                "the rest (multi_class='ovr'): HuberizedSVC, SparseLogisticRegression and "
+                f"multi_class='joint' is not for {type(self).__name__}, which fits each class "
+                "against the rest (multi_class='ovr'): HuberizedSVC, SparseLogisticRegression and "
                 "MulticlassSVC fit them together, DDAGClassifier pair by pair"
             )
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
