@@ -491,7 +491,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = assembly.targets.classes
         points = [solution.point for solution in solutions]
         self.coef_, self.intercept_ = self._published(assembly, points)
-        self.certificate_ = certificate_of(solutions)
+        self.certificate_ = certificate_of(solutions, self.classes_)
         self._note_run(solutions)
 
     def _published(

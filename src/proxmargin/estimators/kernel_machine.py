@@ -407,7 +407,7 @@ class KernelMachine(MarginEstimator):
         self.support_vectors_ = fit.kernel.anchors(fit.X, support, numbers)
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(fit.problems)
-        self.certificate_ = certificate_of(fit.solutions)
+        self.certificate_ = certificate_of(fit.solutions, self.classes_)
         self._note_run(fit.solutions)
 
     def _publish_support(self, weights: Array, numbers: Index) -> Index:
