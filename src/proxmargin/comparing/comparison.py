@@ -95,7 +95,10 @@ class Comparison(Plots):
         from proxmargin.comparing.directory import read_run
 
         setup, outcomes, complete = read_run(run_dir)
-        return cls(setup, outcomes, Ending.COMPLETE if complete else Ending.UNFINISHED)
+        bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]
+        notes = [f"models of other libraries are not in the directory: {', '.join(bare)}"]
+        ending = Ending.COMPLETE if complete else Ending.UNFINISHED
+        return cls(setup, outcomes, ending, notes if bare else ())
 
     # -- results ----------------------------------------------------------------------------
 
