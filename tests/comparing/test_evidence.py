@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from proxmargin.comparing.basis import Basis, basis_of
-from proxmargin.comparing.evidence import Evidence
+from proxmargin.comparing.evidence import Basis, Evidence, basis_of
 from proxmargin.stats import (
     bayesian_correlated_ttest,
     corrected_resampled_interval,

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.comparing.basis import Basis
-from proxmargin.comparing.pairs import Pairs, student
+from proxmargin.comparing.evidence.basis import Basis
+from proxmargin.comparing.evidence.pairs import Pairs, student
 from proxmargin.stats.scores import (
     SAME,
     Floats,
@@ -24,7 +24,7 @@ from proxmargin.stats.scores import (
     read_numbers,
 )
 
-__all__ = ["Evidence"]
+__all__ = ["COLUMNS", "Evidence"]
 
 
 @dataclass(frozen=True)
