@@ -260,7 +260,7 @@ def _explained(cell: Cell, X: Floats, y: Floats, found: dict[str, Found]) -> Ite
     ours, told = found["proxmargin"], dict[float, Shares]()
     for gap in GAPS:
         other, ratio = _ratio(found, gap)
-        if ratio <= SLOWER:
+        if not ratio > SLOWER:  # NaN where no other reached the gap
             continue
         tol = ours.tols[gap]
         if tol not in told:

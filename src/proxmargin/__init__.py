@@ -19,6 +19,7 @@ _HOMES = {
     "CalibratedMargin": "selection.calibration",
     "alpha_max": "paths",
     "critical_C": "paths",
+    "alpha_grid": "paths",
     "margin_path": "paths",
     "Path": "paths",
     "StabilitySelection": "selection.stability.selector",
@@ -30,6 +31,7 @@ _HOMES = {
     "CriticalDifferenceDisplay": "displays.critical_difference",
     "PermutationDisplay": "displays.permutation",
     "ComparisonDisplay": "displays.comparison",
+    "certify": "auditing",
     "Certificate": "certificates.certificate",
     "CertificateList": "certificates.certificate",
     "History": "callbacks",
@@ -47,7 +49,7 @@ _HOMES = {
 }
 
 # public modules, whose names are not repeated here
-_MODULES = ("losses", "penalties", "stats")
+_MODULES = ("losses", "paths", "penalties", "stats")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 

@@ -33,7 +33,7 @@ LAYERS = (
     ("inputs",),
     ("limits",),
     ("estimators", "paths"),
-    ("selection", "permutations"),
+    ("selection", "permutations", "auditing"),
     ("displays", "reports"),
     ("comparing", "files"),
     ("cli", "__main__"),

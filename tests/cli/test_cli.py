@@ -344,11 +344,14 @@ class TestInfo:
 class TestCompare:
     def test_a_practitioner_finds_everything(self, training, tmp_path, capsys):
         path = tmp_path / "best.pmz"
-        arguments = ["compare", str(training), "--folds", "2", "-q", "--model", str(path)]
+        arguments = ["compare", str(training), "--folds", "2", "-q", "--output", str(path)]
         assert main([*arguments, "--models", "SquaredHingeSVC,HuberizedSVC"]) == OK
         out = capsys.readouterr().out
-        assert out.startswith(f"{training}: {ROWS} samples, {COLUMNS} features, 2 classes")
+        assert out.startswith("Recommended: ")
         for words in (
+            f"{training}: {ROWS} samples, {COLUMNS} features (standardised), 2 classes",
+            "95 % interval",
+            "stability",
             "balanced accuracy",
             "features used",
             "certified gap",
@@ -367,10 +370,44 @@ class TestCompare:
         arguments = ["compare", str(training), "--folds", "2", "-q", "--json", "--seed", "5"]
         assert main([*arguments, "--models", "SquaredHingeSVC", "--scoring", "accuracy"]) == OK
         found = json.loads(capsys.readouterr().out)
-        assert found["best"]["model"] == "SquaredHingeSVC"
-        assert found["best"]["certificate"]["converged"] is True
-        assert found["table"][0]["score_mean"] > found["majority"]
-        assert found["best"]["top_features"][0]["feature"].startswith("f")
+        (best,) = found["models"]
+        assert found["best"] == best["name"] == "SquaredHingeSVC"
+        assert best["certificate"]["converged"] is True
+        assert best["metrics"]["accuracy"]["mean"] > found["majority"]["accuracy"]
+        assert found["features"]["SquaredHingeSVC"][0]["feature"].startswith("f")
+        assert found["data"]["name"] == str(training)
+        assert found["protocol"]["command"].startswith("proxmargin ")
+
+    def test_model_is_refused_with_the_options_that_are_meant(self, capsys):
+        with pytest.raises(SystemExit) as caught:
+            main(["compare", "iris", "--model", "HuberizedSVC"])
+        assert caught.value.code == USAGE
+        err = capsys.readouterr().err
+        assert "--models NAME" in err
+        assert "--output FILE" in err
+
+    def test_groups_are_a_column_and_no_feature(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        lines = [
+            f"p{k // 4},{x:.6f},{y:.6f},{'ab'[k % 2]}"
+            for k, (x, y) in enumerate(rng.normal(size=(80, 2)) + np.arange(80)[:, None] % 2)
+        ]
+        path = tmp_path / "patients.csv"
+        path.write_text("\n".join(["patient,u,v,class", *lines]))
+        arguments = ["compare", str(path), "--groups", "patient", "--folds", "2", "-q", "--json"]
+        assert main([*arguments, "--models", "L2SVC"]) == OK
+        found = json.loads(capsys.readouterr().out)
+        assert found["data"]["n_features"] == 2
+        assert found["protocol"]["groups"] is True
+        rows = np.array(found["predictions"]["rows"])
+        assert sorted(rows) == list(range(80))
+        assert set(rows[:40] // 4).isdisjoint(rows[40:] // 4)
+
+    def test_a_target_that_is_not_last_is_to_be_named(self, tmp_path, capsys):
+        path = tmp_path / "first.csv"
+        path.write_text("kind,u,v\n" + "\n".join(f"{'ab'[k % 2]},{k},{k}.5" for k in range(20)))
+        assert main(["compare", str(path), "-q"]) == USAGE
+        assert "--target NAME" in capsys.readouterr().err
 
     def test_an_interruption_prints_what_there_is_and_exits_with_130(
         self, training, capsys, monkeypatch
@@ -445,7 +482,11 @@ class TestMistakes:
             ("compare iris --models Nope", "no model 'Nope' to compare"),
             ("compare iris --scoring nope", "unknown scoring 'nope'"),
             ("compare iris --folds 1", "at least 2 folds"),
-            ("compare iris --model .", "it is a folder"),
+            ("compare iris --output .", "it is a folder"),
+            ("compare iris --report no/where.html", "cannot write to no/where.html"),
+            ("compare iris --time-limit 0", "--time-limit must be a finite number > 0"),
+            ("compare iris --metrics nope", "unknown --metrics 'nope'"),
+            ("compare iris --groups site", "this is a matrix"),
             ("path iris --model MarginClassifier", "has no alpha"),
             ("path iris --model HuberizedSVC --n-alphas 0", "n_alphas"),
             ("predict nowhere.pmz iris", "nowhere.pmz"),

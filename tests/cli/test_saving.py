@@ -31,7 +31,7 @@ def full_disk(monkeypatch) -> None:
     monkeypatch.setattr(os, "fsync", fsync)
 
 
-@pytest.mark.parametrize(("command", "option"), [(FIT, "-o"), (COMPARE, "--model")])
+@pytest.mark.parametrize(("command", "option"), [(FIT, "-o"), (COMPARE, "--output")])
 def test_results_are_printed_where_the_disk_is_full(
     command, option, full_disk, tmp_path, capsys
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csr_array
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -503,3 +504,26 @@ def test_labels_that_need_no_check_are_classes(labels: list[int], kind: str, mor
         check_classification_targets(y)
     else:
         assert y.dtype.kind == "f" or np.ptp(y) >= y.size // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "told"),
+    [
+        ("LogisticRegression", "penalty", "SparseLogisticRegression"),
+        ("SVC", "loss", "squared hinge L2SVC"),
+        ("HuberizedSVC", "C", "alpha"),
+        ("SVC", "probability", "CalibratedMargin"),
+        ("SVC", "nonsense", "it has C, kernel"),
+    ],
+)
+def test_a_parameter_of_other_libraries_is_refused_with_where_it_is(
+    name: str, parameter: str, told: str
+) -> None:
+    with pytest.raises(TypeError, match=f"{name} has no parameter '{parameter}'.*{told}"):
+        getattr(proxmargin, name)(**{parameter: 1})
+
+
+def test_classes_together_are_refused_with_the_models_that_do_so() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"each class against the rest.*MulticlassSVC"):
+        proxmargin.SVC(multi_class="joint").fit(X, y)

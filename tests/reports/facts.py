@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def facts_of(
         },
         "protocol": {
             "scoring": "balanced_accuracy",
-            "metrics": [*METRICS],
+            "metrics": [dict(metric) for metric in METRICS],
             "folds": FOLDS,
             "repeats": REPEATS,
             "groups": None,
@@ -253,3 +254,31 @@ def _path(score: float) -> dict[str, Any]:
         "n_features": (30 * place).round().tolist(),
         "chosen": float(STRENGTHS[14]),
     }
+
+
+# names that must appear as the text that they are, wherever they come from
+EVIL = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a.b[0]",
+    "</script><!--\u2028{{ 7 * 7 }}",
+)
+
+
+@cache
+def evil_facts() -> dict[str, Any]:
+    """Facts whose every name is markup, a path or an expression."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 4)) + np.eye(3, 4)[y] * 2
+    script, image, path, island = EVIL
+    models = dict(zip(EVIL, stand_ins().values(), strict=False))
+    facts = facts_of(X, y, EVIL, (script, image, path), data=f"{image}{script}", models=models)
+    facts["notes"] = [script, island]
+    facts["protocol"] |= {"command": f"proxmargin compare {script}", "groups": image}
+    facts["protocol"]["metrics"][0] |= {"label": f"balanced {script}"}
+    facts["versions"] |= {script: image}
+    facts["models"][0]["settings"] = {image: script}
+    facts["data"]["card"]["findings"] = [{"what": script, "advice": image}]
+    facts["paths"] = {script: _path(0.9) | {"parameter": image}}
+    return facts

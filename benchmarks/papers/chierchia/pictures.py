@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.papers.pictures import panels as axes_of
+
 __all__ = ["bars", "courses", "drawn"]
 
-PANEL = (4.0, 3.0)  # inches
-LEGEND = 7.0  # inches that three of its columns take
 GROUP = 0.8  # width of the bars of a group, of the distance of two groups
 
 
@@ -20,8 +20,8 @@ def drawn(panels: Mapping[int, Mapping[str, np.ndarray]], shares: Sequence[float
 
     Circles are at the fewest errors, as in the paper.
     """
-    figure, axes = _grid(len(panels), 2)
-    for (each, panel), (left, right) in zip(panels.items(), axes, strict=True):
+    figure, axes = axes_of(2 * len(panels), len(panels), legend=True)
+    for (each, panel), left, right in zip(panels.items(), axes[::2], axes[1::2], strict=True):
         for name, found in panel.items():
             (errors, zeros), spread = found.mean(axis=0).T, found[..., 0].std(axis=0)
             line = left.errorbar(shares, errors, spread, capsize=2, label=name)[0]
@@ -31,7 +31,7 @@ def drawn(panels: Mapping[int, Mapping[str, np.ndarray]], shares: Sequence[float
                 axis.plot(shares[best], height, "o", color=line.get_color())
         for axis, what in ((left, "% of errors"), (right, "% of zeros")):
             axis.set(xscale="log", xlabel="C over the least", ylabel=what, title=f"L/K = {each}")
-    _legend(figure, axes[0][0])
+    _legend(figure, axes[0])
     return figure
 
 
@@ -39,8 +39,8 @@ def bars(
     panels: Mapping[str, Mapping[str, Mapping[str, float]]], below: str, beside: str
 ) -> Figure:
     """A panel for each title: groups of bars, one for each method, on a logarithmic scale."""
-    figure, axes = _grid(1, len(panels))
-    for (title, groups), axis in zip(panels.items(), axes[0], strict=True):
+    figure, axes = axes_of(len(panels), legend=True)
+    for (title, groups), axis in zip(panels.items(), axes, strict=True):
         methods = list(next(iter(groups.values())))
         width = GROUP / len(methods)
         for k, name in enumerate(methods):
@@ -48,26 +48,20 @@ def bars(
             axis.bar(places, [group[name] for group in groups.values()], width, label=name)
         axis.set(yscale="log", xlabel=below, ylabel=beside, title=title)
         axis.set_xticks(np.arange(len(groups)), list(groups))
-    _legend(figure, axes[0][0])
+    _legend(figure, axes[0])
     return figure
 
 
 def courses(panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]) -> Figure:
     """A panel for each title: the distance of each method to its end, against seconds."""
-    figure, axes = _grid(1, len(panels))
-    for (title, lines), axis in zip(panels.items(), axes[0], strict=True):
+    figure, axes = axes_of(len(panels), legend=True)
+    for (title, lines), axis in zip(panels.items(), axes, strict=True):
         for name, line in lines.items():
             axis.plot(*zip(*line, strict=True), ".-", label=name)
         scales = {"xscale": "log", "yscale": "log"}
         axis.set(**scales, xlabel="CPU seconds", ylabel="relative distance", title=title)
-    _legend(figure, axes[0][0])
+    _legend(figure, axes[0])
     return figure
-
-
-def _grid(rows: int, columns: int) -> tuple[Figure, Any]:
-    size = (max(PANEL[0] * columns, LEGEND), PANEL[1] * rows + 0.5)
-    figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _legend(figure: Figure, axis: Any) -> None:

@@ -12,7 +12,7 @@ from benchmarks.datasets import Floats
 from benchmarks.family_data import load_scaled
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito.agreement import OUR_CHECK
-from benchmarks.papers.ito.pictures import panels
+from benchmarks.papers.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 from proxmargin import History, NuSVC

@@ -17,10 +17,10 @@ from benchmarks.papers.ito import fapg
 from benchmarks.papers.ito.agreement import faster
 from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.nu_machines import chosen_nu
-from benchmarks.papers.ito.pictures import panels
 from benchmarks.papers.ito.rivals import LATE, interior_point, liblinear, libsvm, shown
 from benchmarks.papers.ito.roots import with_square_roots
 from benchmarks.papers.ito.strategies import KAPPA, NU, chosen_kappa
+from benchmarks.papers.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 from proxmargin import kappa_max

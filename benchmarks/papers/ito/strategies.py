@@ -19,7 +19,7 @@ from benchmarks.papers.ito import fapg
 from benchmarks.papers.ito.agreement import at_full
 from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.minimax import largest_constant
-from benchmarks.papers.ito.pictures import panels
+from benchmarks.papers.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 from benchmarks.watch import Course, watched

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-__all__ = ["Course", "courses", "majorant"]
+from benchmarks.papers.pictures import panels as axes_of
 
-PANEL = (4.0, 3.0)  # inches
+__all__ = ["Course", "courses", "majorant"]
 
 
 class Course(NamedTuple):
@@ -22,8 +22,7 @@ class Course(NamedTuple):
 
 def courses(panels: Mapping[str, Mapping[str, Course]]) -> Figure:
     """A panel for each title: distances of each run against iterations, the proved bound dashed."""
-    figure = Figure(figsize=(PANEL[0] * len(panels), PANEL[1]), layout="constrained")
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    figure, axes = axes_of(len(panels))
     for (title, runs), axis in zip(panels.items(), axes, strict=True):
         for name, course in runs.items():
             line = axis.semilogy(course.distances, label=name)[0]
@@ -38,8 +37,7 @@ def majorant(
     grid: np.ndarray, curves: Mapping[str, np.ndarray], marks: Mapping[str, Sequence[float]]
 ) -> Figure:
     """Curves over a line, with named points."""
-    figure = Figure(figsize=PANEL, layout="constrained")
-    axis = figure.subplots()
+    figure, (axis,) = axes_of(1)
     for name, values in curves.items():
         axis.plot(grid, values, label=name)
     for name, (place, height) in marks.items():

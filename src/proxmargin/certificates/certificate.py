@@ -99,10 +99,17 @@ class CertificateList(Sequence[Certificate]):
     """Certificates of several fits that make up one model, with the fields in aggregate.
 
     Values, gaps, iterations, passes and seconds add up; relative gap and residual are the worst.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+    classes : sequence, optional
+        The class of each, by which texts name it.
     """
 
-    def __init__(self, certificates: Sequence[Certificate]) -> None:
+    def __init__(self, certificates: Sequence[Certificate], classes: Sequence[Any] = ()) -> None:
         self._all = tuple(certificates)
+        self._classes = tuple(str(label) for label in classes)
 
     @overload
     def __getitem__(self, index: int) -> Certificate: ...
@@ -168,18 +175,33 @@ class CertificateList(Sequence[Certificate]):
 
     @property
     def because(self) -> str:
-        return self._worst().because
+        """Why these solvers were chosen, each reason once, with its classes where they differ."""
+        classes: dict[str, list[str]] = {}
+        for name, one in zip(self._names(), self, strict=True):
+            classes.setdefault(one.because, []).append(name)
+        if len(classes) == 1:
+            return next(iter(classes))
+        return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in classes.items())
 
     def __str__(self) -> str:
-        return f"worst of {len(self)} class problems: {self._worst()}"
+        worst = self._worst()
+        name = self._names()[self._all.index(worst)]
+        return f"worst of {len(self)} class problems ({name}): {worst}"
 
     def __repr__(self) -> str:
         return f"CertificateList({list(self._all)!r})"
+
+    def _names(self) -> list[str]:
+        if len(self._classes) == len(self):
+            return [f"class {label}" for label in self._classes]
+        return [f"problem {k}" for k in range(len(self))]
 
     def _worst(self) -> Certificate:
         return max(self, key=lambda c: (not c.converged, c.relative_gap))
 
 
-def combined(certificates: Sequence[Certificate]) -> Certificate | CertificateList:
+def combined(
+    certificates: Sequence[Certificate], classes: Sequence[Any] = ()
+) -> Certificate | CertificateList:
     """The certificate of a model: of its one problem, or of all that make it up."""
-    return certificates[0] if len(certificates) == 1 else CertificateList(certificates)
+    return certificates[0] if len(certificates) == 1 else CertificateList(certificates, classes)

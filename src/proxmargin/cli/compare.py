@@ -138,7 +138,7 @@ def _run_one(arguments: argparse.Namespace) -> int:
     ):
         if arguments.json:
             files = {"saved": saved, "report": reported, "plot": drawn}
-            print_json({"table": table.describe(), **comparison.to_dict(), **files})
+            print_json({"file": table.describe(), **comparison.to_dict(), **files})
         else:
             _print(comparison, table.source, saved, reported)
             if drawn:

@@ -46,10 +46,10 @@ class Comparison(Plots):
     table : DataFrame
         One row a model, the best first: ``score_mean, score_sd``, the interval ``score_low,
         score_high`` (Nadeau and Bengio), ``p_holm`` and ``p_equal`` against the best,
-        ``equivalent`` (not distinguishable from it), the means of the other metrics, ``features_used``,
-        ``stability`` (Nogueira's measure of the selected features), ``seconds_per_fit``,
-        ``relative_gap`` (the worst certified one), ``folds``, ``kind``, and the parameters chosen
-        on all data.
+        ``equivalent`` (not distinguishable from it), the means of the other metrics,
+        ``features_used``, ``stability`` (Nogueira's measure of the selected features),
+        ``seconds_per_fit``, ``relative_gap`` (the worst certified one), ``folds``, ``kind``, and
+        the parameters chosen on all data.
     folds : DataFrame
         One row a model and fold: ``score``, all metrics, ``features_used, seconds, relative_gap``
         and the parameters chosen inside the fold.

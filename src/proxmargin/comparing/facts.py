@@ -35,6 +35,17 @@ OF_EVIDENCE = (
     "equivalent",
 )
 
+OF_CERTIFICATE = (
+    "primal",
+    "dual",
+    "gap",
+    "relative_gap",
+    "kkt_residual",
+    "converged",
+    "stop_reason",
+    "solver",
+)
+
 
 def facts_of(comparison: Comparison) -> dict[str, Any]:
     """All of it; numbers that are not finite are None."""
@@ -135,10 +146,17 @@ def _model(comparison: Comparison, standing: Standing) -> dict[str, Any]:
         "relative_gap": standing.relative_gap,
         "certified": standing.certified,
         "folds": standing.folds,
+        "certificate": _certificate(comparison.models_.get(standing.model)),
         "metrics": {
             name: {key: row[key] for key in OF_EVIDENCE if key in row} for name, row in rows.items()
         },
     }
+
+
+def _certificate(model: Any) -> dict[str, Any] | None:
+    """Of the fit to all rows."""
+    found = getattr(model, "certificate_", None)
+    return None if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE}
 
 
 def _predictions(comparison: Comparison) -> dict[str, Any]:

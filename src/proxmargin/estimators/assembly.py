@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,9 +91,11 @@ class Certified(Protocol):
     def certificate(self) -> Certificate: ...
 
 
-def certificate_of(solutions: Sequence[Certified]) -> Certificate | CertificateList:
-    """The certificate of a model: that of its problem, or the list of several."""
-    return combined([solution.certificate for solution in solutions])
+def certificate_of(
+    solutions: Sequence[Certified], classes: Sequence[Any] | NDArray[Any]
+) -> Certificate | CertificateList:
+    """The certificate of a model: that of its problem, or the list of several, one a class."""
+    return combined([solution.certificate for solution in solutions], list(classes))
 
 
 def unmet(solutions: Sequence[Solution], by_rule: bool = False) -> list[Solution]:

@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
+from proxmargin.callbacks.guard import Guard
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock, cpu_clock
 from proxmargin.designs import (
@@ -38,6 +39,7 @@ from proxmargin.estimators.assembly import (
 )
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -107,6 +109,12 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
     _without_offset: ClassVar[str] = ""
     _deadline: float = np.inf
     """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
+    _guard: Guard | None = None
+    """Of the callbacks of the fit that is running."""
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        refuse_unknown(cls, parameters)
+        return super().__new__(cls)
 
     @abstractmethod
     def _check_model(self) -> None:
@@ -172,7 +180,8 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         OSError
             The checkpoint cannot be read.
         KeyboardInterrupt
-            After an interruption; the model found so far is published first.
+            After an interruption; the model found so far is published first. An error that a
+            callback raises, likewise.
 
         Warns
         -----
@@ -328,6 +337,12 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         return np.sum([loss.values(part) for loss, part in pairs], axis=0)
 
     def _check_parameters(self) -> None:
+        if self.multi_class == "joint" and not self._joint_allowed:
+            raise ValueError(
+                f"multi_class='joint' is not for {type(self).__name__}, which fits each class "
+                "against the rest (multi_class='ovr'): HuberizedSVC, SparseLogisticRegression and "
+                "MulticlassSVC fit them together, DDAGClassifier pair by pair"
+            )
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
         check_choice("multi_class", self.multi_class, allowed)
         check_flag("fit_intercept", self.fit_intercept)
@@ -396,7 +411,8 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         try:
             yield stop
         finally:
-            self.__dict__.pop("_deadline", None)  # only while the fit runs
+            for name in ("_deadline", "_guard"):  # only while the fit runs
+                self.__dict__.pop(name, None)
 
     def _bounded(self, stop: Stop, samples: int, features: int) -> Stop:
         """The limits of a fit: `TINY_SECONDS` of CPU time for a tiny problem, unless a solver,
@@ -424,7 +440,9 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         """
         limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         journal = assembly.journal
-        callbacks = [*journal.told(self.callbacks), *self._progress(len(assembly.problems))]
+        guard = self._guard = self._guard or Guard()
+        told = [guard.around(callback) for callback in journal.told(self.callbacks)]
+        callbacks = [*told, *self._progress(len(assembly.problems))]
         solutions: list[Solution] = []
         for problem, start in zip(assembly.problems, starts, strict=True):
             stop = limits.shared(clock(), len(assembly.problems) - len(solutions))
@@ -442,7 +460,7 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
                 minimize=journal.minimize,
             )
             stated = solution.certificate.scaled(self._objective_scale(problem))
-            solution = replace(solution, certificate=stated, state=None)
+            solution = guard.explained(replace(solution, certificate=stated, state=None))
             if len(assembly.problems) > 1:  # free arrays of the size of the data for other classes
                 gap = replace(solution.gap, violations=np.zeros(0))
                 solution = replace(solution, gap=gap)
@@ -457,8 +475,12 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         )
         if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != shape:
             return [None] * len(assembly.problems)
-        points = assembly.points(self.coef_, self.intercept_)
+        points = self._points(assembly, self.coef_, self.intercept_)
         return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
+
+    def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
+        """The points of the problems with these published coefficients and intercepts."""
+        return assembly.points(coef, intercept)
 
     def _progress(self, count: int) -> Iterator[Callable[[Report], object]]:
         if self.verbose:
@@ -470,7 +492,7 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         self.classes_ = assembly.targets.classes
         points = [solution.point for solution in solutions]
         self.coef_, self.intercept_ = self._published(assembly, points)
-        self.certificate_ = certificate_of(solutions)
+        self.certificate_ = certificate_of(solutions, self.classes_)
         self._note_run(solutions)
 
     def _published(
@@ -490,9 +512,17 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:
             self.history_ = histories[0]
-        if any(solution.status is Status.INTERRUPTED for solution in solutions):
+        asked = self._ended_by_callback()
+        if any(solution.status is Status.INTERRUPTED for solution in solutions) and not asked:
             raise KeyboardInterrupt(f"the fit was interrupted; so far: {self.certificate_}")
         self._warn(solutions)
+
+    def _ended_by_callback(self) -> bool:
+        """Whether a callback asked to stop; raises what one raised."""
+        guard = self.__dict__.pop("_guard", None) or Guard()
+        if guard.error is not None:
+            raise guard.error
+        return bool(guard.asked)
 
     def _warn(self, solutions: list[Solution]) -> None:
         short = unmet(solutions, self.stopping != "gap")

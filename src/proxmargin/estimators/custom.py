@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
@@ -17,6 +18,7 @@ __all__ = ["MarginClassifier"]
 
 # penalties that the classifier accepts
 KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball)
+PARTS = ("loss", "penalty")
 
 
 class MarginClassifier(MarginEstimator):
@@ -85,6 +87,54 @@ time_limit, warm_start, callbacks, verbose, random_state
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with ``deep`` those of loss and penalty too, as ``loss__delta``."""
+        found: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for part in PARTS:
+                found |= {f"{part}__{name}": value for name, value in self._fields(part).items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; one such as ``loss__delta`` replaces the loss by one with that delta.
+
+        Raises
+        ------
+        ValueError
+            There is no such parameter, or loss or penalty refuse the value.
+        """
+        own = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**own)
+        for part in PARTS:
+            known = self._fields(part)
+            inner = {
+                name.removeprefix(f"{part}__"): value
+                for name, value in params.items()
+                if name.startswith(f"{part}__")
+            }
+            for name in inner:
+                if name not in known:
+                    raise ValueError(
+                        f"Invalid parameter {part}__{name}: {part} {self._part(part)!r} has "
+                        f"{', '.join(known) or 'none'}"
+                    )
+            if inner:
+                setattr(self, part, replace(self._part(part), **inner))
+        strange = [n for n in params if "__" in n and n.split("__")[0] not in PARTS]
+        if strange:
+            raise ValueError(f"Invalid parameter {strange[0]!r}: only loss and penalty have parts")
+        return self
+
+    def _part(self, name: str) -> Any:
+        return self._margin_loss() if name == "loss" else self._given_penalty()
+
+    def _fields(self, name: str) -> dict[str, Any]:
+        """The parameters of the loss or of the penalty, by name."""
+        part = self._part(name)
+        if not is_dataclass(part):  # refused when it is fitted
+            return {}
+        return {each.name: getattr(part, each.name) for each in fields(part) if each.init}
 
     def _check_model(self) -> None:
         if not isinstance(self._margin_loss(), MarginLoss):

@@ -34,7 +34,9 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables
-        Called with a `proxmargin.loop.report.Report` after each certificate.
+        Called with a `proxmargin.loop.report.Report` after each certificate. One that returns False
+        ends the fit; one that raises does so too, and its error is raised once the best model so
+        far is published.
     verbose : int, default 0
         1 shows progress on standard error for fits of more than two seconds.
     random_state : ignored

@@ -349,15 +349,9 @@ class DWD(_NuMachine):
             found.append(MARRON_SHARE * distance if distance > 0 else 1.0)
         return found
 
-    def _starts(self, assembly: Assembly) -> list[Point | None]:
-        coef, intercept = (getattr(self, name, None) for name in ("coef_", "intercept_"))
-        if coef is None or intercept is None:
-            return super()._starts(assembly)
+    def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
         units = np.array([[_threshold(problem)] for problem in assembly.problems])
-        if not self.warm_start or coef.shape != (units.size, assembly.scale.size):
-            return [None] * units.size
-        points = assembly.points(coef / units, intercept / units[:, 0])
-        return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
+        return super()._points(assembly, coef / units, intercept / units[:, 0])
 
     def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
         return Finish(_threshold(problem), intercept)

@@ -41,6 +41,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 from proxmargin.solvers.smooth.dual_newton import DualNewton
 
@@ -341,7 +342,7 @@ class KernelMachine(MarginEstimator):
         def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
             return [(one.solution, one.model) for one in rounds(problems).run()]
 
-        if self._decomposes(problems):
+        if self._decomposes(problems, stop):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
             nothing: list[Point | None] = [None] * len(problems)
@@ -359,16 +360,24 @@ class KernelMachine(MarginEstimator):
             X, kernel, [one for one, _ in found], [one for _, one in found], problems
         )
 
-    def _decomposes(self, problems: Sequence[Problem]) -> bool:
-        """Whether to solve with the exact kernel by decomposition."""
+    def _decomposes(self, problems: Sequence[Problem], stop: Stop) -> bool:
+        """Whether to solve with the exact kernel by decomposition.
+
+        Where its starts alone would take the whole time, factors get further (a nu-SVM starts from
+        weights that are not zero, whose scores are a product with the kernel for each class).
+        """
         fits = problems[0].design.n_samples <= self._most_decomposed
         chosen = fits and self.solver == "auto" and self.rank is None
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
         if not (chosen or asked):
             return False
-        given = isinstance(self.solver, BlockDecomposition)
-        solver = self.solver if given else BlockDecomposition()
-        return not any(solver.objection(problem) for problem in problems)
+        solver = (
+            self.solver if isinstance(self.solver, BlockDecomposition) else BlockDecomposition()
+        )
+        if any(solver.objection(problem) for problem in problems):
+            return False
+        starts = sum(solver.start_work(problem) for problem in problems)
+        return asked or affordable(starts, stop.deadline, share=1.0)
 
     def _fits_newton(self, problems: Sequence[Problem]) -> bool:
         """Whether Newton's method on the exact kernel may take the place of large factors."""
@@ -398,7 +407,7 @@ class KernelMachine(MarginEstimator):
         self.support_vectors_ = fit.kernel.anchors(fit.X, support, numbers)
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(fit.problems)
-        self.certificate_ = certificate_of(fit.solutions)
+        self.certificate_ = certificate_of(fit.solutions, self.classes_)
         self._note_run(fit.solutions)
 
     def _publish_support(self, weights: Array, numbers: Index) -> Index:

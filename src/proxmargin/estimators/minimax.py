@@ -190,7 +190,7 @@ class _MinimaxMachine(KernelMachine):
             _with_note_on_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
             for k, solution in enumerate(solutions)
         ]
-        self.certificate_ = certificate_of(told)
+        self.certificate_ = certificate_of(told, self.classes_)
         warned = "_remarks" in self.__dict__ or bool(unmet(told, self.stopping != "gap"))
         super()._note_run(told)
         if not warned:

@@ -231,12 +231,16 @@ class MulticlassSVC(MarginEstimator):
         (problem,) = assembly.problems
         if problem.loss.n_outputs == 2 and getattr(self, "coef_", np.empty((0, 0))).shape[0] == 1:
             known = self.warm_start and self.coef_.shape[1] == assembly.scale.size
-            (point,) = assembly.points(self.coef_, self.intercept_) if known else (None,)
-            start = None if point is None else problem.better_start(self._both(point))
+            (point,) = self._points(assembly, self.coef_, self.intercept_) if known else (None,)
+            start = None if point is None else problem.better_start(point)
         else:
             (start,) = super()._starts(assembly)
         # the null model costs nothing and meets a large budget; it ignores classes without weight
         return [problem.null_point() if start is None else start]
+
+    def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
+        points = super()._points(assembly, coef, intercept)
+        return [self._both(point) if point.coef.shape[1] == 1 else point for point in points]
 
     def _solve(
         self,

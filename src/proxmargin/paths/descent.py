@@ -97,6 +97,7 @@ def _fitted(
     design = problems[0].design
     stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
     solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, stop=stop)
+    model._ended_by_callback()
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
 

@@ -72,19 +72,24 @@ def _plain(main: Standings, numbers: Mapping[str, Any]) -> str:
     mean, kind = numbers.get("mean"), main.metric["name"]
     if not formats.known(mean) or kind not in MEANINGS:
         return ""
-    sentence = MEANINGS[kind].format(of_hundred=f"{HUNDRED * mean:.0f}")
+    sentence = MEANINGS[kind].format(of_hundred=_of_hundred(mean))
     guess = main.majority
     if guess is None or kind == "roc_auc":
         return sentence
     return f"{sentence} Always naming the largest class would reach {HUNDRED * guess:.0f}."
 
 
+def _of_hundred(share: float) -> str:
+    """All of them only where none is missing."""
+    rounded = round(HUNDRED * share)
+    return "more than 99" if rounded == HUNDRED and share < 1 else f"about {rounded}"
+
+
 MEANINGS = {
-    "balanced_accuracy": "Of 100 samples that it had not seen, it put about {of_hundred} into the "
+    "balanced_accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the "
     "right class, with every class counted as equally large.",
-    "accuracy": "Of 100 samples that it had not seen, it put about {of_hundred} into the right "
-    "class.",
-    "roc_auc": "Of 100 pairs of samples of different classes that it had not seen, it put about "
+    "accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the right class.",
+    "roc_auc": "Of 100 pairs of samples of different classes that it had not seen, it put "
     "{of_hundred} in the right order.",
 }
 

@@ -38,8 +38,12 @@ def score(value: Any, digits: int = 3) -> str:
 
 
 def interval(low: Any, high: Any, digits: int = 3) -> str:
-    """``0.940 to 0.980``."""
-    return f"{score(low, digits)} to {score(high, digits)}" if known(low) and known(high) else NONE
+    """``0.940 to 0.980``, which no line end divides."""
+    return (
+        f"{score(low, digits)}\u00a0to\u00a0{score(high, digits)}"
+        if known(low) and known(high)
+        else NONE
+    )
 
 
 def p_value(value: Any) -> str:

@@ -195,6 +195,7 @@ def _learned(manifest: dict[str, Any], archive: Archive, estimator: Any) -> fitt
         certificate = certificate_from_plain(manifest["certificate"])
         if isinstance(certificate, CertificateList):
             _check_certificates(certificate, len(learned["intercept_"]))
+            certificate = CertificateList(list(certificate), list(learned["classes_"]))
         learned["certificate_"] = certificate
     return learned
 

@@ -16,6 +16,7 @@
     if (!place) return;
     const spec = structuredClone(page.specs[name]);
     spec.datasets = datasets;
+    spec.config.axis.titleLimit = 0.6 * place.clientWidth;
     adjust(spec);
     queue = queue.then(async () => {
       if (views.has(name)) views.get(name).finalize();
@@ -23,6 +24,8 @@
         actions: false, ast: true, defaultStyle: false, renderer: "svg", tooltip: showTip,
       });
       views.set(name, result);
+      // its caption and its table speak for it: hundreds of marks would not
+      find("svg", place).setAttribute("aria-hidden", "true");
     }).catch((error) => { place.textContent = `This chart could not be drawn: ${error.message}`; });
   }
 
@@ -95,7 +98,7 @@
       const adjust = (title) => (spec) => {
         for (const layer of spec.layer) {
           layer.encoding.x.scale.reverse = path.falls;
-          layer.encoding.x.title = title && `${path.parameter} (the penalty weakens to the right)`;
+          layer.encoding.x.title = title && path.parameter;
         }
       };
       draw("path", { path: path.rows, chosen: path.chosen }, adjust(false));

@@ -170,6 +170,11 @@ class BlockDecomposition(Solver[Blocks]):
     def product_bytes(self, problem: Problem) -> int:
         return _matrix(problem).product_bytes
 
+    def start_work(self, problem: Problem) -> float:
+        """Multiply-adds of the scores of the start from zero coefficients."""
+        started = _feasible(problem, np.zeros((problem.design.n_samples, 1)))
+        return VALUE_WORK * int(np.count_nonzero(started)) * problem.design.n_samples
+
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)
         product = problem.design.scores(weights[:, None])[:, 0]

@@ -1,0 +1,278 @@
+"""Models of other packages as models of this library: the same objective, other names.
+
+The objective of LIBLINEAR has the intercept, over ``intercept_scaling``, as one more coefficient;
+its models are those of the data with a column of ``intercept_scaling`` and no intercept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.linear_model import SGDClassifier
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.auditing.claims import Claim, InFeatures, InKernel
+from proxmargin.auditing.own import own_claim
+from proxmargin.designs.samples import is_sparse
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.elastic_net import ElasticNetSVC, SquaredHingeSVC
+from proxmargin.estimators.regularized import L2SVC, SVC
+from proxmargin.estimators.sparse_logistic import SparseLogisticRegression
+
+__all__ = ["claim_of"]
+
+Array = NDArray[np.float64]
+LIBLINEARS = ("liblinear",)
+KERNELS = ("linear", "poly", "rbf")
+SAME_SUPPORT = 1e-6  # relative difference up to which support vectors are rows of the data
+
+
+def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    """The claim of a fitted model of another package.
+
+    Raises
+    ------
+    TypeError
+        Its objective is none of this library's; says why.
+    """
+    if hasattr(model, "best_estimator_"):
+        return claim_of(model.best_estimator_, X, y, sample_weight)
+    if hasattr(model, "steps"):
+        for _, step in model.steps[:-1]:
+            X = X if step in (None, "passthrough") else step.transform(X)
+        return claim_of(model.steps[-1][1], X, y, sample_weight)
+    if isinstance(model, MarginEstimator):  # the last step of a pipeline
+        return own_claim(model, X, y, sample_weight=sample_weight)
+    for kind in type(model).__mro__:
+        known = _KNOWN.get((kind.__module__.split(".")[0], kind.__name__))
+        if known is not None:
+            check_is_fitted(model)
+            claim = known(model, X, y, sample_weight)
+            claim.estimator.set_params(class_weight=_class_weights(model, y, sample_weight))
+            return claim
+    names = ", ".join(f"{package}'s {name}" for package, name in _KNOWN)
+    raise TypeError(
+        f"the objective of {type(model).__name__} is not known here. There are {names}; for "
+        "coefficients of other programs give a model of proxmargin with coef and intercept"
+    )
+
+
+# ---- scikit-learn -------------------------------------------------------------------------------
+
+
+def _linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    if model.multi_class != "ovr":
+        raise TypeError("LinearSVC(multi_class='crammer_singer') is not among the models here")
+    _refuse_class_weights(model)
+    total = _total(model, y, sample_weight)
+    if model.penalty == "l1":
+        alpha = 1.0 / (model.C * total)
+        own: Any = SquaredHingeSVC(
+            alpha, l1_ratio=1.0, class_weight=_class_weights(model, y, sample_weight)
+        )
+        factor = model.C * total
+    else:
+        own = (SVC if model.loss == "hinge" else L2SVC)(
+            model.C, class_weight=_class_weights(model, y, sample_weight)
+        )
+        factor = 1.0
+    return _with_column(own, model, X, y, sample_weight, factor)
+
+
+def _logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    if not np.isfinite(model.C):
+        raise TypeError("LogisticRegression without a penalty has no bound of its optimum here")
+    total = _total(model, y, sample_weight)
+    own = SparseLogisticRegression(
+        1.0 / (model.C * total),
+        _l1_ratio(model),
+        class_weight=_class_weights(model, y, sample_weight),
+    )
+    if model.solver in LIBLINEARS:
+        if len(model.classes_) > 2:
+            own.set_params(multi_class="ovr")
+        return _with_column(own, model, X, y, sample_weight, model.C * total)
+    return _as_it_is(own, model, X, y, sample_weight, model.C * total)
+
+
+def _l1_ratio(model: Any) -> float:
+    penalty = getattr(model, "penalty", "deprecated")
+    if penalty is None or penalty == "none":
+        raise TypeError("LogisticRegression without a penalty has no bound of its optimum here")
+    return {"l1": 1.0, "l2": 0.0}.get(penalty, float(model.l1_ratio or 0.0))
+
+
+def _sgd(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    kinds: dict[str, Any] = {
+        "hinge": ElasticNetSVC,
+        "squared_hinge": SquaredHingeSVC,
+        "log_loss": SparseLogisticRegression,
+    }
+    if model.loss not in kinds:
+        raise TypeError(f"SGDClassifier(loss={model.loss!r}) is not among the models here")
+    if model.penalty is None:
+        raise TypeError("SGDClassifier without a penalty has no bound of its optimum here")
+    if len(model.classes_) > 2:
+        _refuse_class_weights(model)
+    ratio = {"l1": 1.0, "l2": 0.0}.get(model.penalty, float(model.l1_ratio))
+    share = len(y) / _total(model, y, sample_weight)  # its mean is over the count, not the weight
+    own = kinds[model.loss](
+        model.alpha * share,
+        ratio,
+        multi_class="ovr",
+        class_weight=_class_weights(model, y, sample_weight),
+    )
+    return _as_it_is(own, model, X, y, sample_weight, 1.0 / share)
+
+
+def _svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    if len(model.classes_) > 2:
+        raise TypeError(
+            "SVC fits every pair of classes: certify the pairs, or proxmargin.DDAGClassifier"
+        )
+    if model.kernel not in KERNELS:
+        raise TypeError(f"SVC(kernel={model.kernel!r}) is not among the kernels certified here")
+    own = SVC(
+        model.C,
+        kernel=model.kernel,
+        gamma=float(model._gamma) if model.kernel != "linear" else "scale",
+        degree=int(model.degree),
+        coef0=float(model.coef0),
+    )
+    if model.kernel == "linear":
+        return _as_it_is(own, model, X, y, sample_weight, 1.0)
+    _check_support(model, X)
+    scores = np.asarray(model.decision_function(X), dtype=np.float64)
+    weights = model.dual_coef_
+    weights = weights.toarray() if is_sparse(weights) else weights
+    square = float(weights[0] @ (scores[model.support_] - model.intercept_))
+    return InKernel(
+        estimator=own, X=X, y=y, sample_weight=sample_weight, scores=scores, square=square
+    )
+
+
+def _check_support(model: Any, X: Any) -> None:
+    """Raise unless the support vectors are the rows of X with their indices."""
+    rows = X if is_sparse(X) else np.asarray(X)
+    if rows.shape[0] <= int(model.support_.max(initial=-1)):
+        raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
+    apart = abs(rows[model.support_] - model.support_vectors_).max()
+    if apart > SAME_SUPPORT * abs(model.support_vectors_).max():
+        raise ValueError("X must be the data that the model was fitted to: the rows differ")
+
+
+# ---- skglm, celer -------------------------------------------------------------------------------
+
+
+def _skglm_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    own = SparseLogisticRegression(model.alpha, getattr(model, "l1_ratio", 1.0))
+    return _as_it_is(own, model, X, y, sample_weight, 1.0)
+
+
+def _skglm_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    return _as_it_is(SVC(model.C), model, X, y, sample_weight, 1.0)
+
+
+def _celer_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+    if getattr(model, "penalty", "l1") != "l1":
+        raise TypeError("celer's LogisticRegression is known here with the l1 penalty")
+    price = model.C * len(y)
+    return _as_it_is(SparseLogisticRegression(1.0 / price, 1.0), model, X, y, sample_weight, price)
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+def _as_it_is(
+    own: Any, model: Any, X: Any, y: Any, sample_weight: Any, factor: float
+) -> InFeatures:
+    """The same coefficients, and a free intercept or none."""
+    own.set_params(fit_intercept=bool(getattr(model, "fit_intercept", True)))
+    coef = model.coef_.toarray() if is_sparse(model.coef_) else np.atleast_2d(model.coef_)
+    intercept = np.zeros(len(coef)) + np.ravel(getattr(model, "intercept_", 0.0))
+    if len(coef) > 1 and getattr(own, "multi_class", "") == "joint":
+        intercept = intercept - intercept.mean()  # the same probabilities
+    return InFeatures(
+        estimator=own,
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        factor=factor,
+        coef=coef.astype(float),
+        intercept=intercept,
+    )
+
+
+def _with_column(
+    own: Any, model: Any, X: Any, y: Any, sample_weight: Any, factor: float
+) -> InFeatures:
+    """The intercept as the coefficient of a column of ``intercept_scaling``."""
+    if not model.fit_intercept:
+        return _as_it_is(own, model, X, y, sample_weight, factor)
+    scaling = float(model.intercept_scaling)
+    coef = model.coef_.toarray() if is_sparse(model.coef_) else np.asarray(model.coef_)
+    wide = np.hstack([coef, np.reshape(model.intercept_, (-1, 1)) / scaling])
+    column = np.full((X.shape[0] if hasattr(X, "shape") else len(X), 1), scaling)
+    stacked = (
+        sparse.hstack([X, sparse.csr_array(column)], format="csr")
+        if is_sparse(X)
+        else np.hstack([X, column])
+    )
+    own.set_params(fit_intercept=False)
+    return InFeatures(
+        estimator=own,
+        X=stacked,
+        y=y,
+        sample_weight=sample_weight,
+        factor=factor,
+        coef=wide,
+        intercept=np.zeros(len(wide)),
+    )
+
+
+def _refuse_class_weights(model: Any) -> None:
+    if model.class_weight is not None and len(model.classes_) > 2:
+        raise TypeError(
+            f"{type(model).__name__} weights only the class that it fits against the rest: "
+            "class_weight with more than two classes is another model than those here"
+        )
+
+
+def _class_weights(model: Any, y: Any, sample_weight: Any) -> dict[Any, float] | None:
+    """The weight of each class, as the model counted it."""
+    if getattr(model, "class_weight", None) is None:
+        return None
+    if isinstance(model.class_weight, dict):
+        return dict(model.class_weight)
+    counted = hasattr(model, "class_weight_") or isinstance(model, SGDClassifier)
+    named = () if counted or sample_weight is None else ("sample_weight",)
+    known = signature(compute_class_weight).parameters  # weights count since scikit-learn 1.8
+    options = {name: np.asarray(sample_weight) for name in named if name in known}
+    found = compute_class_weight(model.class_weight, classes=model.classes_, y=y, **options)
+    return dict(zip(model.classes_.tolist(), found.tolist(), strict=True))
+
+
+def _total(model: Any, y: Any, sample_weight: Any) -> float:
+    """Total weight of the samples."""
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    factors = _class_weights(model, y, sample_weight)
+    if factors is not None:
+        weights = weights * np.array([factors.get(label, 1.0) for label in np.asarray(y).tolist()])
+    return float(weights.sum())
+
+
+_KNOWN: dict[tuple[str, str], Callable[[Any, Any, Any, Any], Claim]] = {
+    ("sklearn", "LinearSVC"): _linear_svc,
+    ("sklearn", "LogisticRegression"): _logistic,
+    ("sklearn", "SGDClassifier"): _sgd,
+    ("sklearn", "SVC"): _svc,
+    ("skglm", "SparseLogisticRegression"): _skglm_logistic,
+    ("skglm", "LinearSVC"): _skglm_svc,
+    ("celer", "LogisticRegression"): _celer_logistic,
+}

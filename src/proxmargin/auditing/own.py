@@ -1,0 +1,75 @@
+"""Claims of models of this library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.auditing.claims import Claim, InFeatures, InKernel
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.hulls import NuSVC
+
+__all__ = ["own_claim"]
+
+
+def own_claim(
+    model: MarginEstimator,
+    X: Any,
+    y: Any,
+    coef: Any = None,
+    intercept: Any = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+) -> Claim:
+    """The claim of a model of this library: of given coefficients, or of its own."""
+    # without callbacks, which belong to its own fit
+    bare = clone(model).set_params(callbacks=(), warm_start=False, verbose=0)
+    if coef is None:
+        if intercept is not None:
+            raise ValueError("intercept needs coef")
+        check_is_fitted(model)
+        if not hasattr(model, "coef_"):
+            return _own_kernel(model, bare, X, y, sample_weight)
+        coef, intercept = model.coef_, model.intercept_
+        _fix_nu(model, bare)
+    rows = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+    shift = np.zeros(len(rows)) if intercept is None else np.asarray(intercept, dtype=np.float64)
+    shift = np.broadcast_to(shift, len(rows)).copy() if shift.ndim == 0 else shift
+    if not (np.isfinite(rows).all() and np.isfinite(shift).all()):
+        raise ValueError("coef and intercept must be finite")
+    return InFeatures(
+        estimator=bare,
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        offset=offset,
+        coef=rows,
+        intercept=shift,
+    )
+
+
+def _fix_nu(model: Any, bare: MarginEstimator) -> None:
+    """Take the nu of a fitted nu-SVM, which 'auto' may have moved to where there is a margin."""
+    if getattr(model, "nu", None) != "auto" or not isinstance(model, NuSVC):
+        return
+    if np.ndim(model.nu_):
+        raise TypeError("nu='auto' may have chosen another nu for each class: fit NuSVC with a nu")
+    bare.set_params(nu=model.nu_)
+
+
+def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Claim:
+    scores = model.decision_function(X)
+    if scores.ndim > 1:
+        raise TypeError("kernel models are certified here for two classes; others by their fit")
+    if not hasattr(model, "C"):
+        raise TypeError(
+            f"{type(model).__name__} with a kernel is certified by its fit only: its published "
+            "scores are scaled"
+        )
+    square = float(model.dual_coef_[0] @ (scores[model.support_] - model.intercept_))
+    return InKernel(
+        estimator=bare, X=X, y=y, sample_weight=sample_weight, scores=scores, square=square
+    )
