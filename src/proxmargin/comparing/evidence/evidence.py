@@ -111,6 +111,7 @@ class Evidence:
         ----------
         scores : (n_splits, n_models)
             All folds of the first repetition, then those of the second; NaN where not finished.
+            Infinite scores, as a log-loss may have, count as missing.
         models : (n_models,) names
         test_ratio : float
             Number of test samples by number of training samples of a split: ``1 / (k - 1)`` for
@@ -132,8 +133,7 @@ class Evidence:
         Raises
         ------
         ValueError
-            Shapes that do not belong together; infinite scores; repeated names; numbers out of
-            range.
+            Shapes that do not belong together; repeated names; numbers out of range.
         """
         names = _checked_names(models)
         values = _checked_scores(scores, names, repeats)
@@ -265,7 +265,7 @@ class _Judge:
         if used < len(values):
             yield f"{used} of {len(values)} splits are judged: the others are not complete"
         if missing:
-            yield f"not judged, because splits are missing: {', '.join(missing)}"
+            yield f"not judged, because scores of splits are missing: {', '.join(missing)}"
         if used == 1:
             yield "one split tells nothing of the spread: no model is distinguished from another"
 
@@ -320,14 +320,12 @@ def _checked_scores(scores: ArrayLike, names: tuple[str, ...], repeats: int) -> 
             f"scores must have a row for each split and a column for each of {len(names)} models; "
             f"its shape is {values.shape}"
         )
-    if np.isinf(values).any():
-        raise ValueError("scores must be finite, or NaN where a model did not finish a split")
     whole = isinstance(repeats, int | np.integer) and not isinstance(repeats, bool)
     if not whole or repeats < 1 or len(values) % repeats:
         raise ValueError(
             f"repeats={repeats!r} must be a number of equal parts of the {len(values)} splits"
         )
-    return values
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _checked_simplicity(simplicity: ArrayLike | None, count: int) -> Floats:
