@@ -111,7 +111,7 @@ class Evidence:
         ----------
         scores : (n_splits, n_models)
             All folds of the first repetition, then those of the second; NaN where not finished.
-            Infinite scores, as a log-loss may have, count as missing.
+            A model with an infinite score, as a log-loss may be, is left out.
         models : (n_models,) names
         test_ratio : float
             Number of test samples by number of training samples of a split: ``1 / (k - 1)`` for
@@ -265,7 +265,7 @@ class _Judge:
         if used < len(values):
             yield f"{used} of {len(values)} splits are judged: the others are not complete"
         if missing:
-            yield f"not judged, because scores of splits are missing: {', '.join(missing)}"
+            yield f"not judged, because scores are missing or infinite: {', '.join(missing)}"
         if used == 1:
             yield "one split tells nothing of the spread: no model is distinguished from another"
 
@@ -325,7 +325,8 @@ def _checked_scores(scores: ArrayLike, names: tuple[str, ...], repeats: int) -> 
         raise ValueError(
             f"repeats={repeats!r} must be a number of equal parts of the {len(values)} splits"
         )
-    return np.where(np.isfinite(values), values, np.nan)
+    # no mean is worse: leaving out such a split alone would hide it
+    return np.where(np.isinf(values).any(axis=0), np.nan, values)
 
 
 def _checked_simplicity(simplicity: ArrayLike | None, count: int) -> Floats:
