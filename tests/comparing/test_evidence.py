@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from proxmargin.comparing.basis import Basis, basis_of
-from proxmargin.comparing.evidence import Evidence
+from proxmargin.comparing.evidence import Basis, Evidence, basis_of
 from proxmargin.stats import (
     bayesian_correlated_ttest,
     corrected_resampled_interval,
@@ -170,8 +169,15 @@ def test_a_model_without_all_splits_is_left_out_and_named() -> None:
     found = Evidence.of(scores, NAMES, test_ratio=TENFOLD)
     assert (found.best, found.left_out, found.n_splits) == ("b", ("a",), 10)
     assert np.isnan(found.row("a")["mean"])
-    assert "not judged, because splits are missing: a" in found.notes
+    assert "not judged, because scores are missing or infinite: a" in found.notes
     assert found.row("c")["mean"] == pytest.approx(SCORES[:, 2].mean())
+
+
+def test_a_model_with_infinite_losses_is_left_out() -> None:
+    scores = SCORES.copy()
+    scores[2, 0] = np.inf
+    found = Evidence.of(scores, NAMES, test_ratio=TENFOLD, larger_is_better=False)
+    assert (found.best, found.left_out, found.n_splits) == ("c", ("a",), 10)
 
 
 def test_a_split_that_was_not_finished_is_left_out() -> None:
@@ -216,7 +222,6 @@ def test_a_frame_has_a_row_for_each_model_and_one_for_each_pair() -> None:
     [
         ({"scores": SCORES[:, :2]}, "scores must have a row for each split"),
         ({"scores": SCORES[0]}, "scores must have a row for each split"),
-        ({"scores": SCORES * np.inf}, "scores must be finite"),
         ({"scores": [["x", "y", "z"]]}, "scores must be real"),
         ({"models": ("a", "a", "b")}, "repeated names: a"),
         ({"models": ()}, "no name"),

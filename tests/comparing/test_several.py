@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 from tests.stats.tables import DEMSAR
 
+from proxmargin.comparing.candidates import MAJORITY
 from proxmargin.comparing.several import SeveralComparisons, compare_several
 
 MODELS = ("C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf")
@@ -105,6 +106,13 @@ def test_one_data_set_or_one_model_has_a_table_and_no_test() -> None:
             ask()
     alone = compare_several({str(j): facts(row[:1], ("a",)) for j, row in enumerate(DEMSAR)})
     assert (alone.best, alone.average_ranks.tolist(), alone.friedman) == ("a", [1.0], None)
+
+
+def test_the_majority_is_not_ranked() -> None:
+    found = compare_several(
+        {str(j): facts([*row[:2], 0.5], ("a", "b", MAJORITY)) for j, row in enumerate(DEMSAR)}
+    )
+    assert set(found.models) == {"a", "b"}
 
 
 def test_the_notes_of_each_comparison_are_kept() -> None:

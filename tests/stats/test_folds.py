@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, ttest_rel
+from scipy.stats import t as student
+from sklearn.datasets import make_moons
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from sklearn.svm import SVC
 
-from proxmargin.stats import bayesian_correlated_ttest, corrected_resampled_ttest
+from proxmargin.stats import (
+    bayesian_correlated_ttest,
+    corrected_resampled_interval,
+    corrected_resampled_ttest,
+)
 
 SCORES = np.random.default_rng(0).normal([0.80, 0.82, 0.70], 0.03, (10, 3))
 SHARE = 0.1
@@ -122,3 +130,39 @@ def test_differences_that_vary_by_rounding_are_certain() -> None:
     assert corrected_resampled_ttest(scores, test_share=0.2).pvalue[0, 1] == 0.0
     large = np.vstack((scores, [[1e6 + 0.1, 1e6]]))
     assert corrected_resampled_ttest(large, test_share=0.2).pvalue[0, 1] == 0.0
+
+
+@pytest.mark.slow
+def test_the_printed_example_of_scikit_learn() -> None:
+    # "Statistical comparison of models using grid search": t-values of all pairs, one-sided p,
+    # probabilities of rbf against linear with a region of 0.01
+    X, y = make_moons(noise=0.352, random_state=1, n_samples=100)
+    folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
+    kernels = ({"kernel": "rbf"}, {"kernel": "linear"}, {"kernel": "poly"}, {"degree": 2})
+    models = [SVC(random_state=0, **{"kernel": "poly", **kernel}) for kernel in kernels]
+    scores = np.column_stack(
+        [cross_val_score(model, X, y, cv=folds, scoring="roc_auc") for model in models]
+    )
+    found = corrected_resampled_ttest(scores, test_share=0.1)
+    pairs = found.statistic[np.triu_indices(4, 1)]
+    np.testing.assert_allclose(pairs, [0.750, 1.657, 4.565, 1.111, 4.276, 3.851], atol=5e-4)
+    assert found.pvalue[0, 1] / 2 == pytest.approx(0.227, abs=5e-4)
+    probable = bayesian_correlated_ttest(scores, test_share=0.1, rope=0.01)
+    triple = probable.better[0, 1], probable.equal[0, 1], probable.worse[0, 1]
+    np.testing.assert_allclose(triple, [0.500, 0.432, 0.068], atol=5e-4)
+
+
+def test_intervals_are_those_of_scipy_with_the_corrected_error() -> None:
+    found = corrected_resampled_interval(SCORES, test_share=SHARE, confidence=0.9)
+    for model, scores in enumerate(SCORES.T):
+        error = np.sqrt(1 / 10 + SHARE / (1 - SHARE)) * scores.std(ddof=1)
+        theirs = student.interval(0.9, df=9, loc=scores.mean(), scale=error)
+        assert (found.low[model], found.high[model]) == pytest.approx(theirs)
+    alone = corrected_resampled_interval(SCORES[:, 1], test_share=SHARE, confidence=0.9)
+    assert float(alone.low) == pytest.approx(found.low[1], rel=1e-14)
+
+
+def test_intervals_of_bad_scores_are_refused() -> None:
+    for scores in ([0.5], [[0.5, np.nan], [0.4, 0.3]], np.zeros((2, 2, 2)), "a"):
+        with pytest.raises(ValueError, match="scores"):
+            corrected_resampled_interval(scores, test_share=SHARE)

@@ -130,8 +130,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for option in ("output", "report"):
         if getattr(arguments, option) is not None:
             raise ValueError(
-                f"--{option} is for one data set, and there are {len(arguments.data)}: keep the runs "
-                "with --run DIR, which holds the models of each, and make their reports from there"
+                f"--{option} is for one data set, and there are {len(arguments.data)}: keep the "
+                "runs with --run DIR, which has the models of each and what a report needs"
             )
     check_plot(arguments.plot)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from proxmargin.comparing.candidates import MAJORITY
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.runtime.optional import optional
 from proxmargin.stats import Friedman, Nemenyi, friedman, holm, nemenyi, wilcoxon_signed_ranks
@@ -317,8 +318,12 @@ def _agreed_direction(facts: Mapping[str, Mapping[str, Any]], metric: str) -> bo
 
 
 def _means(facts: Mapping[str, Any], metric: str) -> dict[str, float]:
-    """The mean score of each model of a comparison; NaN where there is none."""
-    found = {each["name"]: each["metrics"].get(metric, {}).get("mean") for each in facts["models"]}
+    """The mean score of each model of a comparison; NaN where there is none.
+
+    Without the majority: that models differ from it would be no news.
+    """
+    models = [each for each in facts["models"] if each["name"] != MAJORITY]
+    found = {each["name"]: each["metrics"].get(metric, {}).get("mean") for each in models}
     return {name: np.nan if mean is None else float(mean) for name, mean in found.items()}
 
 

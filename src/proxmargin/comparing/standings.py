@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.basis import basis_of
 from proxmargin.comparing.candidates import MAJORITY
-from proxmargin.comparing.evidence import COLUMNS, Evidence
+from proxmargin.comparing.evidence import COLUMNS, Evidence, basis_of
 from proxmargin.comparing.selected import selection_stability
 from proxmargin.comparing.setup import MetricFacts, Setup
 from proxmargin.comparing.work import Outcome

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from proxmargin.comparing.basis import Basis
+from proxmargin.comparing.evidence.basis import Basis
 from proxmargin.stats import holm
 from proxmargin.stats.scores import Floats, ScoreTable, pairs_frame
 from proxmargin.stats.student import Student, resampled
