@@ -230,7 +230,7 @@ def _judged(case: Case, repeats: int, metric: str, scores: Floats, truth: Floats
 
 
 def _differences_covered(found: Sequence[Evidence], truth: Floats) -> tuple[float, float]:
-    """Shares of the intervals of differences that cover: of all pairs, and of those with the best."""
+    """Shares of the intervals of differences that cover: of all pairs, of those with the best."""
     apart = truth[:, None] - truth
     covers, of_best = [], []
     for each in found:
@@ -325,9 +325,9 @@ NOTES = """- {datasets} data sets for each case, seed {seed}: two Gaussians of u
 - Intervals at 95 %, over all models: `ours` is that of a comparison, the corrected resampled t
   interval joined with the exact binomial one of the test rows where the metric is a share of rows,
   or where the scores have no spread; `corrected t` is the first alone; `plain t` takes the splits
-  for independent, s / sqrt(J). Width: of ours. Pairs: the intervals of the differences of all pairs
-  of models; with the best: of those with the best, which is picked by the same scores. Met: at least
-  0.90 of ours.
+  for independent, s / sqrt(J). Width: of ours. Pairs: the intervals of the differences of all
+  pairs of models; with the best: of those with the best, which is picked by the same scores. Met:
+  at least 0.90 of ours.
 - Claims at level 0.05, that the best is better than a model that is as good: `ours`, by Holm's
   procedure for all pairs; `best only`, by Holm's for the comparisons with the best; `p`, not
   adjusted. Found: the share of models that are worse and are told apart by ours. Met: at most
