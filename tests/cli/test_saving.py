@@ -79,7 +79,7 @@ def start(*arguments: str, **options) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [(*FIT, "-o"), (*COMPARE, "--model")])
+@pytest.mark.parametrize("command", [(*FIT, "-o"), (*COMPARE, "--output")])
 def test_a_model_is_saved_where_nobody_reads_the_results(command, tmp_path) -> None:
     path = tmp_path / "m.pmz"
     reading, writing = os.pipe()
@@ -117,7 +117,7 @@ def test_a_signal_ends_a_comparison_with_its_table_and_saves_what_it_can(
     monkeypatch.setattr(run, "perform", perform)
     path = tmp_path / "m.pmz"
     names = ["--models", "L2SVC", "SquaredHingeSVC"]
-    assert main([*COMPARE, *names, "--model", str(path)]) == status
+    assert main([*COMPARE, *names, "--output", str(path)]) == status
     out = capsys.readouterr().out
     assert "interrupted; the table holds what was finished" in out
     assert out.count("SVC  ") == 2

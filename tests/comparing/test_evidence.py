@@ -60,6 +60,13 @@ def test_the_simplest_of_equals_is_recommended() -> None:
     assert recommended([np.nan, 9.0, np.nan]) == "b"
 
 
+def test_what_is_likely_much_worse_is_not_recommended_even_where_little_is_certain() -> None:
+    scores = [[0.95, 0.80, 0.95], [0.98, 0.84, 0.97], [0.96, 0.72, 0.96]]  # of three folds
+    found = Evidence.of(scores, NAMES, test_ratio=0.5, simplicity=[3, 1, 2])
+    assert set(found.equivalent) == {"a", "b", "c"}
+    assert found.recommended == "c"
+
+
 def test_of_equal_means_the_simplest_is_the_best() -> None:
     scores = np.array([[0.8, 0.7], [0.7, 0.8], [0.6, 0.6]])
     assert Evidence.of(scores, ("a", "b"), test_ratio=0.5, simplicity=[2, 1]).best == "b"

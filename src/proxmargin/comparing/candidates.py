@@ -68,7 +68,7 @@ def _own(name: str, standardize: bool = True, **parameters: Any) -> Any:
 
 def _search(model: Model) -> Search:
     if model.has_path:
-        return AlphaPath()
+        return AlphaPath(n_alphas=model.strengths)
     if set(model.grid) == {"C"}:
         return CPath(tuple(sorted(model.grid["C"])))
     return Grid(model.grid, SELECTION_TOL)

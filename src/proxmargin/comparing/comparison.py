@@ -59,7 +59,8 @@ class Comparison(Plots):
     equivalent_ : tuple of str
         The models that are not distinguishable from the best, the best first.
     recommended_ : str
-        The simplest of them: the fewest features, then without a kernel.
+        The simplest of those that are not likely worse by more than 0.01: the fewest features,
+        then without a kernel.
     best_ : estimator, or None after an interruption
         The best model fitted on all data, with parameters chosen by cross-validation on all data.
     best_fitted_name_ : str or None
@@ -95,7 +96,10 @@ class Comparison(Plots):
         from proxmargin.comparing.directory import read_run
 
         setup, outcomes, complete = read_run(run_dir)
-        return cls(setup, outcomes, Ending.COMPLETE if complete else Ending.UNFINISHED)
+        bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]
+        notes = [f"models of other libraries are not in the directory: {', '.join(bare)}"]
+        ending = Ending.COMPLETE if complete else Ending.UNFINISHED
+        return cls(setup, outcomes, ending, notes if bare else ())
 
     # -- results ----------------------------------------------------------------------------
 

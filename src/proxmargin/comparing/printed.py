@@ -114,9 +114,10 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     """What is said under the table, without the notes."""
     yield (
         f"{EQUIVALENT} not distinguishable from the best (differences over the folds, 5 % in all "
-        f"pairs together); {RECOMMENDED} recommended: the simplest of these. Scores are of rows "
-        "that no choice has seen; that of the best is a little optimistic, because it is the best "
-        f"of {len(comparison.names)}."
+        f"pairs together); {RECOMMENDED} recommended: the simplest of these "
+        "that is not likely worse by more than 0.01. Scores are of rows that no choice has seen; "
+        "that of the best is a little optimistic, because it is the best of "
+        f"{len(comparison.names)}."
         if len(comparison.names) > 1
         else ""
     )

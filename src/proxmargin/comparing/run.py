@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -172,7 +173,7 @@ def compare(
         baselines=baselines,
         command=command,
     )
-    kept = _directory(run_dir, tasks, data, setup, folds)
+    kept = _directory(run_dir, tasks, data, judges, setup, folds)
     comparison = _Run(tasks, data, judges, setup, kept, n_jobs, progress, time_limit).performed()
     _warn(comparison)
     return comparison
@@ -236,35 +237,43 @@ def _directory(
     run_dir: str | os.PathLike[str] | None,
     tasks: Sequence[Task],
     data: Data,
+    metrics: Sequence[Metric],
     setup: Setup,
     cv: Any,
 ) -> RunDirectory | None:
     if run_dir is None:
         return None
-    identity = Identity.of(_Settings(tasks, setup, cv), data.X, np.unique(data.y), *_targets(data))
+    settings = _Settings.of(tasks, data, metrics, setup, cv)
+    identity = Identity.of(settings, data.X, np.unique(data.y), *_targets(data))
     return RunDirectory(Path(run_dir), [task.key for task in tasks], identity, setup)
 
 
 class _Settings:
     """What decides a comparison besides the data, as the parameters of an estimator."""
 
-    def __init__(self, tasks: Sequence[Task], setup: Setup, cv: Any) -> None:
-        protocol = setup.protocol
-        candidates = {task.candidate.name: task.candidate for task in tasks}
-        self.settings = {
-            "models": list(candidates),
-            **{f"models[{name!r}]": _facts(each) for name, each in candidates.items()},
-            "cv": cv if isinstance(cv, int | str) else [list(split) for split in setup.splits],
-            "repeats": protocol.repeats,
-            "scoring": protocol.scoring.name,
-            "metrics": [metric.name for metric in protocol.metrics],
-            "groups": protocol.grouped,
-            "seed": protocol.random_state,
-            "feature_names": list(setup.feature_names),
-        }
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         return self.settings
+
+    @classmethod
+    def of(
+        cls, tasks: Sequence[Task], data: Data, metrics: Sequence[Metric], setup: Setup, cv: Any
+    ) -> _Settings:
+        candidates = {task.candidate.name: task.candidate for task in tasks}
+        return cls(
+            models=list(candidates),
+            **{f"models[{name!r}]": _facts(each) for name, each in candidates.items()},
+            cv=cv if isinstance(cv, int) else [list(split) for split in setup.splits],
+            repeats=setup.protocol.repeats,
+            scoring=metrics[0].name,
+            metrics=sorted(metric.name for metric in metrics),
+            scorers=[metric.of for metric in metrics if metric.needs_rows],
+            groups=setup.protocol.grouped,
+            seed=setup.protocol.random_state,
+            feature_names=None if data.names is None else [str(name) for name in data.names],
+        )
 
 
 def _facts(candidate: Candidate) -> list[Any]:
@@ -330,10 +339,8 @@ class _Run:
     def _named(self, estimator: Any) -> Any:
         """The fits saw plain arrays; give the final ones the names of the caller's columns."""
         if estimator is not None and self.data.names is not None:
-            try:
+            with suppress(AttributeError):  # of a pipeline, which asks its first step
                 estimator.feature_names_in_ = self.data.names
-            except AttributeError:  # of a pipeline, which asks its first step
-                estimator[0].feature_names_in_ = self.data.names
         return estimator
 
     def _running(self, tasks: Sequence[Task]) -> Iterator[Outcome]:

@@ -17,7 +17,7 @@ def selection_stability(chosen: Sequence[Mapping[str, Any]], n_features: int) ->
     """Nogueira's measure of the stability of selected sets, at most 1; near 0 for random sets.
 
     ``1 - mean_f s_f^2 / (k/p (1 - k/p))``, with the unbiased variance ``s_f^2`` of feature f being
-    selected, and k the mean size of the sets (Nogueira, Sechidis and Brown 2018, definition 4).
+    selected, and k the mean size of the sets (Nogueira, Sechidis and Brown 2018, JMLR 18, 174).
 
     Parameters
     ----------

@@ -60,7 +60,8 @@ class Evidence:
         The models that are not distinguishable from the best at level ``1 - confidence``, the best
         first. Not distinguishable is not equal: see ``p_equal``.
     recommended : str or None
-        The simplest of ``equivalent``.
+        The simplest of those in ``equivalent`` that are not likely worse than the best by more
+        than ``rope``: with few splits a model can be much worse and not be distinguishable.
     left_out : tuple of str
         Models without a score on some split that is used.
     n_splits : int
@@ -163,6 +164,8 @@ class Evidence:
         return pd.DataFrame(rows, index=pd.Index(self.models, name="model"))
 
 
+LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
+
 COLUMNS = (
     "mean",
     "sd",
@@ -205,7 +208,9 @@ class _Judge:
             for name, column in {**self._means(picked), **_against(pairs, best)}.items():
                 columns[name][kept] = column
             chosen = self._equivalent(picked, best, pairs.p_holm[:, best])
-        simplest = min(chosen, key=lambda each: tuple(keys[places[each]]), default=None)
+        worse = columns["p_worse"][places] > LIKELY
+        close = [each for each in chosen if not worse[each]]
+        simplest = min(close, key=lambda each: tuple(keys[places[each]]), default=None)
         return Evidence(
             models=names,
             **columns,
