@@ -7,12 +7,23 @@ import sys
 from collections.abc import Sequence
 
 import proxmargin
-from proxmargin.cli import compare, cv, fit, info, path, permute, predict, stability, warm_up
+from proxmargin.cli import (
+    compare,
+    cv,
+    fit,
+    info,
+    path,
+    permute,
+    predict,
+    report,
+    stability,
+    warm_up,
+)
 from proxmargin.cli.failures import guarded
 
 __all__ = ["main", "parser"]
 
-SUBCOMMANDS = (compare, fit, cv, predict, path, stability, permute, info, warm_up)
+SUBCOMMANDS = (compare, report, fit, cv, predict, path, stability, permute, info, warm_up)
 
 EPILOGUE = """\
 DATA is a file (svmlight, CSV, TSV, Parquet, Arrow, NPZ) or an embedded set: breast_cancer,

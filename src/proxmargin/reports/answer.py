@@ -13,6 +13,10 @@ __all__ = ["Answer", "answer_of", "leaning"]
 
 # features that are named at the top of the page
 NAMED = 3
+# models that are named as equals
+NAMED_EQUALS = 5
+# share of the folds whose models use a feature, from which it is named
+AGREED = 0.5
 # of a hundred samples or pairs
 HUNDRED = 100
 
@@ -98,6 +102,11 @@ def _equals(facts: Mapping[str, Any], name: str) -> str:
     others = [each for each in facts.get("equivalent") or () if each != name]
     if not others:
         return "Every other model is distinguishably worse on these data."
+    if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
+        return f"None of the other {len(others)} models is distinguishable from the best."
+    if len(others) > NAMED_EQUALS:
+        some = formats.joined(others[:NAMED_EQUALS])
+        return f"{len(others)} others, {some} among them, are not distinguishable from the best."
     verb = "is" if len(others) == 1 else "are"
     return f"{formats.joined(others)} {verb} not distinguishable from the best on these data."
 
@@ -117,10 +126,12 @@ def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
 
 
 def _weighs(facts: Mapping[str, Any], name: str) -> str:
-    """``It looks most at A, B and C. Higher values of A and B speak for malignant; of C, ...``."""
-    rows = ((facts.get("features") or {}).get(name) or [])[:NAMED]
+    """Features of large weight that most folds agree on, and what they speak for."""
+    listed = (facts.get("features") or {}).get(name) or []
+    agreed = [row for row in listed if row.get("frequency") is None or row["frequency"] >= AGREED]
+    rows = agreed[:NAMED]
     if not rows:
-        return ""
+        return "No feature is used by the models of most folds." if listed else ""
     labels = [str(each["label"]) for each in facts["data"]["classes"]]
     sides: dict[str, list[str]] = {}
     for row in rows:

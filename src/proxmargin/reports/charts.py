@@ -201,6 +201,8 @@ SIGN = _field(
     scale={"domain": ["for", "against"], "range": [TOP, "var(--contrast)"]},
     legend=None,
 )
+# a line stays visible where no fold uses the feature
+PALE = {"domain": [0, 1], "range": [0.2, 1]}
 FEATURES = _spec(
     height=24,
     data={"name": "features"},
@@ -218,7 +220,7 @@ FEATURES = _spec(
             "encoding": {
                 "x": _field("weight", "quantitative", title="weight per standard deviation"),
                 "color": SIGN,
-                "opacity": _field("frequency", "quantitative", legend=None, scale=None),
+                "opacity": _field("frequency", "quantitative", legend=None, scale=PALE),
             },
         },
         {
@@ -232,6 +234,8 @@ FEATURES = _spec(
     ],
 )
 
+# both charts of a path leave the same room for their labels
+BESIDE = {"minExtent": 44, "tickCount": 5}
 STRENGTH = _field("strength", "quantitative", scale={"type": "log", "nice": False})
 PATH = _spec(
     height=240,
@@ -246,7 +250,7 @@ PATH = _spec(
             "mark": {"type": "rule", "color": TOP, "opacity": 0.6},
             "encoding": {
                 "x": STRENGTH,
-                "y": _scores("low", title="cross-validated score"),
+                "y": _scores("low", title="cross-validated score", axis=BESIDE),
                 "y2": {"field": "high"},
             },
         },
@@ -271,7 +275,10 @@ COUNTS = _spec(
         },
         {
             "mark": {"type": "line", "color": BEHIND, "strokeWidth": 2, "interpolate": "step"},
-            "encoding": {"x": STRENGTH, "y": _field("n", "quantitative", title="features")},
+            "encoding": {
+                "x": STRENGTH,
+                "y": _field("n", "quantitative", title="features", axis=BESIDE),
+            },
         },
     ],
 )

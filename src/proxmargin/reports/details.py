@@ -105,8 +105,8 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
     return Table(name, f"Features of {model}, the largest weights first", columns, cells)
 
 
-def path_chart(path: Facts) -> dict[str, Any]:
-    """Values of the chart of scores along the strengths."""
+def path_chart(path: Facts) -> dict[str, Any] | None:
+    """Values of the chart of scores along the strengths; None where these are no numbers."""
     count = len(path["strengths"])
     columns = [path.get(key) or [None] * count for key in ("mean", "se", "n_features")]
     rows = [
@@ -123,12 +123,14 @@ def path_chart(path: Facts) -> dict[str, Any]:
         # a logarithmic axis has no place for zero
         if formats.known(mean) and formats.known(strength) and strength > 0
     ]
+    if not rows:
+        return None
     chosen = path.get("chosen")
     return {
         "rows": rows,
         "chosen": [{"strength": chosen}] if formats.known(chosen) and chosen > 0 else [],
         "parameter": str(path["parameter"]),
-        # stronger penalties at the left: fewer features there, as everywhere in the library
+        # strong penalties at the left: fewer features there, as everywhere in the library
         "falls": str(path["parameter"]) != "C",
     }
 
@@ -138,7 +140,7 @@ def path_table(name: str, model: str, path: Facts) -> Table:
         Column(str(path["parameter"])),
         Column("mean score"),
         Column("standard error"),
-        Column("features"),
+        Column("features used"),
     )
     count = len(path["strengths"])
     lists = [path.get(key) or [None] * count for key in ("mean", "se", "n_features")]

@@ -25,8 +25,8 @@ from proxmargin.runtime.atomic import replaced
 __all__ = ["page_of", "write_report"]
 
 FORMAT = "proxmargin comparison"
-# held-out scores that are kept in the page, about 1 MB; more of them stay in the folder of the run
-KEPT_PREDICTIONS = 100_000
+# held-out scores that are kept in the page, about 1 MB; more of them stay in the run directory
+KEPT_PREDICTIONS = 50_000
 
 
 def write_report(comparison: Any, path: str | os.PathLike[str]) -> None:
@@ -112,7 +112,9 @@ class View:
             m: HeldOut.of(predictions, each["name"], len(self.labels))
             for m, each in enumerate(self.models)
         }
-        return {m: each for m, each in found.items() if each is not None}
+        known = {m: each for m, each in found.items() if each is not None}
+        # the recommended model has the first colour
+        return {m: known[m] for m in sorted(known, key=lambda m: (m != self.first, m))}
 
     @cached_property
     def _curves(self) -> tuple[list[dict[str, Any]], list[int]]:
@@ -125,9 +127,8 @@ class View:
 
     @property
     def shown_curves(self) -> list[int]:
-        """Models whose curves are drawn at first: the recommended one, and the next two."""
-        order = [self.first, *(m for m in self.held_out if m != self.first)]
-        return [m for m in order if m in self.held_out][:3]
+        """Models whose curves are drawn at first: the recommended one and the best two others."""
+        return list(self.held_out)[:3]
 
     def curve_table(self) -> Table:
         """Areas under the curves: what they say in numbers."""
@@ -273,19 +274,28 @@ class View:
                 if name in by_index
             },
             "paths": {
-                by_index[name]: path_chart(path)
+                by_index[name]: chart
                 for name, path in paths.items()
-                if name in by_index and path["strengths"]
+                if name in by_index and (chart := path_chart(path))
             },
             "facts": self.kept_facts(),
         }
 
     def kept_facts(self) -> dict[str, Any]:
-        """The facts, without predictions where these would make the page too large to send."""
-        held_out = self.held_out.values()
-        if sum(each.scores.size for each in held_out) <= KEPT_PREDICTIONS:
-            return dict(self.facts)
-        return {key: value for key, value in self.facts.items() if key != "predictions"}
+        """The facts, with rounded predictions, or none where the page would grow too large."""
+        kept = {key: value for key, value in self.facts.items() if key != "predictions"}
+        if sum(each.scores.size for each in self.held_out.values()) <= KEPT_PREDICTIONS:
+            kept["predictions"] = _rounded(self.facts.get("predictions"))
+        return kept
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits of every number are enough for any curve, and a third of the characters."""
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

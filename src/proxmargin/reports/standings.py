@@ -129,7 +129,7 @@ class Standings:
             Column("model", number=False),
             Column(self.label, why="mean over the test parts"),
             Column("95 % interval", number=False, why="of the expected score"),
-            Column("verdict", number=False),
+            Column("against the best", number=False),
             Column("features used", why="mean over the folds"),
             Column("stability", why="agreement of the features over the folds (Nogueira); 1: same"),
             Column("seconds per fit", why="without compilation"),
@@ -190,8 +190,8 @@ GUESS = "always the largest class"
 VERDICTS = {
     "recommended": "recommended",
     "best": "highest mean",
-    "equivalent": "not distinguishable from the best",
-    "behind": "behind the best",
+    "equivalent": "not distinguishable",
+    "behind": "behind",
 }
 
 

@@ -99,6 +99,7 @@
         for (const layer of spec.layer) {
           layer.encoding.x.scale.reverse = path.falls;
           layer.encoding.x.title = title && path.parameter;
+          layer.encoding.x.axis = { labels: title };
         }
       };
       draw("path", { path: path.rows, chosen: path.chosen }, adjust(false));
