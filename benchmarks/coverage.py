@@ -119,6 +119,7 @@ class Judged(NamedTuple):
     metric: str
     truth: float
     covered: dict[str, float]
+    differences: tuple[float, float]
     width: float
     false: dict[str, float]
     found: float
@@ -217,6 +218,7 @@ def _judged(case: Case, repeats: int, metric: str, scores: Floats, truth: Floats
         metric,
         float(truth.mean()),
         {name: float(((lo <= truth) & (truth <= hi)).mean()) for name, (lo, hi) in ends.items()},
+        _differences_covered(found, truth),
         float((high - low).mean()),
         {
             "ours": _false(case, found, lambda each: each.p_holm),
@@ -225,6 +227,19 @@ def _judged(case: Case, repeats: int, metric: str, scores: Floats, truth: Floats
         },
         _found(case, found),
     )
+
+
+def _differences_covered(found: Sequence[Evidence], truth: Floats) -> tuple[float, float]:
+    """Shares of the intervals of differences that cover: of all pairs, of those with the best."""
+    apart = truth[:, None] - truth
+    covers, of_best = [], []
+    for each in found:
+        assert each.pairs is not None
+        inside = (each.pairs.low <= apart) & (apart <= each.pairs.high)
+        best = int(str(each.best))
+        covers.append(inside[np.triu_indices(len(truth), 1)].mean())
+        of_best.append(np.delete(inside[:, best], best).mean())
+    return float(np.mean(covers)), float(np.mean(of_best))
 
 
 def _ends(pairs: Sequence[tuple[Floats, Floats]]) -> Ends:
@@ -289,7 +304,9 @@ def _coverage_rows(judged: Sequence[Judged]) -> Iterator[list[str]]:
     for row in judged:
         shares = [f"{row.covered[name]:.3f}" for name in ("ours", "corrected", "plain")]
         met = "yes" if row.covered["ours"] >= LEAST_COVERED else "no"
-        yield [*_told(row), f"{row.truth:.4f}", f"{row.width:.3f}", *shares, met]
+        differences = [f"{share:.3f}" for share in row.differences]
+        numbers = [f"{row.truth:.4f}", f"{row.width:.3f}", *shares, *differences]
+        yield [*_told(row), *numbers, met]
 
 
 def _claim_rows(judged: Sequence[Judged]) -> Iterator[list[str]]:
@@ -308,11 +325,23 @@ NOTES = """- {datasets} data sets for each case, seed {seed}: two Gaussians of u
 - Intervals at 95 %, over all models: `ours` is that of a comparison, the corrected resampled t
   interval joined with the exact binomial one of the test rows where the metric is a share of rows,
   or where the scores have no spread; `corrected t` is the first alone; `plain t` takes the splits
-  for independent, s / sqrt(J). Width: of ours. Met: at least 0.90.
+  for independent, s / sqrt(J). Width: of ours. Pairs: the intervals of the differences of all
+  pairs of models; with the best: of those with the best, which is picked by the same scores. Met:
+  at least 0.90 of ours.
 - Claims at level 0.05, that the best is better than a model that is as good: `ours`, by Holm's
   procedure for all pairs; `best only`, by Holm's for the comparisons with the best; `p`, not
   adjusted. Found: the share of models that are worse and are told apart by ours. Met: at most
   0.05."""
 CASE_HEAD = ("case", "repetitions x folds", "metric")
-COVERAGE_HEAD = (*CASE_HEAD, "truth", "width", "ours", "corrected t", "plain t", "met")
+COVERAGE_HEAD = (
+    *CASE_HEAD,
+    "truth",
+    "width",
+    "ours",
+    "corrected t",
+    "plain t",
+    "pairs",
+    "with the best",
+    "met",
+)
 CLAIM_HEAD = (*CASE_HEAD, "ours", "best only", "p", "found", "met")

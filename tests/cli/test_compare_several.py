@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from proxmargin import Comparison
 from proxmargin.cli import failures, main, several
 
 MODELS = ("--models", "L2SVC", "DWD")
@@ -43,6 +44,7 @@ def test_models_are_ranked_over_the_data_sets(tables, tmp_path, capsys) -> None:
     assert head == ["model", "one", "two", "three", "average", "rank"]
     assert "Iman and Davenport" in told
     assert sorted(path.name for path in runs.iterdir()) == ["one", "three", "two"]
+    assert sorted(Comparison.from_run(runs / "two").names) == ["DWD", "L2SVC"]
     assert "critical difference" in plot.read_text()
 
 

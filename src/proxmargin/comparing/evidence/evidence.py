@@ -40,7 +40,8 @@ class Evidence:
     low, high : (n_models,)
         Interval of the expected score of a model fitted to as many samples as a split trains on.
     difference, difference_low, difference_high : (n_models,)
-        Mean score minus that of the best: 0 for the best itself.
+        Mean score minus that of the best: 0 for the best itself. The interval is that of the pair
+        by itself, not adjusted for the best being picked by the same scores: ``p_holm`` is.
     p : (n_models,)
         Two-sided, of the difference from the best; 1 for the best itself.
     p_holm : (n_models,)
