@@ -37,7 +37,7 @@ OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n
 class Compiling(RidgeClassifier):
     """Its fits hold the lock with which Numba compiles."""
 
-    seconds = 0.02
+    seconds = 0.08
 
     def fit(self, X, y, sample_weight=None):
         with global_compiler_lock:
