@@ -263,3 +263,24 @@ def test_p_values_are_uniform_where_classes_do_not_differ() -> None:
     ]
     spread = np.random.default_rng(0).uniform(0.0, 0.01, 200)  # p-values are multiples of 1/100
     assert kstest(np.array(found) - spread, "uniform").pvalue > 0.01
+
+
+def test_a_generator_draws_the_permutations() -> None:
+    X, y = noise()
+
+    def null(random_state):
+        return permutation_test(DWD(), X, y, n_permutations=20, random_state=random_state).null
+
+    generator = np.random.default_rng(3)
+    first = null(generator)
+    np.testing.assert_array_equal(first, null(np.random.default_rng(3)))
+    assert not np.array_equal(first, null(generator))  # which has moved on
+    with pytest.raises(ValueError, match=r"random_state must be an int .* Generator.* got 'seed'"):
+        null("seed")
+
+
+def test_other_packages_get_a_seed_that_they_take() -> None:
+    X, y = noise()
+    options = {"n_permutations": 5, "statistic": "accuracy", "cv": 2}
+    for seed in range(3):
+        permutation_test(SGDClassifier(), X, y, random_state=np.random.default_rng(seed), **options)

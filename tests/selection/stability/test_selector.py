@@ -276,6 +276,18 @@ def test_bad_settings_are_refused_before_work_starts(data) -> None:
     refused(data, r"alphas must be a non-empty list", alphas=[-1.0])
 
 
+def test_generators_draw_the_halves(data) -> None:
+    def selected(random_state):
+        settings = {"n_pairs": 3, "threshold": 0.9, "q": 4, "random_state": random_state}
+        return StabilitySelection(LASSO, **settings).fit(*data).frequencies_
+
+    first, again = (selected(np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, selected(np.random.default_rng(6)))
+    refused(data, r"random_state must be an int from 0 .*Generator", random_state="seed")
+    refused(data, r"random_state must be an int from 0 .* got -1", random_state=-1)
+
+
 def test_bad_data_are_refused_before_work_starts(data) -> None:
     X, y = data
     few = np.where(np.arange(60) < 3, "rare", y)

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_random_state
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.designs import Design, as_design, moments
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.factors import checked_factors
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, validated, validated_weights
 from proxmargin.paths.grid import default_grid, unfitted
@@ -100,7 +101,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         the result of a run that was not; after a complete run another threshold takes no time.
     n_jobs : int, optional
         Threads, over the half-samples; -1 for all cores. The result does not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, numpy.random.Generator, RandomState or None
         Draws the halves.
     verbose : int, default 0
         1 shows progress on standard error after two seconds.
@@ -255,6 +256,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """
         given = self.estimator
         name = given.__name__ if isinstance(given, type) else type(given).__name__
+        if isinstance(given, Pipeline):
+            last = type(given.steps[-1][1]).__name__
+            raise TypeError(
+                "estimator must be a classifier of the features as they are given, and not a "
+                f"Pipeline: put StabilitySelection({last}(...)) in the place of its last step, with "
+                "standardize=True instead of a scaler; its fit takes sample_weight there"
+            )
         if not isinstance(given, MarginEstimator):
             raise TypeError(f"estimator must be a classifier that selects: {POSSIBLE}; got {name}")
         try:
@@ -360,7 +368,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """The file of this run, or none; with the seed of an earlier run if there is no own."""
         seed = seed_in(self.checkpoint) if self.random_state is None else None
         if seed is None:
-            seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+            (seed,) = drawn_seeds(self.random_state, 1, below=LARGEST_SEED)
         facts = {
             "seed": seed,
             "n_pairs": int(self.n_pairs),
