@@ -53,7 +53,7 @@ class TestGroups:
         rows = [f"{a},{b},0{i // 2},{kinds[i]}" for i, (a, b) in enumerate(X)]
         path = tmp_path / "pairs.csv"
         path.write_text("\n".join(["a,b,patient,kind", *rows]) + "\n")
-        return path, X, kinds, np.arange(24) // 2
+        return path, X, kinds, [f"0{i // 2}" for i in range(24)]
 
     def test_labels_are_permuted_within_the_groups_of_a_column_that_is_no_feature(
         self, pairs, capsys

@@ -259,9 +259,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if isinstance(given, Pipeline):
             last = type(given.steps[-1][1]).__name__
             raise TypeError(
-                "estimator must be a classifier of the features as they are given, and not a "
-                f"Pipeline: put StabilitySelection({last}(...)) in the place of its last step, with "
-                "standardize=True instead of a scaler; its fit takes sample_weight there"
+                "estimator must be a classifier of the features as they are given, got a Pipeline: "
+                f"put StabilitySelection({last}(...)) in the place of its last step, whose fit takes "
+                "sample_weight, and standardize=True in that of a scaler"
             )
         if not isinstance(given, MarginEstimator):
             raise TypeError(f"estimator must be a classifier that selects: {POSSIBLE}; got {name}")

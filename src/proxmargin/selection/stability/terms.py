@@ -131,8 +131,8 @@ class Terms:
         bound = false_selections(threshold, q, p, self.n_pairs, self.assumption)
         if not np.isfinite(bound):
             raise ValueError(
-                f"threshold={threshold:g} is too low for assumption={self.assumption!r} with q={q:g} "
-                f"of {_features(p)} and n_pairs={self.n_pairs}: {remedies(self, q, p)}"
+                f"threshold={threshold:g} is too low for assumption={self.assumption!r} with "
+                f"q={q:g} of {_features(p)} and n_pairs={self.n_pairs}: {remedies(self, q, p)}"
             )
         return bound
 
