@@ -117,7 +117,8 @@ def permutation_test(
     estimator : classifier
         Of this package, or any with ``coef_`` after a fit; is not changed. `DWD`, `L2SVC` and
         `LogisticRegression` (linear, with ``solver='auto'``, no class weights and no limits) are
-        fitted to hundreds of labelings side by side. Of a model that standardises, the direction is
+        fitted to hundreds of labelings side by side, as are `SVC` and `NuSVC` to at most 500
+        samples of about as many features or more. Of a model that standardises, the direction is
         that in standardised features.
     X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
     y : (n_samples,) labels

@@ -260,8 +260,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             last = type(given.steps[-1][1]).__name__
             raise TypeError(
                 "estimator must be a classifier of the features as they are given, got a Pipeline: "
-                f"put StabilitySelection({last}(...)) in the place of its last step, whose fit takes "
-                "sample_weight, and standardize=True in that of a scaler"
+                f"put StabilitySelection({last}(...)) in the place of its last step, whose fit "
+                "takes sample_weight, and standardize=True in that of a scaler"
             )
         if not isinstance(given, MarginEstimator):
             raise TypeError(f"estimator must be a classifier that selects: {POSSIBLE}; got {name}")
