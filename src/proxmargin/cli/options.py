@@ -104,6 +104,7 @@ def table_of(arguments: argparse.Namespace) -> Table:
         target=arguments.target,
         encode=arguments.encode,
         ignore=arguments.ignore,
+        groups=getattr(arguments, "groups", None),
         dialect=dialect_of(arguments),
     )
 

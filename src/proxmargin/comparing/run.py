@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from proxmargin.comparing.apart import performed_apart
 from proxmargin.comparing.candidates import Candidate, named_candidates
@@ -22,6 +21,7 @@ from proxmargin.comparing.folds import Split, outer_splits
 from proxmargin.comparing.scores import Scorer, scorer_of
 from proxmargin.comparing.work import Outcome, Task, perform
 from proxmargin.designs import as_design, moments
+from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.runtime.progress import Progress
 
 __all__ = ["compare"]
@@ -64,7 +64,7 @@ def compare(
         As in scikit-learn: larger is better.
     n_jobs : int, optional
         Processes that share the pairs of model and fold.
-    random_state : int, RandomState or None, default 0
+    random_state : int, numpy.random.Generator, RandomState or None, default 0
         Shuffles the folds; the same number gives the same result.
     progress : bool, default True
         On standard error, once two seconds have passed.
@@ -106,10 +106,10 @@ def compare(
     scorer = scorer_of(scoring, candidates[0].make())
     data = Data.checked(candidates[0].make(), X, y, sample_weight)
     data = data if feature_names is None else data.named(feature_names)
-    outer_seed, inner_seed = check_random_state(random_state).randint(LARGEST_SEED, size=2)
-    splits, notes = outer_splits(data.X, data.y, cv, int(outer_seed))
+    outer_seed, inner_seed = drawn_seeds(random_state, 2, below=LARGEST_SEED)
+    splits, notes = outer_splits(data.X, data.y, cv, outer_seed)
     setup = _setup(data, splits, scoring, scorer, notes)
-    tasks = list(_tasks(candidates, splits, int(inner_seed)))
+    tasks = list(_tasks(candidates, splits, inner_seed))
     outcomes, ending = _performed(tasks, data, scorer, n_jobs, progress)
     order = {id_: place for place, id_ in enumerate((t.candidate.name, t.fold) for t in tasks)}
     outcomes.sort(key=lambda outcome: order[outcome.model, outcome.fold])

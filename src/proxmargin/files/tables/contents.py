@@ -26,6 +26,8 @@ class Table:
         The column the labels came from.
     source : str
         The path or the name of the embedded set, for messages.
+    groups : ndarray of shape (n_samples,), or None
+        The group of each sample, where a column of groups was asked for.
     """
 
     X: FeatureMatrix
@@ -33,6 +35,7 @@ class Table:
     feature_names: list[str] | None
     target_name: str | None
     source: str
+    groups: NDArray[Any] | None = None
 
     def describe(self) -> dict[str, Any]:
         """Plain facts about the table, ready to print or to write as JSON."""
@@ -58,6 +61,7 @@ class Request:
     encode: bool = False
     labelled: bool = True
     ignore: Sequence[str | int] = ()
+    groups: str | int | None = None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,10 @@ class PlainMatrix:
             raise DataError(
                 f"{self.source}: only columns of tables can be ignored, and this is a matrix."
             )
+        if request.groups is not None:
+            raise DataError(
+                f"{self.source}: only a column of a table can hold groups, and this is a matrix."
+            )
         if self.y is None:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")

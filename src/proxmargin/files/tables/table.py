@@ -19,6 +19,7 @@ def read_data(
     encode: bool = False,
     labelled: bool = True,
     ignore: Sequence[str | int] = (),
+    groups: str | int | None = None,
     dialect: Dialect = USUAL,
 ) -> Table:
     """The samples and labels of a data file or an embedded set.
@@ -39,6 +40,9 @@ def read_data(
         the last column is not taken for one.
     ignore : sequence of str or int
         Columns that are no features, such as row numbers and names, by name or by position.
+    groups : str or int, optional
+        A column that says which samples belong together (patients, batches), by name or by
+        position; it is no feature.
     dialect : Dialect
         How a text table is written: separator, decimal mark, encoding, header.
 
@@ -55,5 +59,5 @@ def read_data(
     DataError
         The file cannot be read, or is no table for classification; the message says why.
     """
-    request = Request(target, encode, labelled, tuple(ignore))
+    request = Request(target, encode, labelled, tuple(ignore), groups)
     return open_source(source, dialect).table(request)
