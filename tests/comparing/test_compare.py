@@ -164,6 +164,14 @@ class TestHonesty:
         assert same[0].equals(same[1])
         assert not same[0].equals(same[2])
 
+    def test_a_generator_shuffles_the_folds(self):
+        X, y = load_iris(return_X_y=True)
+        options = {"models": [QUICK], "cv": 2, "progress": False}
+        runs = [compare(X, y, random_state=np.random.default_rng(1), **options) for _ in range(2)]
+        assert runs[0].folds.score.equals(runs[1].folds.score)
+        with pytest.raises(ValueError, match="random_state must be an int"):
+            compare(X, y, random_state=1.5, **options)
+
     def test_weight_zero_is_the_same_as_a_removed_sample(self, cancer):
         X, y = (part.to_numpy() for part in cancer)
         weights = (np.arange(y.size) < 300).astype(float)
